@@ -1,0 +1,127 @@
+//! Global definitions of an archive, as far as a correction needs them.
+
+use crate::trace::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
+use serde::{Deserialize, Serialize};
+
+/// OTF2 `ClockProperties`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockProperties {
+    /// Ticks per second.
+    pub resolution: u64,
+    /// Lower bound of all (corrected) timestamps, in ticks.
+    pub global_offset: u64,
+    /// Span of all timestamps from `global_offset` on, in ticks.
+    pub trace_length: u64,
+    /// Wall-clock time at `global_offset`, in nanoseconds since 1970 UTC, if recorded.
+    pub realtime: Option<u64>,
+}
+
+/// What kind of stream a location is (OTF2 `LocationType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LocationKind {
+    /// A thread of execution on a CPU.
+    CpuThread,
+    /// A stream of an accelerator.
+    AcceleratorStream,
+    /// A stream of metric values only.
+    Metric,
+    /// A kind this program does not know; it passes through.
+    Other(u8),
+}
+
+/// One event stream (OTF2 `Location`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// Its id, which is also the name of its event file.
+    pub id: LocationId,
+    /// Its name, for people.
+    pub name: String,
+    /// Its kind.
+    pub kind: LocationKind,
+    /// The group (process) it belongs to.
+    pub group: LocationGroupId,
+    /// Number of events as the definition claims; not reliable (EZTrace writes 2 for everything).
+    pub claimed_events: u64,
+}
+
+/// A process or an accelerator (OTF2 `LocationGroup`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocationGroup {
+    /// Its id.
+    pub id: LocationGroupId,
+    /// Its name, for people.
+    pub name: String,
+    /// `true` for an accelerator, `false` for a process.
+    pub accelerator: bool,
+    /// Where it runs in the system tree.
+    pub parent: Option<SystemTreeNodeId>,
+    /// For an accelerator: the process that drives it (OTF2 3.0).
+    pub creator: Option<LocationGroupId>,
+}
+
+/// A machine, node, or other level of the system (OTF2 `SystemTreeNode`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemTreeNode {
+    /// Its id.
+    pub id: SystemTreeNodeId,
+    /// Its name, for people.
+    pub name: String,
+    /// Its class ("node", "machine", ...), free text.
+    pub class: String,
+    /// The level above, none for the root.
+    pub parent: Option<SystemTreeNodeId>,
+}
+
+/// Who is in a communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommMembers {
+    /// An intra-communicator: global MPI ranks (indexes into [`Definitions::processes`]) in communicator-rank order.
+    Intra(Vec<u32>),
+    /// Every process's own `MPI_COMM_SELF`, or another one-member communicator without a member list
+    /// (OTF2 group type `COMM_SELF`): rank 0 is the event's own process.
+    SelfOnly,
+    /// An inter-communicator (OTF2 3.0): global MPI ranks of the two groups, each in its own rank order.
+    Inter(Vec<u32>, Vec<u32>),
+    /// Belongs to another paradigm (threads, measurement system, accelerators): synchronises no processes.
+    NotMpi,
+}
+
+/// A communicator (OTF2 `Comm`, `InterComm`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Communicator {
+    /// Its global id.
+    pub id: CommId,
+    /// Its name, possibly empty.
+    pub name: String,
+    /// Its members.
+    pub members: CommMembers,
+}
+
+/// A code region (OTF2 `Region`), for reports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region {
+    /// Its global id.
+    pub id: RegionId,
+    /// Its name, for people.
+    pub name: String,
+}
+
+/// The global definitions of an archive. Read once by analysis rank 0 and broadcast.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definitions {
+    /// The unit and bounds of all timestamps.
+    pub clock: ClockProperties,
+    /// Event streams, in the order of their definitions.
+    pub locations: Vec<Location>,
+    /// Processes and accelerators.
+    pub location_groups: Vec<LocationGroup>,
+    /// Machines and nodes.
+    pub system_tree: Vec<SystemTreeNode>,
+    /// The location that stands for each MPI rank of the application
+    /// (OTF2 group of type `COMM_LOCATIONS`, paradigm MPI): index = global rank. Empty if there is no MPI in the trace.
+    pub processes: Vec<LocationId>,
+    /// Communicators, in the order of their definitions.
+    pub communicators: Vec<Communicator>,
+    /// Code regions.
+    pub regions: Vec<Region>,
+}

@@ -1,0 +1,39 @@
+//! Identifiers as distinct types, so that a rank can never be used as a location.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// A location: one stream of events (OTF2 `Location`, its 64-bit id, not necessarily dense).
+    LocationId(u64)
+}
+id! {
+    /// A location group: a process or an accelerator (OTF2 `LocationGroup`).
+    LocationGroupId(u32)
+}
+id! {
+    /// A node of the system tree (OTF2 `SystemTreeNode`).
+    SystemTreeNodeId(u32)
+}
+id! {
+    /// A communicator by its *global* definition id (OTF2 `Comm` or `InterComm`), local ids already mapped.
+    CommId(u32)
+}
+id! {
+    /// A region by its global definition id (OTF2 `Region`).
+    RegionId(u32)
+}
