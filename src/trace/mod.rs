@@ -1,18 +1,24 @@
-//! The vocabulary of a trace: ids, ticks, definitions, events, errors.
+//! The vocabulary of a trace: ids, ticks, definitions, events, corrections, errors.
 //!
 //! The lowest layer. It knows no file format, no MPI and no command line; everything else builds on it.
 
+mod correction;
 mod definitions;
 mod error;
 mod event;
+mod fixed;
 mod ids;
 mod ticks;
+mod timeline;
 
+pub use correction::{Correction, Cursor, Curve, Piece, Position};
 pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region,
     SystemTreeNode,
 };
 pub use error::{Error, Result};
 pub use event::{ClockOffset, Collective, CollectiveOp, Event, Message, Root};
+pub use fixed::Fraction;
 pub use ids::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
 pub use ticks::Ticks;
+pub use timeline::{Timeline, Timelines};

@@ -1,0 +1,68 @@
+//! The controller of the control variable γ: which passes of the forward replay are made.
+//!
+//! γ near 1 keeps local intervals but never lets an advance decay: every cycle of a periodic drift then pushes the common time
+//! line further (the ratchet). A small γ forgets quickly but squeezes intervals. Each pass starts again from the pre-synchronised
+//! times; 1 - γ grows tenfold from pass to pass until the largest advance is within the allowed multiple of D₀, the largest
+//! advance that the plain Lamport clock (γ = 0, δ = 0) needs on the same times.
+
+use crate::trace::{Fraction, Ticks};
+
+/// When to stop, and where to start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ControllerParameters {
+    /// 1 - γ of the first pass.
+    pub first_decay: Fraction,
+    /// At most so many passes; at least 1.
+    pub max_passes: u32,
+    /// A pass is good if its largest advance is at most this multiple of D₀.
+    pub max_error: f64,
+}
+
+/// γ is never below 1/2: a local interval is never squeezed to less than half.
+pub const LARGEST_DECAY: Fraction = match Fraction::from_bits(1 << (Fraction::BITS - 1)) {
+    Some(half) => half,
+    None => Fraction::ONE,
+};
+
+/// 1 - γ of the pass after one with `decay`: ten times as much, at most [`LARGEST_DECAY`]; `None` if that was the last.
+pub fn next_decay(decay: Fraction) -> Option<Fraction> {
+    if decay >= LARGEST_DECAY {
+        return None;
+    }
+    // γ = 1 (no decay at all) is followed by the default start value 1 - 10⁻⁵.
+    let next = if decay == Fraction::ZERO { Fraction::ONE.bits() / 100_000 } else { decay.bits().saturating_mul(10) };
+    Fraction::from_bits(next.min(LARGEST_DECAY.bits()))
+}
+
+/// Error of a pass: its largest advance as a multiple of D₀ (1 if nothing has to move).
+pub fn error(largest_advance: Ticks, least_advance: Ticks) -> f64 {
+    if largest_advance.0 <= 0 {
+        return 1.0;
+    }
+    largest_advance.0 as f64 / least_advance.0.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decay_grows_tenfold_up_to_one_half() {
+        let mut decay = Fraction::from_f64(1e-5).unwrap();
+        let mut passes = vec![decay.to_f64()];
+        while let Some(next) = next_decay(decay) {
+            decay = next;
+            passes.push(decay.to_f64());
+        }
+        for (got, want) in passes.iter().zip([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 0.5]) {
+            assert!((got - want).abs() < 1e-6 * want, "{passes:?}");
+        }
+        assert_eq!(passes.len(), 6);
+    }
+
+    #[test]
+    fn error_is_relative_to_the_lamport_clock() {
+        assert_eq!(error(Ticks(30), Ticks(20)), 1.5);
+        assert_eq!(error(Ticks(0), Ticks(0)), 1.0);
+    }
+}

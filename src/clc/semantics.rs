@@ -1,0 +1,108 @@
+//! Which events of an operation are logical sends (S) and logical receives (R).
+
+use crate::trace::{Collective, CollectiveOp, Root};
+
+/// How the members of a collective operation depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CollectiveClass {
+    /// Everybody's end depends on the root's begin: Bcast, Scatter, Scatterv.
+    OneToN,
+    /// The root's end depends on everybody's begin: Reduce, Gather, Gatherv.
+    NToOne,
+    /// Every end depends on every begin: Allreduce, Allgather(v), Alltoall, Reduce_scatter(_block), Barrier.
+    NToN,
+    /// The end of rank i depends on the begins of ranks 0..i-1: Scan, Exscan.
+    Prefix,
+    /// The trace does not say who exchanged data with whom: no constraint.
+    Unconstrained,
+}
+
+impl CollectiveClass {
+    /// The class of `op`. Alltoallv, Alltoallw (and the neighbourhood collectives, which tracers record under the same
+    /// codes) are N-to-N only if `alltoallv` asks for it. Operations that create or destroy handles are unconstrained:
+    /// how far they synchronise differs between libraries.
+    pub fn of(op: CollectiveOp, alltoallv: bool) -> CollectiveClass {
+        use CollectiveOp as Op;
+        match op {
+            Op::BCAST | Op::SCATTER | Op::SCATTERV => CollectiveClass::OneToN,
+            Op::REDUCE | Op::GATHER | Op::GATHERV => CollectiveClass::NToOne,
+            Op::BARRIER
+            | Op::ALLREDUCE
+            | Op::ALLGATHER
+            | Op::ALLGATHERV
+            | Op::ALLTOALL
+            | Op::REDUCE_SCATTER
+            | Op::REDUCE_SCATTER_BLOCK => CollectiveClass::NToN,
+            Op::SCAN | Op::EXSCAN => CollectiveClass::Prefix,
+            Op::ALLTOALLV | Op::ALLTOALLW if alltoallv => CollectiveClass::NToN,
+            _ => CollectiveClass::Unconstrained,
+        }
+    }
+
+    /// Whether the operation has a root.
+    pub fn rooted(self) -> bool {
+        matches!(self, CollectiveClass::OneToN | CollectiveClass::NToOne)
+    }
+}
+
+/// The part of one member in one instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Role {
+    /// Its begin is a logical send.
+    pub sends: bool,
+    /// Its end is a logical receive.
+    pub receives: bool,
+}
+
+/// The role of communicator rank `rank` of `size` in `collective`.
+///
+/// A member that sends (receives) zero bytes is no logical sender (receiver); a barrier moves no bytes and counts for all. A process
+/// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
+/// synchronise nobody.
+pub fn role(class: CollectiveClass, rank: u32, size: u32, collective: &Collective) -> Role {
+    let barrier = collective.op == CollectiveOp::BARRIER;
+    let data_out = barrier || collective.sent > 0;
+    let data_in = barrier || collective.received > 0;
+    let is_root = collective.root == Root::Rank(rank);
+    let (sends, receives) = match class {
+        CollectiveClass::OneToN => (is_root, !is_root),
+        CollectiveClass::NToOne => (!is_root, is_root),
+        CollectiveClass::NToN => (true, true),
+        CollectiveClass::Prefix => (rank + 1 < size, rank > 0),
+        CollectiveClass::Unconstrained => (false, false),
+    };
+    Role { sends: sends && data_out && size > 1, receives: receives && data_in && size > 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::CommId;
+
+    fn collective(op: CollectiveOp, root: Root, sent: u64, received: u64) -> Collective {
+        Collective { op, comm: CommId(0), root, sent, received }
+    }
+
+    #[test]
+    fn roots_do_not_wait_for_themselves() {
+        let bcast = collective(CollectiveOp::BCAST, Root::Rank(1), 24, 8);
+        assert_eq!(role(CollectiveClass::OneToN, 1, 3, &bcast), Role { sends: true, receives: false });
+        assert_eq!(role(CollectiveClass::OneToN, 0, 3, &bcast), Role { sends: false, receives: true });
+    }
+
+    #[test]
+    fn zero_bytes_take_part_in_nothing_except_in_barriers() {
+        let gather = collective(CollectiveOp::GATHERV, Root::Rank(0), 0, 0);
+        assert_eq!(role(CollectiveClass::NToOne, 2, 3, &gather), Role { sends: false, receives: false });
+        let barrier = collective(CollectiveOp::BARRIER, Root::None, 0, 0);
+        assert_eq!(role(CollectiveClass::NToN, 2, 3, &barrier), Role { sends: true, receives: true });
+        assert_eq!(role(CollectiveClass::NToN, 0, 1, &barrier), Role { sends: false, receives: false });
+    }
+
+    #[test]
+    fn a_scan_passes_from_lower_to_higher_ranks() {
+        let scan = collective(CollectiveOp::SCAN, Root::None, 8, 8);
+        assert_eq!(role(CollectiveClass::Prefix, 0, 3, &scan), Role { sends: true, receives: false });
+        assert_eq!(role(CollectiveClass::Prefix, 2, 3, &scan), Role { sends: false, receives: true });
+    }
+}

@@ -1,0 +1,99 @@
+//! Timelines: which locations share a clock and are corrected together.
+
+use crate::trace::{Definitions, LocationGroupId, SystemTreeNodeId};
+use std::collections::HashMap;
+
+/// The locations of one process: they share one clock, so one correction applies to all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// Global MPI rank of the process; `None` for locations that belong to no MPI process.
+    pub process: Option<u32>,
+    /// Indexes into [`Definitions::locations`], the process's main location first.
+    pub locations: Vec<usize>,
+    /// Number of the node it runs on (0, 1, ... in order of appearance): processes of one node share a minimum latency class.
+    pub node: u32,
+}
+
+/// All timelines of a trace. Timeline i is MPI rank i of the application for i below [`Timelines::processes`];
+/// timelines of other location groups follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timelines {
+    /// The timelines.
+    pub all: Vec<Timeline>,
+    /// How many of them are MPI processes.
+    pub processes: usize,
+    /// Number of distinct nodes.
+    pub nodes: usize,
+}
+
+impl Timelines {
+    /// Groups the locations of `definitions`.
+    ///
+    /// A location belongs to the MPI process whose main location (in `COMM_LOCATIONS`) is in the same location group, or
+    /// in the group that created its own (accelerators). If that is not unique (an archive that puts all ranks
+    /// in one group), each main location stands alone and the others of that group form one timeline.
+    pub fn new(definitions: &Definitions) -> Timelines {
+        let index: HashMap<_, _> = definitions.locations.iter().enumerate().map(|(i, l)| (l.id, i)).collect();
+        let mains: Vec<usize> = definitions.processes.iter().filter_map(|id| index.get(id).copied()).collect();
+        let mut all = Vec::new();
+        let mut of_group: HashMap<LocationGroupId, Option<usize>> = HashMap::new();
+        let mut taken = vec![false; definitions.locations.len()];
+        for (rank, &main) in mains.iter().enumerate() {
+            taken[main] = true;
+            of_group.entry(definitions.locations[main].group).and_modify(|e| *e = None).or_insert(Some(rank));
+            all.push(Timeline { process: Some(rank as u32), locations: vec![main], node: 0 });
+        }
+        let processes = all.len();
+        let creators: HashMap<_, _> =
+            definitions.location_groups.iter().filter_map(|g| g.creator.map(|creator| (g.id, creator))).collect();
+        let mut others: HashMap<LocationGroupId, usize> = HashMap::new();
+        for (i, location) in definitions.locations.iter().enumerate() {
+            if std::mem::replace(&mut taken[i], true) {
+                continue;
+            }
+            let group = location.group;
+            let owner = [Some(group), creators.get(&group).copied()]
+                .into_iter()
+                .flatten()
+                .find_map(|group| of_group.get(&group).copied().flatten());
+            match owner {
+                Some(timeline) => all[timeline].locations.push(i),
+                None => {
+                    let timeline = *others.entry(group).or_insert_with(|| {
+                        all.push(Timeline { process: None, locations: Vec::new(), node: 0 });
+                        all.len() - 1
+                    });
+                    all[timeline].locations.push(i);
+                }
+            }
+        }
+        let nodes = number_nodes(definitions, &mut all);
+        Timelines { all, processes, nodes }
+    }
+}
+
+/// Numbers the nodes on which the timelines run; returns how many there are.
+fn number_nodes(definitions: &Definitions, timelines: &mut [Timeline]) -> usize {
+    let tree: HashMap<_, _> = definitions.system_tree.iter().map(|node| (node.id, node)).collect();
+    let parents: HashMap<_, _> = definitions.location_groups.iter().map(|group| (group.id, group.parent)).collect();
+    // The nearest level called "node", or the level directly above the process where nothing is called so.
+    let node_of = |group: LocationGroupId| -> Option<SystemTreeNodeId> {
+        let direct = parents.get(&group).copied().flatten();
+        let mut at = direct;
+        for _ in 0..definitions.system_tree.len() {
+            let Some(node) = at.and_then(|id| tree.get(&id)) else { break };
+            if node.class.eq_ignore_ascii_case("node") {
+                return Some(node.id);
+            }
+            at = node.parent;
+        }
+        direct
+    };
+    let mut numbers = HashMap::new();
+    for timeline in timelines {
+        let node = timeline.locations.first().and_then(|&i| node_of(definitions.locations[i].group));
+        let next = numbers.len() as u32;
+        timeline.node = *numbers.entry(node).or_insert(next);
+    }
+    numbers.len()
+}
