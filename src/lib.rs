@@ -3,4 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod clc;
+pub mod comm;
+pub mod matching;
+pub mod replay;
 pub mod trace;

@@ -84,6 +84,8 @@ pub enum CommMembers {
     Inter(Vec<u32>, Vec<u32>),
     /// Belongs to another paradigm (threads, measurement system, accelerators): synchronises no processes.
     NotMpi,
+    /// Its group is not defined; an error as soon as an event uses it.
+    Undefined,
 }
 
 /// A communicator (OTF2 `Comm`, `InterComm`).

@@ -1,0 +1,421 @@
+//! Collective instances: joining the participations of all members of a communicator.
+//!
+//! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
+//! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
+//! only if that differs the operations themselves.
+
+use crate::clc::latency::Spread;
+use crate::clc::semantics::{CollectiveClass, role};
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::communicators::CommTable;
+use crate::matching::extract::{Extract, Participation};
+use crate::matching::placement::Placement;
+use crate::matching::sync::SyncKind;
+use crate::trace::{CollectiveOp, CommMembers, Error, Result, Root};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+
+/// One member of a communicator whose timeline is hosted here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its rank in the communicator.
+    pub rank: u32,
+    /// Its local timeline.
+    pub timeline: u32,
+    /// Begin event per instance.
+    pub begins: Vec<u32>,
+    /// End event per instance.
+    pub ends: Vec<u32>,
+    /// Whether its begin is a logical send, per instance.
+    pub sends: Vec<bool>,
+    /// Whether its end is a logical receive, per instance.
+    pub receives: Vec<bool>,
+}
+
+/// One constrained instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instance {
+    /// The operation.
+    pub op: CollectiveOp,
+    /// How its members depend on each other.
+    pub class: CollectiveClass,
+    /// Communicator rank of the root; 0 if it has none.
+    pub root: u32,
+}
+
+/// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.
+#[derive(Debug, Clone)]
+pub struct CollectiveComm {
+    /// The communicator, as index into the definitions.
+    pub comm: u32,
+    /// Number of members.
+    pub size: u32,
+    /// Process (global timeline number) of every member, in communicator-rank order.
+    pub processes: Vec<u32>,
+    /// Analysis rank where contributions of several hosts meet.
+    pub home: usize,
+    /// Analysis ranks that host members, ascending, with the number of members each.
+    pub hosts: Vec<(usize, u32)>,
+    /// Members hosted here, by rank.
+    pub members: Vec<Member>,
+    /// Constrained instances, in order.
+    pub instances: Vec<Instance>,
+    /// Distribution over nodes, for minimum latencies.
+    pub spread: Spread,
+    /// Analysis rank that hosts each member, in communicator-rank order.
+    rank_hosts: Vec<u32>,
+}
+
+impl CollectiveComm {
+    /// The analysis rank that hosts member `rank`.
+    pub fn host_of(&self, rank: u32) -> usize {
+        self.rank_hosts[rank as usize] as usize
+    }
+}
+
+/// Instance counts of one operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceCounts {
+    /// Complete instances that constrain.
+    pub matched: u64,
+    /// Complete instances without a constraint (the trace does not say who exchanged data with whom).
+    pub unconstrained: u64,
+}
+
+/// What the collectives came to; each communicator is counted by its home only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectiveCounts {
+    /// By operation (OTF2 number).
+    pub by_op: BTreeMap<u8, InstanceCounts>,
+    /// Participations beyond the last instance that all members took part in.
+    pub incomplete: u64,
+    /// Participations from the first instance on in which the members did different things.
+    pub inconsistent: u64,
+    /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
+    pub first_inconsistent: BTreeMap<u32, u64>,
+}
+
+impl CollectiveCounts {
+    /// Adds the counts of another analysis rank.
+    pub fn merge(&mut self, other: &CollectiveCounts) {
+        for (&op, counts) in &other.by_op {
+            let entry = self.by_op.entry(op).or_default();
+            entry.matched += counts.matched;
+            entry.unconstrained += counts.unconstrained;
+        }
+        self.incomplete += other.incomplete;
+        self.inconsistent += other.inconsistent;
+        self.first_inconsistent.extend(&other.first_inconsistent);
+    }
+}
+
+/// A timeline's membership in a communicator; what the links of begin and end events point at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Membership {
+    /// Index into [`Collectives::comms`].
+    pub comm: u32,
+    /// Index into [`CollectiveComm::members`].
+    pub member: u32,
+}
+
+/// All collectives with members hosted here.
+#[derive(Debug, Default)]
+pub struct Collectives {
+    /// By communicator, ascending definition index.
+    pub comms: Vec<CollectiveComm>,
+    /// What begin and end events link to.
+    pub memberships: Vec<Membership>,
+    /// Counts for the report.
+    pub counts: CollectiveCounts,
+}
+
+/// What is known of a communicator at its home while its members are compared.
+#[derive(Default)]
+struct AtHome {
+    counts: Vec<u64>,
+    checksums: Vec<u64>,
+    lists: Vec<Vec<u64>>,
+}
+
+/// Joins all collective participations. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn match_collectives(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    node_of: &dyn Fn(u32) -> u32,
+    first: u32,
+    extracts: &mut [Extract],
+    alltoallv: bool,
+) -> Result<Collectives> {
+    // Who of ours is in which communicator.
+    let mut ours: BTreeMap<u32, Vec<(u32, u32, Vec<Participation>)>> = BTreeMap::new();
+    for (local, extract) in extracts.iter_mut().enumerate() {
+        for (comm, participations) in extract.collectives.drain() {
+            let rank = table.rank_of(comm, first + local as u32).ok_or_else(|| {
+                Error::new(format!("process {} is no member of communicator {}", first + local as u32, table.id(comm)))
+            })?;
+            ours.entry(comm).or_default().push((rank, local as u32, participations));
+        }
+    }
+    let home_of = |comm: u32| -> usize {
+        match table.members(comm) {
+            CommMembers::Intra(members) => placement.host_of(members[0]),
+            _ => 0,
+        }
+    };
+    let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
+    let mut counts = CollectiveCounts::default();
+
+    // How many instances does everybody have?
+    let announce = ours.iter().flat_map(|(&comm, members)| {
+        members
+            .iter()
+            .map(move |(rank, _, list)| (home_of(comm), [u64::from(comm), u64::from(*rank), list.len() as u64]))
+    });
+    for words in exchange(transport, announce)? {
+        for record in words.1.chunks_exact(3) {
+            let comm = record[0] as u32;
+            let home = homes.entry(comm).or_default();
+            home.counts.resize(size_of(table, comm), 0);
+            home.counts[record[1] as usize] = record[2];
+        }
+    }
+    let complete: BTreeMap<u32, u64> = homes
+        .iter()
+        .map(|(&comm, home)| {
+            let least = home.counts.iter().copied().min().unwrap_or(0);
+            counts.incomplete += home.counts.iter().map(|count| count - least).sum::<u64>();
+            (comm, least)
+        })
+        .collect();
+    let mut valid = tell_hosts(transport, placement, table, &complete)?;
+
+    // Did everybody do the same in them?
+    let announce = ours.iter().flat_map(|(&comm, members)| {
+        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        members.iter().map(move |(rank, _, list)| {
+            (home_of(comm), [u64::from(comm), u64::from(*rank), checksum(&list[..valid.min(list.len())])])
+        })
+    });
+    for words in exchange(transport, announce)? {
+        for record in words.1.chunks_exact(3) {
+            if let Some(home) = homes.get_mut(&(record[0] as u32)) {
+                home.checksums.push(record[2]);
+            }
+        }
+    }
+    let suspicious: BTreeMap<u32, u64> = homes
+        .iter()
+        .filter(|(comm, home)| complete[comm] > 0 && home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
+        .map(|(&comm, _)| (comm, complete[&comm]))
+        .collect();
+    let asked = tell_hosts(transport, placement, table, &suspicious)?;
+
+    // Where do they part?
+    let announce = ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
+        let valid = asked[&comm] as usize;
+        members.iter().map(move |(rank, _, list)| {
+            let mut words = vec![u64::from(comm), u64::from(*rank), valid as u64];
+            words.extend(list[..valid].iter().map(signature));
+            (home_of(comm), words)
+        })
+    });
+    for (_, words) in exchange(transport, announce)? {
+        let mut rest = &words[..];
+        while let [comm, _, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            if let Some(home) = homes.get_mut(&(*comm as u32)) {
+                home.lists.push(list.to_vec());
+            }
+            rest = next;
+        }
+    }
+    let mut corrected = BTreeMap::new();
+    for (&comm, home) in homes.iter().filter(|(comm, _)| suspicious.contains_key(comm)) {
+        let agree = |k: usize| home.lists.windows(2).all(|pair| pair[0][k] == pair[1][k]);
+        let length = complete[&comm];
+        let parting = (0..length as usize).find(|&k| !agree(k)).unwrap_or(length as usize) as u64;
+        corrected.insert(comm, parting);
+        counts.inconsistent += (length - parting) * home.counts.len() as u64;
+        counts.first_inconsistent.insert(comm, parting);
+    }
+    valid.extend(tell_hosts(transport, placement, table, &corrected)?);
+
+    let mut collectives = Collectives { counts, ..Collectives::default() };
+    for (comm, members) in ours {
+        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        let home = home_of(comm);
+        collectives.add(
+            comm,
+            members,
+            valid,
+            home,
+            transport.rank(),
+            placement,
+            table,
+            node_of,
+            extracts,
+            alltoallv,
+        )?;
+    }
+    Ok(collectives)
+}
+
+impl Collectives {
+    /// Adds the first `valid` instances of a communicator and activates their events.
+    #[allow(clippy::too_many_arguments)] // one caller; a struct for them would only hide that
+    fn add(
+        &mut self,
+        comm: u32,
+        mut participants: Vec<(u32, u32, Vec<Participation>)>,
+        valid: usize,
+        home: usize,
+        here: usize,
+        placement: &Placement,
+        table: &CommTable<'_>,
+        node_of: &dyn Fn(u32) -> u32,
+        extracts: &mut [Extract],
+        alltoallv: bool,
+    ) -> Result<()> {
+        let CommMembers::Intra(processes) = table.members(comm) else { return Ok(()) };
+        let size = processes.len() as u32;
+        participants.sort_unstable_by_key(|(rank, ..)| *rank);
+        let Some((_, _, first_list)) = participants.first() else { return Ok(()) };
+        let classes: Vec<CollectiveClass> =
+            first_list[..valid].iter().map(|p| CollectiveClass::of(p.collective.op, alltoallv)).collect();
+        let mut instances = Vec::new();
+        for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+            let op = participation.collective.op;
+            let root = match participation.collective.root {
+                Root::Rank(root) if class.rooted() && root < size => root,
+                // A rooted operation without a usable root constrains nobody.
+                _ if class.rooted() => continue,
+                _ => 0,
+            };
+            if class != CollectiveClass::Unconstrained {
+                instances.push(Instance { op, class, root });
+            }
+        }
+        let usable = |participation: &Participation, class: CollectiveClass| match class {
+            CollectiveClass::Unconstrained => false,
+            _ if class.rooted() => matches!(participation.collective.root, Root::Rank(root) if root < size),
+            _ => true,
+        };
+        if here == home {
+            for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+                let entry = self.counts.by_op.entry(participation.collective.op.0).or_default();
+                if usable(participation, class) {
+                    entry.matched += 1;
+                } else {
+                    entry.unconstrained += 1;
+                }
+            }
+        }
+        if instances.is_empty() {
+            return Ok(());
+        }
+        let comm_index = self.comms.len() as u32;
+        let mut members = Vec::with_capacity(participants.len());
+        for (rank, timeline, list) in participants {
+            let link = u32::try_from(self.memberships.len()).map_err(|_| Error::new("more than 2^32 memberships"))?;
+            self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
+            let mut member = Member { rank, timeline, begins: vec![], ends: vec![], sends: vec![], receives: vec![] };
+            let sync = &mut extracts[timeline as usize].sync;
+            for (participation, &class) in list[..valid].iter().zip(&classes) {
+                if !usable(participation, class) {
+                    continue;
+                }
+                let role = role(class, rank, size, &participation.collective);
+                member.begins.push(participation.begin);
+                member.ends.push(participation.end);
+                member.sends.push(role.sends);
+                member.receives.push(role.receives);
+                sync.activate(participation.begin, SyncKind::Begin, link);
+                sync.activate(participation.end, SyncKind::End, link);
+            }
+            members.push(member);
+        }
+        let mut hosts: BTreeMap<usize, u32> = BTreeMap::new();
+        let rank_hosts: Vec<u32> = processes.iter().map(|&process| placement.host_of(process) as u32).collect();
+        for &host in &rank_hosts {
+            *hosts.entry(host as usize).or_default() += 1;
+        }
+        self.comms.push(CollectiveComm {
+            comm,
+            size,
+            processes: processes.clone(),
+            home,
+            hosts: hosts.into_iter().collect(),
+            members,
+            instances,
+            spread: Spread::new(processes.iter().map(|&process| node_of(process)).collect()),
+            rank_hosts,
+        });
+        Ok(())
+    }
+}
+
+fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
+    match table.members(comm) {
+        CommMembers::Intra(members) => members.len(),
+        _ => 0,
+    }
+}
+
+/// What all members have to agree on: the operation, and the root where there is one.
+fn signature(participation: &Participation) -> u64 {
+    let collective = &participation.collective;
+    let root = match collective.root {
+        Root::Rank(root) if CollectiveClass::of(collective.op, false).rooted() => u64::from(root) + 1,
+        _ => 0,
+    };
+    root << 8 | u64::from(collective.op.0)
+}
+
+fn checksum(list: &[Participation]) -> u64 {
+    // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
+    let mut hasher = std::hash::DefaultHasher::new();
+    for participation in list {
+        hasher.write_u64(signature(participation));
+    }
+    hasher.finish()
+}
+
+/// Sends words to ranks and returns what came back.
+fn exchange<W: AsRef<[u64]>>(
+    transport: &mut dyn Transport,
+    items: impl Iterator<Item = (usize, W)>,
+) -> Result<Vec<(usize, Vec<u64>)>> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (host, words) in items {
+        outgoing.entry(host).or_default().extend_from_slice(words.as_ref());
+    }
+    sparse_exchange(transport, outgoing.into_iter().collect())
+}
+
+/// From the home of each communicator to all ranks that host members of it.
+fn tell_hosts(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    values: &BTreeMap<u32, u64>,
+) -> Result<BTreeMap<u32, u64>> {
+    let mut outgoing: Vec<(usize, [u64; 2])> = Vec::new();
+    for (&comm, &value) in values {
+        if let CommMembers::Intra(members) = table.members(comm) {
+            let mut hosts: Vec<usize> = members.iter().map(|&process| placement.host_of(process)).collect();
+            hosts.sort_unstable();
+            hosts.dedup();
+            outgoing.extend(hosts.into_iter().map(|host| (host, [u64::from(comm), value])));
+        }
+    }
+    let mut told = BTreeMap::new();
+    for (_, words) in exchange(transport, outgoing.into_iter())? {
+        told.extend(words.chunks_exact(2).map(|record| (record[0] as u32, record[1])));
+    }
+    Ok(told)
+}

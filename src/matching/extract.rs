@@ -1,0 +1,383 @@
+//! From the events of one process to its synchronisation events.
+
+use crate::matching::communicators::CommTable;
+use crate::matching::sync::SyncTimeline;
+use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
+use std::collections::HashMap;
+
+/// What distinguishes the messages between two processes for the matching rules of MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageKey {
+    /// The other process (global MPI rank).
+    pub peer: u32,
+    /// Communicator, as index into the definitions.
+    pub comm: u32,
+    /// Message tag.
+    pub tag: u32,
+}
+
+/// One process's part in one collective instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Participation {
+    /// Index of the begin event.
+    pub begin: u32,
+    /// Index of the end event.
+    pub end: u32,
+    /// What its end record says.
+    pub collective: Collective,
+}
+
+/// What a process did that cannot take part in the replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Receives posted whose completion was never recorded.
+    pub never_completed: u64,
+    /// Requests that were cancelled.
+    pub cancelled: u64,
+    /// Messages to or from an undefined rank.
+    pub undefined_peer: u64,
+    /// Collectives whose end was never recorded (or whose begin was not).
+    pub open_collectives: u64,
+    /// Collectives on inter-communicators.
+    pub inter_collectives: u64,
+    /// Collectives on communicators of one member.
+    pub solo_collectives: u64,
+}
+
+/// The synchronisation events of one process and what they refer to.
+#[derive(Debug, Default)]
+pub struct Extract {
+    /// Visited events.
+    pub sync: SyncTimeline,
+    /// Send events by message key, in program order.
+    pub sends: HashMap<MessageKey, Vec<u32>>,
+    /// Receive events by message key, in the order in which they were posted.
+    pub receives: HashMap<MessageKey, Vec<u32>>,
+    /// Collective participations by communicator (index into the definitions), in program order of the begins.
+    pub collectives: HashMap<u32, Vec<Participation>>,
+    /// Everything else.
+    pub leftovers: Leftovers,
+}
+
+/// Where an event stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Pre-synchronised time C.
+    pub time: i64,
+    /// Raw local time.
+    pub raw: i64,
+    /// 1-based number in its location.
+    pub number: u64,
+    /// Index of its location within the timeline.
+    pub location: u32,
+}
+
+/// Reads the events of one process in timeline order (see [`crate::trace::Position`]).
+#[derive(Debug)]
+pub struct Extractor<'a> {
+    table: &'a CommTable<'a>,
+    process: Option<u32>,
+    out: Extract,
+    /// Receives by key with the order in which they were posted.
+    posted: HashMap<MessageKey, Vec<(u64, u32)>>,
+    /// Running number of posts.
+    posts: u64,
+    /// Posted, incomplete receives: request -> post.
+    receive_requests: HashMap<u64, u64>,
+    /// Incomplete sends: request -> key; the send is the last one of the key's list that has the index.
+    send_requests: HashMap<u64, (MessageKey, u32)>,
+    /// Incomplete non-blocking collectives: request -> begin.
+    collective_requests: HashMap<u64, u32>,
+    /// Begin of the blocking collective that each location is in.
+    open_begins: HashMap<u32, u32>,
+    /// Cache of the communicator looked up last.
+    last_comm: Option<(CommId, u32)>,
+}
+
+impl<'a> Extractor<'a> {
+    /// For the timeline of `process` (`None`: a timeline outside MPI, which must not contain MPI events).
+    pub fn new(table: &'a CommTable<'a>, process: Option<u32>) -> Self {
+        Extractor {
+            table,
+            process,
+            out: Extract::default(),
+            posted: HashMap::new(),
+            posts: 0,
+            receive_requests: HashMap::new(),
+            send_requests: HashMap::new(),
+            collective_requests: HashMap::new(),
+            open_begins: HashMap::new(),
+            last_comm: None,
+        }
+    }
+
+    /// Whether `event` can matter here.
+    #[inline]
+    pub fn is_relevant(event: &Event) -> bool {
+        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_))
+    }
+
+    /// Adds an event that is visited only because it is close to its neighbour.
+    pub fn near(&mut self, at: Place) -> Result<u32> {
+        self.out.sync.push(at.time, at.raw, at.number, at.location)
+    }
+
+    /// Reads the next event. Returns whether it became a visited event.
+    ///
+    /// # Errors
+    /// References to undefined communicators, ranks outside of a communicator, MPI events outside of an MPI process.
+    pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
+        match event {
+            Event::MpiSend(message) => self.send(at, message).map(|_| true),
+            Event::MpiIsend(message, request) => {
+                if let Some(sent) = self.send(at, message)? {
+                    self.send_requests.insert(*request, sent);
+                }
+                Ok(true)
+            }
+            Event::MpiIsendComplete(request) => {
+                self.send_requests.remove(request);
+                Ok(false)
+            }
+            Event::MpiIrecvRequest(request) => {
+                self.posts += 1;
+                if self.receive_requests.insert(*request, self.posts).is_some() {
+                    self.out.leftovers.never_completed += 1;
+                }
+                Ok(false)
+            }
+            Event::MpiRecv(message) => {
+                self.posts += 1;
+                self.receive(at, message, self.posts).map(|_| true)
+            }
+            Event::MpiIrecv(message, request) => {
+                let post = match self.receive_requests.remove(request) {
+                    Some(post) => post,
+                    None => {
+                        self.posts += 1;
+                        self.posts
+                    }
+                };
+                self.receive(at, message, post).map(|_| true)
+            }
+            Event::MpiRequestCancelled(request) => {
+                self.cancel(*request);
+                Ok(false)
+            }
+            Event::MpiCollectiveBegin => {
+                let begin = self.near(at)?;
+                if self.open_begins.insert(at.location, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::NonBlockingCollectiveRequest(request) => {
+                let begin = self.near(at)?;
+                if self.collective_requests.insert(*request, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::MpiCollectiveEnd(collective) => {
+                let begin = self.open_begins.remove(&at.location);
+                self.collective_end(at, begin, collective).map(|_| true)
+            }
+            Event::NonBlockingCollectiveComplete(collective, request) => {
+                let begin = self.collective_requests.remove(request);
+                self.collective_end(at, begin, collective).map(|_| true)
+            }
+            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) => Ok(false),
+        }
+    }
+
+    /// Ends the timeline.
+    pub fn finish(mut self) -> Extract {
+        self.out.leftovers.never_completed += self.receive_requests.len() as u64;
+        self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.len()) as u64;
+        for (key, mut list) in self.posted {
+            list.sort_unstable();
+            self.out.receives.insert(key, list.into_iter().map(|(_, event)| event).collect());
+        }
+        for list in self.out.collectives.values_mut() {
+            list.sort_by_key(|participation| participation.begin);
+        }
+        self.out
+    }
+
+    fn comm(&mut self, id: CommId) -> Result<u32> {
+        match self.last_comm {
+            Some((last, index)) if last == id => Ok(index),
+            _ => {
+                let index = self.table.index(id)?;
+                self.last_comm = Some((id, index));
+                Ok(index)
+            }
+        }
+    }
+
+    fn own_process(&self) -> Result<u32> {
+        self.process.ok_or_else(|| {
+            Error::new("an MPI event at a location that belongs to no MPI process")
+                .hint("no location of its location group is in the archive's COMM_LOCATIONS group of paradigm MPI")
+        })
+    }
+
+    fn key(&mut self, message: &Message) -> Result<Option<MessageKey>> {
+        let process = self.own_process()?;
+        let comm = self.comm(message.comm)?;
+        let peer = self.table.peer(comm, message.peer, process)?;
+        if peer.is_none() {
+            self.out.leftovers.undefined_peer += 1;
+        }
+        Ok(peer.map(|peer| MessageKey { peer, comm, tag: message.tag }))
+    }
+
+    fn send(&mut self, at: Place, message: &Message) -> Result<Option<(MessageKey, u32)>> {
+        let event = self.near(at)?;
+        let Some(key) = self.key(message)? else { return Ok(None) };
+        self.out.sends.entry(key).or_default().push(event);
+        Ok(Some((key, event)))
+    }
+
+    fn receive(&mut self, at: Place, message: &Message, post: u64) -> Result<()> {
+        let event = self.near(at)?;
+        if let Some(key) = self.key(message)? {
+            self.posted.entry(key).or_default().push((post, event));
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, request: u64) {
+        self.out.leftovers.cancelled += 1;
+        self.receive_requests.remove(&request);
+        if let Some((key, event)) = self.send_requests.remove(&request)
+            && let Some(list) = self.out.sends.get_mut(&key)
+            && let Ok(position) = list.binary_search(&event)
+        {
+            list.remove(position);
+        }
+        if self.collective_requests.remove(&request).is_some() {
+            self.out.leftovers.open_collectives += 1;
+        }
+    }
+
+    fn collective_end(&mut self, at: Place, begin: Option<u32>, collective: &Collective) -> Result<()> {
+        let process = self.own_process()?;
+        let comm = self.comm(collective.comm)?;
+        let end = self.near(at)?;
+        let Some(begin) = begin else {
+            self.out.leftovers.open_collectives += 1;
+            return Ok(());
+        };
+        match self.table.members(comm) {
+            CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
+            CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
+            CommMembers::Intra(members) => {
+                let participations = self.out.collectives.entry(comm).or_default();
+                // Once per communicator: member lists can be long.
+                if participations.is_empty() && !members.contains(&process) {
+                    return Err(Error::new(format!(
+                        "a collective operation on communicator {}, of which process {process} is no member",
+                        self.table.id(comm)
+                    )));
+                }
+                participations.push(Participation { begin, end, collective: *collective });
+            }
+            CommMembers::Inter(..) => self.out.leftovers.inter_collectives += 1,
+            // Not a communicator of MPI processes: the same errors as for messages.
+            CommMembers::NotMpi | CommMembers::Undefined => {
+                self.table.peer(comm, 0, process)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
+
+    fn definitions() -> Definitions {
+        Definitions {
+            clock: ClockProperties { resolution: 1_000_000_000, global_offset: 0, trace_length: 0, realtime: None },
+            locations: vec![],
+            location_groups: vec![],
+            system_tree: vec![],
+            processes: vec![LocationId(0), LocationId(1)],
+            communicators: vec![Communicator {
+                id: CommId(4),
+                name: String::new(),
+                members: CommMembers::Intra(vec![1, 0]),
+            }],
+            regions: vec![],
+        }
+    }
+
+    fn extract(events: &[Event]) -> Result<Extract> {
+        let definitions = definitions();
+        let table = CommTable::new(&definitions);
+        let mut extractor = Extractor::new(&table, Some(0));
+        for (i, event) in events.iter().enumerate() {
+            let at = Place { time: i as i64, raw: i as i64, number: i as u64 + 1, location: 0 };
+            extractor.event(at, event)?;
+        }
+        Ok(extractor.finish())
+    }
+
+    fn message(tag: u32) -> Message {
+        Message { peer: 0, comm: CommId(4), tag, length: 8 }
+    }
+
+    #[test]
+    fn receives_are_listed_as_posted_not_as_completed() {
+        let events = [
+            Event::MpiIrecvRequest(1),
+            Event::MpiIrecvRequest(2),
+            Event::MpiIrecv(message(7), 2),
+            Event::MpiIrecv(message(7), 1),
+        ];
+        let extract = extract(&events).unwrap();
+        assert_eq!(extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }], [1, 0]);
+    }
+
+    #[test]
+    fn a_cancelled_send_is_no_send() {
+        let events = [
+            Event::MpiIsend(message(7), 1),
+            Event::MpiIsend(message(7), 2),
+            Event::MpiRequestCancelled(1),
+            Event::MpiIsendComplete(2),
+        ];
+        let extract = extract(&events).unwrap();
+        assert_eq!(extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }], [1]);
+        assert_eq!(extract.leftovers.cancelled, 1);
+    }
+
+    #[test]
+    fn a_posted_receive_without_completion_is_counted() {
+        let extract = extract(&[Event::MpiIrecvRequest(1)]).unwrap();
+        assert_eq!(extract.leftovers.never_completed, 1);
+        assert!(extract.receives.is_empty());
+    }
+
+    #[test]
+    fn non_blocking_collectives_are_ordered_by_their_begin() {
+        let end = Collective { op: CollectiveOp::BARRIER, comm: CommId(4), root: Root::None, sent: 0, received: 0 };
+        let events = [
+            Event::NonBlockingCollectiveRequest(1),
+            Event::NonBlockingCollectiveRequest(2),
+            Event::NonBlockingCollectiveComplete(end, 2),
+            Event::NonBlockingCollectiveComplete(end, 1),
+        ];
+        let extract = extract(&events).unwrap();
+        let begins: Vec<_> = extract.collectives[&0].iter().map(|p| (p.begin, p.end)).collect();
+        assert_eq!(begins, [(0, 3), (1, 2)]);
+    }
+
+    #[test]
+    fn a_rank_outside_of_the_communicator_is_an_error() {
+        let wrong = Message { peer: 2, ..message(1) };
+        assert!(extract(&[Event::MpiSend(wrong)]).unwrap_err().message.contains("rank 2 is not in communicator 4"));
+    }
+}

@@ -1,0 +1,508 @@
+//! Forward replay on any number of analysis ranks.
+//!
+//! Every rank runs each of its timelines until it waits for a timestamp that is not there yet. Timestamps for other ranks are
+//! collected and sent in batches, when a batch is full or when nothing local can run. Dependencies are exactly those of
+//! `clc::semantics`, nothing waits for more; since a timeline's result depends only on the values it receives (a
+//! Kahn process network), it is the same for every number of ranks and every schedule.
+//!
+//! Contributions to a collective are combined on each host first; those of several hosts meet at the communicator's home,
+//! which hands the result back. No MPI communicator is needed for that, however many the application had.
+
+use crate::clc::forward::ForwardParameters;
+use crate::clc::semantics::CollectiveClass;
+use crate::comm::{Channel, Top2, Transport};
+use crate::matching::collectives::CollectiveComm;
+use crate::matching::sync::SyncKind;
+use crate::replay::forward::{Forward, PENDING, TimelineClock};
+use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
+use crate::replay::stall;
+use crate::trace::{Fraction, Result, Ticks};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Words collected for one rank before they are sent.
+const BATCH: usize = 4096;
+/// Visited events of one timeline between two looks at the network.
+const BURST: usize = 1 << 16;
+
+/// What the first word of an entry of a batch says (in its lowest bits; the rest is the channel or communicator).
+const MESSAGE: u64 = 0;
+const PARTIAL: u64 = 1;
+const RESULT: u64 = 2;
+const PREFIX_PARTIAL: u64 = 3;
+const PREFIX_RESULT: u64 = 4;
+const TAG_BITS: u32 = 3;
+
+/// Replays all timelines once. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
+pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
+    let mut replay = Replay::new(transport, program, parameters, false);
+    let finished = replay.run()?;
+    let Replay { clocks, position, mut forward, .. } = replay;
+    stall::check(transport, program, &position, &forward.bounds, finished)?;
+    forward.largest_advance = clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO);
+    Ok(forward)
+}
+
+/// Whether a replay would get through if every collective operation synchronised all its members, as blocking MPI calls may.
+/// Collective over the analysis ranks; all get the same answer.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<bool> {
+    let parameters = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
+    Replay::new(transport, program, parameters, true).run()
+}
+
+struct Replay<'a> {
+    /// Every collective synchronises all members, and its times do not matter.
+    synchronising: bool,
+    transport: &'a mut dyn Transport,
+    program: &'a Program,
+    here: usize,
+    clocks: Vec<TimelineClock>,
+    /// Next event per timeline.
+    position: Vec<usize>,
+    forward: Forward,
+    /// Timelines that can go on.
+    runnable: VecDeque<u32>,
+    /// Whether a timeline is in `runnable`.
+    queued: Vec<bool>,
+    /// Next message per outgoing channel.
+    sent: Vec<u32>,
+    /// Next message per incoming channel.
+    arrived: Vec<u32>,
+    /// Next instance per membership.
+    begun: Vec<u32>,
+    /// Instances in flight, per communicator: combined on this host.
+    local: Vec<Flight>,
+    /// The same at their home, where the hosts' contributions meet.
+    home: Vec<Flight>,
+    /// Words collected per destination.
+    batches: BTreeMap<usize, Vec<u64>>,
+    batches_sent: i64,
+    batches_received: i64,
+}
+
+/// Instances of one communicator that have begun and are not complete.
+#[derive(Debug, Default)]
+struct Flight {
+    base: usize,
+    states: VecDeque<State>,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    top: Top2,
+    /// Contributions so far.
+    count: u32,
+    /// Members hosted here that have begun.
+    begun: u32,
+    /// Contributions of a prefix operation by rank.
+    values: BTreeMap<u32, i64>,
+    done: bool,
+}
+
+impl Flight {
+    fn state(&mut self, instance: usize) -> &mut State {
+        let at = instance - self.base;
+        if at >= self.states.len() {
+            self.states
+                .resize(at + 1, State { top: Top2::NONE, count: 0, begun: 0, values: BTreeMap::new(), done: false });
+        }
+        &mut self.states[at]
+    }
+
+    /// Marks an instance complete and forgets the complete ones at the front.
+    fn finish(&mut self, instance: usize) {
+        self.state(instance).done = true;
+        while self.states.front().is_some_and(|state| state.done) {
+            self.states.pop_front();
+            self.base += 1;
+        }
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn new(
+        transport: &'a mut dyn Transport,
+        program: &'a Program,
+        parameters: ForwardParameters,
+        synchronising: bool,
+    ) -> Self {
+        let timelines = program.timelines.len();
+        let comms = program.collectives.comms.len();
+        let mut forward = Forward::new(program);
+        if synchronising {
+            forward.wait_at_every_end(program);
+        }
+        Replay {
+            synchronising,
+            here: transport.rank(),
+            transport,
+            program,
+            clocks: (0..timelines).map(|_| TimelineClock::new(parameters)).collect(),
+            position: vec![0; timelines],
+            forward,
+            runnable: (0..timelines as u32).collect(),
+            queued: vec![true; timelines],
+            sent: vec![0; program.messages.outgoing.len()],
+            arrived: vec![0; program.messages.incoming.len()],
+            begun: vec![0; program.collectives.memberships.len()],
+            local: (0..comms).map(|_| Flight::default()).collect(),
+            home: (0..comms).map(|_| Flight::default()).collect(),
+            batches: BTreeMap::new(),
+            batches_sent: 0,
+            batches_received: 0,
+        }
+    }
+
+    /// Runs until no rank can go on; returns whether all timelines of all ranks have ended.
+    fn run(&mut self) -> Result<bool> {
+        let alone = self.transport.size() == 1;
+        let mut last_vote: Option<Vec<i64>> = None;
+        let mut voting = false;
+        loop {
+            while let Some(timeline) = self.runnable.pop_front() {
+                self.queued[timeline as usize] = false;
+                self.advance(timeline as usize)?;
+                if !alone && self.runnable.is_empty() {
+                    self.receive()?;
+                }
+            }
+            if alone {
+                return Ok(self.unfinished() == 0);
+            }
+            self.flush()?;
+            if self.receive()? {
+                continue;
+            }
+            // Idle. If all ranks are idle and no batch is under way in two votes in a row, nothing can move any more.
+            if !voting {
+                self.transport.start_vote(&[self.batches_sent, self.batches_received, self.unfinished()])?;
+                voting = true;
+            }
+            if let Some(sums) = self.transport.poll_vote()? {
+                voting = false;
+                if sums[0] == sums[1] && last_vote.as_ref() == Some(&sums) {
+                    return Ok(sums[2] == 0);
+                }
+                last_vote = Some(sums);
+            } else {
+                self.transport.idle();
+            }
+        }
+    }
+
+    fn unfinished(&self) -> i64 {
+        let timelines = self.program.timelines.iter().zip(&self.position);
+        timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
+    }
+
+    /// Runs one timeline until it waits, ends, or has had its turn.
+    fn advance(&mut self, timeline: usize) -> Result<()> {
+        let program = self.program;
+        let sync = &program.timelines[timeline];
+        let turn = (self.position[timeline] + BURST).min(sync.len());
+        let mut at = self.position[timeline];
+        while at < turn {
+            let bound = self.forward.bounds[timeline][at];
+            if bound == PENDING {
+                break;
+            }
+            let step = self.clocks[timeline].step(sync.location[at], sync.time[at], bound);
+            self.forward.logical[timeline][at] = step.time.0;
+            match sync.kind[at] {
+                SyncKind::Local | SyncKind::Receive | SyncKind::End => {}
+                SyncKind::Send => self.send(sync.link[at] as usize, step.time.0)?,
+                SyncKind::Begin => self.begin(sync.link[at] as usize, step.time.0)?,
+            }
+            at += 1;
+        }
+        self.position[timeline] = at;
+        if at == turn && at < sync.len() {
+            self.wake(timeline);
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, timeline: usize) {
+        if !std::mem::replace(&mut self.queued[timeline], true) {
+            self.runnable.push_back(timeline as u32);
+        }
+    }
+
+    /// Gives an event its bound, and its timeline a turn if it waits for just that.
+    #[inline]
+    fn bound(&mut self, timeline: usize, event: u32, bound: i64) {
+        self.forward.bounds[timeline][event as usize] = bound;
+        if self.position[timeline] == event as usize {
+            self.wake(timeline);
+        }
+    }
+
+    fn send(&mut self, channel: usize, time: i64) -> Result<()> {
+        let end = &self.program.messages.outgoing[channel];
+        if end.host as usize == self.here {
+            self.deliver(end.remote as usize, time);
+            Ok(())
+        } else {
+            self.post(end.host as usize, &[u64::from(end.remote) << TAG_BITS | MESSAGE, time as u64])
+        }
+    }
+
+    fn deliver(&mut self, channel: usize, time: i64) {
+        let program = self.program;
+        let end = &program.messages.incoming[channel];
+        let k = self.arrived[channel] as usize;
+        self.arrived[channel] += 1;
+        let latency = program.message_latency(end.source, program.first + end.destination);
+        self.bound(end.destination as usize, end.receives[k], time + latency);
+    }
+
+    /// A member begins a collective.
+    fn begin(&mut self, membership: usize, time: i64) -> Result<()> {
+        let program = self.program;
+        let instance = self.begun[membership] as usize;
+        self.begun[membership] += 1;
+        let membership = program.collectives.memberships[membership];
+        let index = membership.comm as usize;
+        let comm = &program.collectives.comms[index];
+        let member = &comm.members[membership.member as usize];
+        let rank = member.rank;
+        let value = if member.sends[instance] { time } else { NO_LOWER_BOUND };
+        let members = comm.members.len() as u32;
+        let class = self.class(comm, instance);
+        let state = self.local[index].state(instance);
+        state.begun += 1;
+        let last = state.begun == members;
+        let complete = match contributors(comm, instance, class, rank) {
+            Some(needed) => {
+                if value != NO_LOWER_BOUND {
+                    state.top = state.top.merge(Top2::one(value, i64::from(rank)));
+                }
+                state.count += 1;
+                (state.count == needed).then_some((state.top, state.count))
+            }
+            None => None,
+        };
+        if last {
+            self.local[index].finish(instance);
+        }
+        if class == CollectiveClass::Prefix {
+            if rank + 1 == comm.size {
+                return Ok(()); // nobody's predecessor
+            }
+            if comm.home == self.here {
+                return self.prefix_at_home(index, instance, rank, value);
+            }
+            let words = [
+                u64::from(comm.comm) << TAG_BITS | PREFIX_PARTIAL,
+                (instance as u64) << 32 | u64::from(rank),
+                value as u64,
+            ];
+            return self.post(comm.home, &words);
+        }
+        let Some((top, count)) = complete else { return Ok(()) };
+        if comm.home == self.here {
+            return self.at_home(index, instance, top, count);
+        }
+        let words = [
+            u64::from(comm.comm) << TAG_BITS | PARTIAL,
+            (instance as u64) << 32 | u64::from(count),
+            top.max as u64,
+            top.holder as u64,
+            top.second as u64,
+        ];
+        self.post(comm.home, &words)
+    }
+
+    fn class(&self, comm: &CollectiveComm, instance: usize) -> CollectiveClass {
+        if self.synchronising { CollectiveClass::NToN } else { comm.instances[instance].class }
+    }
+
+    /// Contributions of one host reach the communicator's home.
+    fn at_home(&mut self, index: usize, instance: usize, top: Top2, count: u32) -> Result<()> {
+        let comm = &self.program.collectives.comms[index];
+        let class = self.class(comm, instance);
+        let state = self.home[index].state(instance);
+        state.top = state.top.merge(top);
+        state.count += count;
+        let root = comm.instances[instance].root;
+        let needed = match class {
+            CollectiveClass::OneToN => 1,
+            CollectiveClass::NToOne => comm.size - 1,
+            _ => comm.size,
+        };
+        if state.count < needed {
+            return Ok(());
+        }
+        let top = state.top;
+        self.home[index].finish(instance);
+        for &(host, _) in &comm.hosts {
+            if host == self.here {
+                self.result(index, instance, top);
+            } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
+                let words = [
+                    u64::from(comm.comm) << TAG_BITS | RESULT,
+                    instance as u64,
+                    top.max as u64,
+                    top.holder as u64,
+                    top.second as u64,
+                ];
+                self.post(host, &words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of an instance reaches this host.
+    fn result(&mut self, index: usize, instance: usize, top: Top2) {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let shared = program.shared_latency[index];
+        for member in &comm.members {
+            if self.synchronising {
+                self.bound(member.timeline as usize, member.ends[instance], NO_LOWER_BOUND);
+            } else if member.receives[instance] {
+                let largest = top.excluding(i64::from(member.rank));
+                let bound = if largest == NO_LOWER_BOUND {
+                    NO_LOWER_BOUND
+                } else {
+                    largest + instance_latency(comm, instance, member, &program.latency, shared)
+                };
+                self.bound(member.timeline as usize, member.ends[instance], bound);
+            }
+        }
+    }
+
+    /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
+    fn prefix_at_home(&mut self, index: usize, instance: usize, rank: u32, value: i64) -> Result<()> {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let state = self.home[index].state(instance);
+        state.values.insert(rank, value);
+        // `count` ranks are complete, `top.max` is the largest of their contributions.
+        let mut ready = Vec::new();
+        while let Some(value) = state.values.remove(&state.count) {
+            state.top.max = state.top.max.max(value);
+            state.count += 1;
+            if state.count < comm.size {
+                ready.push((state.count, state.top.max));
+            }
+        }
+        // The last rank is nobody's predecessor: the instance is complete without it.
+        if state.count + 1 >= comm.size {
+            self.home[index].finish(instance);
+        }
+        for (rank, largest) in ready {
+            let host = comm.host_of(rank);
+            if host == self.here {
+                self.prefix_result(index, instance, rank, largest);
+            } else {
+                let words = [
+                    u64::from(comm.comm) << TAG_BITS | PREFIX_RESULT,
+                    (instance as u64) << 32 | u64::from(rank),
+                    largest as u64,
+                ];
+                self.post(host, &words)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prefix_result(&mut self, index: usize, instance: usize, rank: u32, largest: i64) {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
+        let member = &comm.members[member];
+        if member.receives[instance] {
+            let latency = program.shared_latency[index];
+            let bound = if largest == NO_LOWER_BOUND { NO_LOWER_BOUND } else { largest + latency };
+            self.bound(member.timeline as usize, member.ends[instance], bound);
+        }
+    }
+
+    fn post(&mut self, host: usize, words: &[u64]) -> Result<()> {
+        let batch = self.batches.entry(host).or_default();
+        batch.extend_from_slice(words);
+        if batch.len() >= BATCH {
+            let batch = std::mem::take(batch);
+            self.batches_sent += 1;
+            self.transport.post(host, Channel::Replay, batch)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for (&host, batch) in &mut self.batches {
+            if !batch.is_empty() {
+                self.batches_sent += 1;
+                self.transport.post(host, Channel::Replay, std::mem::take(batch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what has arrived; returns whether anything had.
+    fn receive(&mut self) -> Result<bool> {
+        let mut any = false;
+        while let Some((_, words)) = self.transport.poll(Channel::Replay)? {
+            any = true;
+            self.batches_received += 1;
+            self.unpack(&words)?;
+        }
+        Ok(any)
+    }
+
+    fn unpack(&mut self, mut words: &[u64]) -> Result<()> {
+        let program = self.program;
+        while let [head, rest @ ..] = words {
+            let what = head >> TAG_BITS;
+            let comm = || program.comm_index[&(what as u32)] as usize;
+            words = match (head & ((1 << TAG_BITS) - 1), rest) {
+                (MESSAGE, [time, next @ ..]) => {
+                    self.deliver(what as usize, *time as i64);
+                    next
+                }
+                (PARTIAL, [which, max, holder, second, next @ ..]) => {
+                    let top = Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 };
+                    self.at_home(comm(), (which >> 32) as usize, top, *which as u32)?;
+                    next
+                }
+                (RESULT, [instance, max, holder, second, next @ ..]) => {
+                    let top = Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 };
+                    self.result(comm(), *instance as usize, top);
+                    next
+                }
+                (PREFIX_PARTIAL, [which, value, next @ ..]) => {
+                    self.prefix_at_home(comm(), (which >> 32) as usize, *which as u32, *value as i64)?;
+                    next
+                }
+                (PREFIX_RESULT, [which, largest, next @ ..]) => {
+                    self.prefix_result(comm(), (which >> 32) as usize, *which as u32, *largest as i64);
+                    next
+                }
+                _ => return Err(crate::trace::Error::new("a batch of timestamps arrived damaged")),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
+/// contributes nothing, or (prefix operations) contributes alone.
+fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> Option<u32> {
+    let root = comm.instances[instance].root;
+    let members = comm.members.len() as u32;
+    match class {
+        CollectiveClass::OneToN => (rank == root).then_some(1),
+        CollectiveClass::NToOne => {
+            let hosts_root = comm.members.binary_search_by_key(&root, |member| member.rank).is_ok();
+            (rank != root).then(|| members - u32::from(hosts_root))
+        }
+        CollectiveClass::NToN => Some(members),
+        CollectiveClass::Prefix | CollectiveClass::Unconstrained => None,
+    }
+}

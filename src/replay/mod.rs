@@ -1,0 +1,12 @@
+//! The replay: timelines run, timestamps travel, corrections come out. Knows the clock's mathematics, matching and transport;
+//! no file formats, no printing.
+
+pub mod amortise;
+pub mod blocking;
+pub mod bounds;
+pub mod dataflow;
+pub mod forward;
+pub mod passes;
+pub mod program;
+pub mod stall;
+pub mod survey;

@@ -1,0 +1,82 @@
+//! The passes of the forward replay.
+
+use crate::clc::controller::{ControllerParameters, error, next_decay};
+use crate::clc::forward::ForwardParameters;
+use crate::comm::{ReduceOp, Transport};
+
+use crate::replay::blocking;
+use crate::replay::dataflow;
+use crate::replay::forward::Forward;
+use crate::replay::program::Program;
+use crate::trace::{Fraction, Result, Ticks};
+
+/// One pass, for the report.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// 1 - γ.
+    pub decay: Fraction,
+    /// The largest advance LC - C over all events of the trace.
+    pub largest_advance: Ticks,
+    /// The same as a multiple of D₀.
+    pub error: f64,
+}
+
+/// Outcome of the forward replay.
+#[derive(Debug)]
+pub struct Passes {
+    /// D₀: the largest advance of the plain Lamport clock.
+    pub least_advance: Ticks,
+    /// What was tried, in order; empty if nothing has to move.
+    pub passes: Vec<Pass>,
+    /// Whether timestamps were exchanged with the blocking operations of one analysis rank per process.
+    pub blocking: bool,
+    /// Logical times of the last pass, and the decay it was made with; `None` if nothing has to move.
+    pub result: Option<(Forward, Fraction)>,
+}
+
+/// Replays until the error is small enough. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; a trace that contradicts itself.
+pub fn run(
+    transport: &mut dyn Transport,
+    program: &Program,
+    controller: &ControllerParameters,
+    separation: Ticks,
+    mut after_pass: impl FnMut(u32),
+) -> Result<Passes> {
+    let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
+    let forward = dataflow::replay(transport, program, lamport)?;
+    let least = largest(transport, &forward)?;
+    after_pass(0);
+    let mut outcome = Passes { least_advance: least, passes: Vec::new(), blocking: false, result: None };
+    if least == Ticks::ZERO {
+        return Ok(outcome);
+    }
+    let mut groups = blocking::prepare(transport, program)?;
+    outcome.blocking = groups.is_some();
+    let mut decay = controller.first_decay;
+    loop {
+        let parameters = ForwardParameters { decay, separation };
+        let forward = match &mut groups {
+            Some(groups) => blocking::forward(transport, program, groups, parameters)?,
+            None => dataflow::replay(transport, program, parameters)?,
+        };
+        let largest_advance = largest(transport, &forward)?;
+        let error = error(largest_advance, least);
+        outcome.passes.push(Pass { decay, largest_advance, error });
+        after_pass(outcome.passes.len() as u32);
+        let next = next_decay(decay);
+        if error <= controller.max_error || outcome.passes.len() as u32 >= controller.max_passes || next.is_none() {
+            outcome.result = Some((forward, decay));
+            return Ok(outcome);
+        }
+        decay = next.unwrap_or(decay);
+    }
+}
+
+fn largest(transport: &mut dyn Transport, forward: &Forward) -> Result<Ticks> {
+    let mut largest = [forward.largest_advance.0];
+    transport.all_reduce(ReduceOp::Max, &mut largest)?;
+    Ok(Ticks(largest[0]))
+}

@@ -1,0 +1,85 @@
+//! What an analysis rank replays: its timelines, and how they are tied to others.
+
+use crate::clc::latency::MinimumLatency;
+use crate::clc::semantics::CollectiveClass;
+use crate::matching::collectives::{CollectiveComm, Collectives, Member};
+use crate::matching::messages::Messages;
+use crate::matching::sync::SyncTimeline;
+use crate::trace::LocationId;
+use std::collections::HashMap;
+
+/// The matched synchronisation events of the timelines that one analysis rank hosts.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Global number of the first hosted timeline.
+    pub first: u32,
+    /// Hosted timelines.
+    pub timelines: Vec<SyncTimeline>,
+    /// Messages with an end here.
+    pub messages: Messages,
+    /// Collectives with a member here.
+    pub collectives: Collectives,
+    /// Minimum latencies.
+    pub latency: MinimumLatency,
+    /// Node of every process of the application.
+    pub nodes: Vec<u32>,
+    /// Ids of the locations of each hosted timeline.
+    pub locations: Vec<Vec<LocationId>>,
+    /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
+    pub shared_latency: Vec<i64>,
+    /// Index into `collectives.comms` by definition index of the communicator.
+    pub comm_index: HashMap<u32, u32>,
+}
+
+/// No logical send bounds this event.
+pub const NO_LOWER_BOUND: i64 = i64::MIN;
+/// No logical receive bounds this event.
+pub const NO_UPPER_BOUND: i64 = i64::MAX;
+
+impl Program {
+    /// μ of the messages from process `source` to process `destination`.
+    pub fn message_latency(&self, source: u32, destination: u32) -> i64 {
+        self.latency.of_pair(self.nodes[source as usize], self.nodes[destination as usize]).0
+    }
+
+    /// One value per visited event, taken from each timeline.
+    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<Vec<i64>> {
+        self.timelines.iter().map(|timeline| of(timeline).clone()).collect()
+    }
+
+    /// `value` for every visited event.
+    pub fn filled(&self, value: i64) -> Vec<Vec<i64>> {
+        self.timelines.iter().map(|timeline| vec![value; timeline.len()]).collect()
+    }
+
+    /// Number of visited events.
+    pub fn events(&self) -> u64 {
+        self.timelines.iter().map(|timeline| timeline.len() as u64).sum()
+    }
+
+    /// Fills the tables that follow from the communicators: where other ranks' words find them, and their shared latency.
+    pub fn index_communicators(&mut self) {
+        self.shared_latency =
+            self.collectives.comms.iter().map(|comm| comm.spread.all_pairs(&self.latency).0).collect();
+        self.comm_index = self.collectives.comms.iter().enumerate().map(|(i, c)| (c.comm, i as u32)).collect();
+    }
+}
+
+/// μ of the end of `member` in an instance of `comm`: of its pair with the root where there is exactly one sender, else
+/// the smallest of the pairs that meet in the maximum. `shared` is the smallest over all pairs of the communicator
+/// ([`crate::clc::latency::Spread::all_pairs`]), computed once by the caller.
+pub fn instance_latency(
+    comm: &CollectiveComm,
+    instance: usize,
+    member: &Member,
+    latency: &MinimumLatency,
+    shared: i64,
+) -> i64 {
+    let instance = &comm.instances[instance];
+    match instance.class {
+        CollectiveClass::OneToN => comm.spread.pair(instance.root as usize, member.rank as usize, latency).0,
+        CollectiveClass::NToOne => comm.spread.pairs_with(instance.root as usize, latency).0,
+        CollectiveClass::NToN | CollectiveClass::Prefix => shared,
+        CollectiveClass::Unconstrained => 0,
+    }
+}

@@ -1,0 +1,246 @@
+//! Every happened-before pair, checked against given times.
+
+use crate::comm::{ReduceOp, Transport, all_gather_values, broadcast_value, sparse_exchange};
+use crate::matching::sync::SyncKind;
+use crate::replay::bounds::{Direction, bounds};
+use crate::replay::program::{NO_LOWER_BOUND, Program};
+use crate::trace::{CollectiveOp, LocationId, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How many were looked at, and how many violate the clock condition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Checked.
+    pub checked: u64,
+    /// Violated.
+    pub violated: u64,
+}
+
+/// One event of a violated pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPlace {
+    /// Process (global MPI rank).
+    pub process: u32,
+    /// Location.
+    pub location: LocationId,
+    /// 1-based event number.
+    pub number: u64,
+    /// Its time in the survey, in ticks.
+    pub time: i64,
+}
+
+/// The worst violation of a survey.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worst {
+    /// `None` for a message, else the collective operation.
+    pub op: Option<CollectiveOp>,
+    /// By how many ticks the receive is too early.
+    pub ticks: i64,
+    /// The logical send.
+    pub send: Option<EventPlace>,
+    /// The logical receive.
+    pub receive: EventPlace,
+}
+
+/// Result of a survey over all analysis ranks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Point-to-point messages.
+    pub messages: Tally,
+    /// Collective instances, by operation (OTF2 number). An instance is violated if any of its ends is too early.
+    pub collectives: BTreeMap<u8, Tally>,
+    /// The pair that is wrong by most; ties go to the lowest process and event.
+    pub worst: Option<Worst>,
+}
+
+impl Survey {
+    /// Violations of all kinds.
+    pub fn violated(&self) -> u64 {
+        self.messages.violated + self.collectives.values().map(|tally| tally.violated).sum::<u64>()
+    }
+
+    /// Checked messages and instances of all kinds.
+    pub fn checked(&self) -> u64 {
+        self.messages.checked + self.collectives.values().map(|tally| tally.checked).sum::<u64>()
+    }
+}
+
+/// The worst violation on one analysis rank, before its sender is known.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Candidate {
+    ticks: i64,
+    receive: EventPlace,
+    op: Option<CollectiveOp>,
+    question: Question,
+}
+
+/// Which send belongs to it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Question {
+    /// The k-th of a channel at a host.
+    Message { host: u32, channel: u32, k: u32 },
+    /// The latest begin of an instance of a communicator that counts for a member of this rank.
+    Instance { comm: u32, instance: u32, receiver: u32 },
+}
+
+/// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn survey(transport: &mut dyn Transport, program: &Program, times: &[Vec<i64>]) -> Result<Survey> {
+    let bounds = bounds(transport, program, times, Direction::Forward)?;
+    let mut survey = Survey::default();
+    let mut worst: Option<(i64, usize, usize)> = None;
+    for (local, timeline) in program.timelines.iter().enumerate() {
+        for event in 0..timeline.len() {
+            let bound = bounds[local][event];
+            if bound == NO_LOWER_BOUND {
+                continue;
+            }
+            let excess = bound - times[local][event];
+            if timeline.kind[event] == SyncKind::Receive {
+                survey.messages.checked += 1;
+                survey.messages.violated += u64::from(excess > 0);
+            }
+            if excess > 0 && worst.is_none_or(|(most, ..)| excess > most) {
+                worst = Some((excess, local, event));
+            }
+        }
+    }
+    collective_tallies(transport, program, times, &bounds, &mut survey)?;
+    let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut sums)?;
+    survey.messages = Tally { checked: sums[0] as u64, violated: sums[1] as u64 };
+    survey.worst = find_worst(transport, program, times, worst)?;
+    Ok(survey)
+}
+
+/// Counts instances at the home of their communicator: an instance is violated if any member anywhere is.
+fn collective_tallies(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    bounds: &[Vec<i64>],
+    survey: &mut Survey,
+) -> Result<()> {
+    let here = transport.rank();
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for comm in &program.collectives.comms {
+        let mut violated: Vec<u64> = Vec::new();
+        for instance in 0..comm.instances.len() {
+            let early = comm.members.iter().any(|member| {
+                let (timeline, end) = (member.timeline as usize, member.ends[instance] as usize);
+                bounds[timeline][end] != NO_LOWER_BOUND && times[timeline][end] < bounds[timeline][end]
+            });
+            if early {
+                violated.push(instance as u64);
+            }
+        }
+        let words = outgoing.entry(comm.home).or_default();
+        words.extend([u64::from(comm.comm), violated.len() as u64]);
+        words.extend(violated);
+    }
+    let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [comm, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            let index = program.comm_index[&(*comm as u32)] as usize;
+            let instances = program.collectives.comms[index].instances.len();
+            let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
+            list.iter().for_each(|&instance| flags[instance as usize] = true);
+            rest = next;
+        }
+    }
+    let mut tallies: BTreeMap<u8, Tally> = BTreeMap::new();
+    for (index, flags) in found {
+        debug_assert_eq!(program.collectives.comms[index].home, here);
+        for (instance, violated) in program.collectives.comms[index].instances.iter().zip(flags) {
+            let tally = tallies.entry(instance.op.0).or_default();
+            tally.checked += 1;
+            tally.violated += u64::from(violated);
+        }
+    }
+    for part in all_gather_values(transport, &tallies)? {
+        for (op, tally) in part {
+            let sum = survey.collectives.entry(op).or_default();
+            sum.checked += tally.checked;
+            sum.violated += tally.violated;
+        }
+    }
+    Ok(())
+}
+
+fn find_worst(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    worst: Option<(i64, usize, usize)>,
+) -> Result<Option<Worst>> {
+    let candidate = worst.map(|(ticks, local, event)| {
+        let timeline = &program.timelines[local];
+        let link = timeline.link[event] as usize;
+        let (op, question) = match timeline.kind[event] {
+            SyncKind::Receive => {
+                let channel = &program.messages.incoming[link];
+                let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
+                (None, Question::Message { host: channel.host, channel: channel.remote, k: k as u32 })
+            }
+            _ => {
+                let membership = program.collectives.memberships[link];
+                let comm = &program.collectives.comms[membership.comm as usize];
+                let member = &comm.members[membership.member as usize];
+                let instance = member.ends.iter().position(|&end| end as usize == event).unwrap_or(0);
+                let question = Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                (Some(comm.instances[instance].op), question)
+            }
+        };
+        Candidate { ticks, receive: place(program, times, local, event), op, question }
+    });
+    // The ranks' candidates in rank order, hence in order of processes: the first of the largest wins.
+    let mut winner: Option<Candidate> = None;
+    for candidate in all_gather_values(transport, &candidate)?.into_iter().flatten() {
+        if winner.as_ref().is_none_or(|winner| candidate.ticks > winner.ticks) {
+            winner = Some(candidate);
+        }
+    }
+    let Some(winner) = winner else { return Ok(None) };
+    let send = match winner.question {
+        Question::Message { host, channel, k } => {
+            let mut answer = None;
+            if transport.rank() == host as usize {
+                let channel = &program.messages.outgoing[channel as usize];
+                answer = Some(place(program, times, channel.source as usize, channel.sends[k as usize] as usize));
+            }
+            broadcast_value(transport, host as usize, answer)?
+        }
+        Question::Instance { comm, instance, receiver } => {
+            let mut answers = Vec::new();
+            if let Some(&index) = program.comm_index.get(&comm) {
+                let comm = &program.collectives.comms[index as usize];
+                let prefix = comm.instances[instance as usize].class == crate::clc::semantics::CollectiveClass::Prefix;
+                for member in comm.members.iter().filter(|m| m.sends[instance as usize] && m.rank != receiver) {
+                    if !prefix || member.rank < receiver {
+                        let begin = member.begins[instance as usize] as usize;
+                        answers.push(place(program, times, member.timeline as usize, begin));
+                    }
+                }
+            }
+            let latest = answers.into_iter().min_by_key(|place| (-place.time, place.process));
+            let all = all_gather_values(transport, &latest)?;
+            all.into_iter().flatten().min_by_key(|place| (-place.time, place.process))
+        }
+    };
+    Ok(Some(Worst { op: winner.op, ticks: winner.ticks, send, receive: winner.receive }))
+}
+
+fn place(program: &Program, times: &[Vec<i64>], local: usize, event: usize) -> EventPlace {
+    let timeline = &program.timelines[local];
+    EventPlace {
+        process: program.first + local as u32,
+        location: program.locations[local][timeline.location[event] as usize],
+        number: timeline.number[event],
+        time: times[local][event],
+    }
+}
