@@ -3,6 +3,7 @@
 use crate::matching::communicators::CommTable;
 use crate::matching::sync::SyncTimeline;
 use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// What distinguishes the messages between two processes for the matching rules of MPI.
@@ -28,7 +29,7 @@ pub struct Participation {
 }
 
 /// What a process did that cannot take part in the replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftovers {
     /// Receives posted whose completion was never recorded.
     pub never_completed: u64,
@@ -42,6 +43,18 @@ pub struct Leftovers {
     pub inter_collectives: u64,
     /// Collectives on communicators of one member.
     pub solo_collectives: u64,
+}
+
+impl Leftovers {
+    /// Adds those of another process.
+    pub fn add(&mut self, other: &Leftovers) {
+        self.never_completed += other.never_completed;
+        self.cancelled += other.cancelled;
+        self.undefined_peer += other.undefined_peer;
+        self.open_collectives += other.open_collectives;
+        self.inter_collectives += other.inter_collectives;
+        self.solo_collectives += other.solo_collectives;
+    }
 }
 
 /// The synchronisation events of one process and what they refer to.

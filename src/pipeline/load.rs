@@ -1,0 +1,323 @@
+//! Scanning the hosted timelines once and matching what they did with whom.
+
+use crate::archive::otf2::ScanSummary;
+use crate::clc::forward::ForwardParameters;
+use crate::clc::latency::MinimumLatency;
+use crate::comm::{ReduceOp, Transport, agree};
+use crate::matching::collectives::match_collectives;
+use crate::matching::communicators::{CommTable, join_everywhere};
+use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
+use crate::matching::messages::match_messages;
+use crate::pipeline::open::Opened;
+use crate::presync::{LinearClock, Method, RANGE};
+use crate::replay::program::Program;
+use crate::report::Warnings;
+use crate::report::progress::Progress;
+use crate::trace::{ClockOffset, Error, Event, Result, Ticks, Timeline};
+use std::collections::BTreeMap;
+
+/// How to load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Model of the clocks.
+    pub presync: Method,
+    /// Minimum latencies, in ticks.
+    pub latency: MinimumLatency,
+    /// Treat Alltoallv and its like as N-to-N.
+    pub alltoallv: bool,
+    /// δ: events closer than this allows for are kept.
+    pub separation: Ticks,
+}
+
+/// One hosted location.
+#[derive(Debug)]
+pub struct LoadedLocation {
+    /// Index into the definitions.
+    pub index: usize,
+    /// Its clock model.
+    pub clock: LinearClock,
+    /// Number of recorded offsets that the model was made from.
+    pub offsets: Vec<ClockOffset>,
+    /// What the scan counted.
+    pub summary: ScanSummary,
+}
+
+/// The hosted part of a trace, ready for the replay.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Matched synchronisation events.
+    pub program: Program,
+    /// Locations of every hosted timeline, in the timeline's order.
+    pub locations: Vec<Vec<LoadedLocation>>,
+    /// Added to every pre-synchronised time, so that none is negative.
+    pub shift: Ticks,
+    /// Earliest and latest pre-synchronised time of the whole trace, shift included; `None` if there are no events.
+    pub span: Option<(Ticks, Ticks)>,
+    /// Unmatchable things, summed over the hosted timelines.
+    pub leftovers: Leftovers,
+    /// Communicators that turned out to be parts of others.
+    pub joined_communicators: usize,
+}
+
+impl Loaded {
+    /// Events of the hosted locations.
+    pub fn events(&self) -> u64 {
+        self.locations.iter().flatten().map(|location| location.summary.events).sum()
+    }
+}
+
+/// Scans all hosted timelines and matches them. Collective over the analysis ranks; a failure is everybody's.
+///
+/// # Errors
+/// Anything wrong with the event files or local definitions, references to undefined ids, failures of the transport.
+pub fn load(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    options: &LoadOptions,
+    progress: &dyn Progress,
+    warnings: &mut Warnings,
+) -> Result<Loaded> {
+    let hosted = opened.placement.hosted_by(transport.rank());
+    let table = CommTable::new(&opened.definitions);
+    let first = hosted.start as u32;
+    let expected: u64 =
+        hosted.clone().flat_map(|t| &opened.timelines.all[t].locations).map(|&l| opened.definitions.locations[l].claimed_events).sum();
+    progress.phase("scan", expected);
+    let mut scanned = Vec::new();
+    let mut outcome = Ok(());
+    for timeline in hosted.clone() {
+        match scan(opened, &opened.timelines.all[timeline], &table, options, progress, warnings) {
+            Ok(timeline) => scanned.push(timeline),
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
+        }
+    }
+    progress.finish();
+    agree(transport, outcome)?;
+
+    let (mut extracts, locations): (Vec<Extract>, Vec<Vec<LoadedLocation>>) = scanned.into_iter().unzip();
+    let (shift, span) = fit_to_zero(transport, &mut extracts, &locations)?;
+    let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
+    let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+    let messages = match_messages(transport, &opened.placement, first, &mut extracts)?;
+    let node_of = |process: u32| nodes[process as usize];
+    let collectives = match_collectives(
+        transport,
+        &opened.placement,
+        &table,
+        &node_of,
+        first,
+        &mut extracts,
+        options.alltoallv,
+    )?;
+    let mut leftovers = Leftovers::default();
+    extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
+    let mut program = Program {
+        first,
+        timelines: extracts.into_iter().map(|extract| extract.sync).collect(),
+        messages,
+        collectives,
+        latency: options.latency,
+        nodes,
+        locations: locations
+            .iter()
+            .map(|list| list.iter().map(|l| opened.definitions.locations[l.index].id).collect())
+            .collect(),
+        ..Program::default()
+    };
+    program.index_communicators();
+    Ok(Loaded { program, locations, shift, span, leftovers, joined_communicators })
+}
+
+/// Scans one timeline.
+fn scan(
+    opened: &Opened,
+    timeline: &Timeline,
+    table: &CommTable<'_>,
+    options: &LoadOptions,
+    progress: &dyn Progress,
+    warnings: &mut Warnings,
+) -> Result<(Extract, Vec<LoadedLocation>)> {
+    let archive = &opened.archive;
+    let mut locals = Vec::new();
+    for &index in &timeline.locations {
+        locals.push(archive.local_definitions(opened.definitions.locations[index].id)?);
+    }
+    // Locations of one process share its clock: one without records of its own uses those of another.
+    let fallback: Vec<ClockOffset> =
+        locals.iter().map(|local| &local.clock_offsets).find(|offsets| !offsets.is_empty()).cloned().unwrap_or_default();
+    let mut extractor = Extractor::new(table, timeline.process);
+    let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
+    let mut loaded = Vec::new();
+    for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
+        let id = opened.definitions.locations[index].id;
+        let own = &local.clock_offsets;
+        if own.is_empty() && !fallback.is_empty() && options.presync != Method::None {
+            warnings.add("locations without clock offsets use those of another location of the same process");
+        }
+        let offsets = if own.is_empty() { fallback.clone() } else { own.clone() };
+        let clock = options.presync.clock(&offsets).map_err(|error| {
+            error.in_file(&archive.local_definition_path(id)).at_location(id)
+        })?;
+        let mut visits = Visits {
+            location: number as u32,
+            cursor: clock.cursor(),
+            close: ForwardParameters::close(options.separation).0,
+            before: None,
+        };
+        let mut counted = 0u64;
+        let summary = archive.scan_with(id, local, |event_number, raw, event| {
+            counted += 1;
+            if counted == 1 << 16 {
+                progress.advance(std::mem::take(&mut counted));
+            }
+            match &mut several {
+                Some(list) => visits.collect(event_number, raw, &event, list),
+                None => visits.feed(event_number, raw, &event, &mut extractor),
+            }
+        });
+        let summary = summary.map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
+        progress.advance(counted);
+        summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
+        loaded.push(LoadedLocation { index, clock, offsets, summary });
+    }
+    if let Some(mut visits) = several {
+        visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number));
+        for Visit { at, event, near } in visits {
+            let index = timeline.locations[at.location as usize];
+            let id = opened.definitions.locations[index].id;
+            let visited = match event {
+                Some(event) => extractor.event(at, &event).map_err(|error| {
+                    error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id)
+                })?,
+                None => false,
+            };
+            if near && !visited {
+                extractor.near(at)?;
+            }
+        }
+    }
+    Ok((extractor.finish(), loaded))
+}
+
+/// An event to visit, where the events of several locations have to be merged first.
+#[derive(Debug, Clone, Copy)]
+struct Visit {
+    at: Place,
+    event: Option<Event>,
+    near: bool,
+}
+
+/// Decides which events of a location are visited.
+struct Visits<'a> {
+    location: u32,
+    cursor: crate::presync::Cursor<'a>,
+    /// Neighbours that differ by less than this (and not by zero) are visited both.
+    close: i64,
+    /// The event before, and whether it was visited.
+    before: Option<(Place, bool)>,
+}
+
+impl Visits<'_> {
+    #[inline]
+    fn place(&mut self, number: u64, raw: u64) -> Result<Place> {
+        let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
+            Error::new(format!("timestamp {raw} is beyond 2^62 ticks, more than this program can compute with"))
+                .at_event(number)
+        })?;
+        Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
+    }
+
+    /// The event before, if it is close to `at` and has not been visited; and whether they are close.
+    #[inline]
+    fn neighbour(&self, at: &Place) -> (Option<Place>, bool) {
+        match self.before {
+            Some((before, visited)) => {
+                let distance = at.time - before.time;
+                let near = distance > 0 && distance < self.close;
+                ((near && !visited).then_some(before), near)
+            }
+            None => (None, false),
+        }
+    }
+
+    /// Reads an event of the only location of a timeline.
+    #[inline]
+    fn feed(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+        let at = self.place(number, raw)?;
+        let (before, near) = self.neighbour(&at);
+        if let Some(before) = before {
+            extractor.near(before)?;
+        }
+        let mut visited = false;
+        if Extractor::is_relevant(event) {
+            visited = extractor.event(at, event).map_err(|error| error.at_event(number))?;
+        }
+        if near && !visited {
+            extractor.near(at)?;
+            visited = true;
+        }
+        self.before = Some((at, visited));
+        Ok(())
+    }
+
+    /// Reads an event of one of several locations.
+    fn collect(&mut self, number: u64, raw: u64, event: &Event, list: &mut Vec<Visit>) -> Result<()> {
+        let at = self.place(number, raw)?;
+        let (before, near) = self.neighbour(&at);
+        if let Some(before) = before {
+            // It may be in the list already, for an event that is read but not visited.
+            match list.last_mut() {
+                Some(last) if last.at.number == before.number && last.at.location == before.location => last.near = true,
+                _ => list.push(Visit { at: before, event: None, near: true }),
+            }
+        }
+        let relevant = Extractor::is_relevant(event);
+        if relevant || near {
+            list.push(Visit { at, event: relevant.then_some(*event), near });
+        }
+        self.before = Some((at, near));
+        Ok(())
+    }
+}
+
+/// Earliest and latest pre-synchronised times of all ranks. If the earliest is negative (a clock offset can do that), everything
+/// is shifted, since timestamps are not negative.
+fn fit_to_zero(
+    transport: &mut dyn Transport,
+    extracts: &mut [Extract],
+    locations: &[Vec<LoadedLocation>],
+) -> Result<(Ticks, Option<(Ticks, Ticks)>)> {
+    // The latest is negated: one minimum for both.
+    let mut ends = [i64::MAX; 2];
+    for location in locations.iter().flatten() {
+        if let Some((first, last)) = location.summary.time_span {
+            let map = |raw: u64| location.clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
+            ends = [ends[0].min(map(first)), ends[1].min(-map(last))];
+        }
+    }
+    transport.all_reduce(ReduceOp::Min, &mut ends)?;
+    if ends[0] == i64::MAX {
+        return Ok((Ticks::ZERO, None));
+    }
+    let shift = (-ends[0]).max(0);
+    if shift > 0 {
+        for extract in extracts {
+            extract.sync.time.iter_mut().for_each(|time| *time += shift);
+        }
+    }
+    Ok((Ticks(shift), Some((Ticks(ends[0] + shift), Ticks(-ends[1] + shift)))))
+}
+
+/// Number of events by OTF2 record name, over the hosted locations.
+pub fn events_by_kind(loaded: &Loaded) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for location in loaded.locations.iter().flatten() {
+        for (kind, count) in location.summary.by_kind() {
+            *counts.entry(kind.to_string()).or_default() += count;
+        }
+    }
+    counts
+}

@@ -1,0 +1,183 @@
+//! How far events move and what that does to local intervals, counted while events stream by.
+
+use crate::report::{IntervalChange, Moves};
+use crate::trace::Ticks;
+use serde::{Deserialize, Serialize};
+
+/// Resolution of the histogram of interval changes: so many classes per doubling.
+const PER_OCTAVE: u32 = 8;
+/// The histogram begins at a change of 2^-40 (about 1e-10 per cent) and ends at 2^24.
+const OCTAVES: u32 = 64;
+const LOWEST: i32 = -40;
+
+/// Counts over the events of one or more locations. Sums of integers only: the same for any distribution over ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveCounts {
+    events: u64,
+    moved: u64,
+    largest: i64,
+    /// Sum of all moves, split into two words (sums of 64-bit values overflow).
+    sum: (u64, u64),
+    intervals: u64,
+    classes: [u64; 7],
+    /// Largest change as a fraction change/before of an interval; before = 0 stands for "from zero to something".
+    largest_change: (i64, i64),
+    histogram: Vec<u64>,
+}
+
+impl Default for MoveCounts {
+    fn default() -> Self {
+        MoveCounts {
+            events: 0,
+            moved: 0,
+            largest: 0,
+            sum: (0, 0),
+            intervals: 0,
+            classes: [0; 7],
+            largest_change: (0, 1),
+            histogram: vec![0; (OCTAVES * PER_OCTAVE) as usize],
+        }
+    }
+}
+
+impl MoveCounts {
+    /// `events` events of a location that does not change at all.
+    pub fn unchanged(events: u64) -> Self {
+        let mut counts = MoveCounts { events, intervals: events.saturating_sub(1), ..MoveCounts::default() };
+        counts.classes[0] = counts.intervals;
+        counts
+    }
+
+    /// The next event of a location: its time before and after the correction, and the same of the event before.
+    #[inline]
+    pub fn event(&mut self, before: i64, after: i64, previous: Option<(i64, i64)>) {
+        self.events += 1;
+        let moved = after - before;
+        if moved != 0 {
+            self.moved += 1;
+            self.largest = self.largest.max(moved.abs());
+            let (low, carry) = self.sum.0.overflowing_add(moved.unsigned_abs());
+            self.sum = (low, self.sum.1 + u64::from(carry));
+        }
+        if let Some((previous_before, previous_after)) = previous {
+            self.intervals += 1;
+            let (old, new) = (before - previous_before, after - previous_after);
+            if old == new {
+                self.classes[0] += 1;
+            } else {
+                self.changed(old, new);
+            }
+        }
+    }
+
+    fn changed(&mut self, old: i64, new: i64) {
+        self.classes[IntervalChange::class(old, new)] += 1;
+        let change = (new - old).abs();
+        let (most, of) = self.largest_change;
+        let larger = match (old, of) {
+            (0, 0) => change > most,
+            (0, _) => true,
+            (_, 0) => false,
+            _ => i128::from(change) * i128::from(of) > i128::from(most) * i128::from(old),
+        };
+        if larger {
+            self.largest_change = (change, old);
+        }
+        let ratio = if old == 0 { f64::MAX } else { change as f64 / old as f64 };
+        let class = ((ratio.log2() - f64::from(LOWEST)) * f64::from(PER_OCTAVE)).floor();
+        let class = class.clamp(0.0, f64::from(OCTAVES * PER_OCTAVE - 1)) as usize;
+        self.histogram[class] += 1;
+    }
+
+    /// Adds the counts of other locations.
+    pub fn merge(&mut self, other: &MoveCounts) {
+        self.events += other.events;
+        self.moved += other.moved;
+        self.largest = self.largest.max(other.largest);
+        let (low, carry) = self.sum.0.overflowing_add(other.sum.0);
+        self.sum = (low, self.sum.1 + other.sum.1 + u64::from(carry));
+        self.intervals += other.intervals;
+        for (sum, count) in self.classes.iter_mut().zip(other.classes) {
+            *sum += count;
+        }
+        let fraction = |(change, of): (i64, i64)| if of == 0 { (1, change, 1) } else { (0, change, of) };
+        let (own, theirs) = (fraction(self.largest_change), fraction(other.largest_change));
+        let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
+        if (theirs.0, product(theirs.1, own.2)) > (own.0, product(own.1, theirs.2)) {
+            self.largest_change = other.largest_change;
+        }
+        for (sum, count) in self.histogram.iter_mut().zip(&other.histogram) {
+            *sum += count;
+        }
+    }
+
+    /// For the report.
+    pub fn report(&self, resolution: u64) -> Moves {
+        let (change, of) = self.largest_change;
+        Moves {
+            events: self.events,
+            events_moved: self.moved,
+            largest_ticks: self.largest,
+            largest_seconds: Ticks(self.largest).seconds(resolution),
+            mean_seconds: if self.moved == 0 {
+                0.0
+            } else {
+                (self.sum.1 as f64 * 2f64.powi(64) + self.sum.0 as f64) / self.moved as f64 / resolution as f64
+            },
+            interval_change: IntervalChange {
+                largest_percent: if of == 0 { f64::INFINITY } else { change as f64 / of as f64 * 100.0 },
+                median_percent: self.median() * 100.0,
+                classes: IntervalChange::classes(self.classes),
+            },
+        }
+    }
+
+    /// Median change of an interval, from the histogram (to within one class, 9 per cent of itself).
+    fn median(&self) -> f64 {
+        let mut rest = self.intervals / 2;
+        if rest < self.classes[0] {
+            return 0.0;
+        }
+        rest -= self.classes[0];
+        for (class, &count) in self.histogram.iter().enumerate() {
+            if rest < count {
+                return ((class as f64 + 0.5) / f64::from(PER_OCTAVE) + f64::from(LOWEST)).exp2();
+            }
+            rest -= count;
+        }
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_and_intervals_are_counted() {
+        let mut counts = MoveCounts::default();
+        counts.event(0, 0, None);
+        counts.event(100, 150, Some((0, 0)));
+        counts.event(200, 250, Some((100, 150)));
+        let report = counts.report(1000);
+        assert_eq!((report.events, report.events_moved, report.largest_ticks), (3, 2, 50));
+        assert_eq!(report.mean_seconds, 0.05);
+        assert_eq!(report.interval_change.largest_percent, 50.0);
+        assert!((report.interval_change.median_percent - 50.0).abs() < 5.0);
+    }
+
+    #[test]
+    fn counts_do_not_depend_on_how_they_are_split() {
+        let pairs = [(0, 0), (10, 15), (17, 15), (17, 40), (1000, 1001)];
+        let mut whole = MoveCounts::default();
+        let mut parts = MoveCounts::default();
+        for (i, &(before, after)) in pairs.iter().enumerate() {
+            let previous = i.checked_sub(1).map(|i| pairs[i]);
+            whole.event(before, after, previous);
+            let mut part = MoveCounts::default();
+            part.event(before, after, previous);
+            parts.merge(&part);
+        }
+        assert_eq!(whole, parts);
+    }
+}

@@ -1,0 +1,67 @@
+//! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them.
+
+use crate::archive::otf2::Otf2Archive;
+use crate::comm::{Transport, broadcast_value};
+use crate::matching::placement::Placement;
+use crate::report::Warnings;
+use crate::trace::{Definitions, Result, Timelines};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// An open trace, the same on every analysis rank.
+#[derive(Debug)]
+pub struct Opened {
+    /// Where the files are.
+    pub archive: Otf2Archive,
+    /// Global definitions.
+    pub definitions: Definitions,
+    /// Which locations are corrected together.
+    pub timelines: Timelines,
+    /// Which analysis rank hosts which timeline.
+    pub placement: Placement,
+    /// What was odd about the definitions; on rank 0 only.
+    pub warnings: Warnings,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Announcement {
+    archive: Otf2Archive,
+    definitions: Definitions,
+    sizes: Vec<u64>,
+}
+
+/// Opens `path` (a directory with one archive, or an anchor file). Collective over the analysis ranks; a failure is everybody's.
+///
+/// # Errors
+/// No or no readable archive, inconsistent definitions, missing event files.
+pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
+    let mut warnings = Warnings::default();
+    let announcement = if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
+    let Announcement { archive, definitions, sizes } = broadcast_value(transport, 0, announcement)??;
+    let timelines = Timelines::new(&definitions);
+    let placement = Placement::new(&sizes, timelines.processes, transport.size());
+    if transport.rank() == 0 && placement.idle() > 0 {
+        warnings.add(format!(
+            "{} of {} analysis ranks have nothing to do: the trace has only {} timelines",
+            placement.idle(),
+            placement.hosts(),
+            timelines.all.len()
+        ));
+    }
+    Ok(Opened { archive, definitions, timelines, placement, warnings })
+}
+
+fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {
+    let archive = Otf2Archive::open(path)?;
+    let (definitions, odd) = archive.read_definitions()?;
+    odd.into_iter().for_each(|text| warnings.add(text));
+    let mut sizes = Vec::new();
+    for timeline in &Timelines::new(&definitions).all {
+        let mut size = 0u64;
+        for &location in &timeline.locations {
+            size = size.saturating_add(archive.event_file_size(definitions.locations[location].id)?);
+        }
+        sizes.push(size);
+    }
+    Ok(Announcement { archive, definitions, sizes })
+}

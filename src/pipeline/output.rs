@@ -1,0 +1,187 @@
+//! Where the corrected trace goes: complete, or not at all.
+
+use crate::trace::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The directory that the corrected trace will be in, and the one beside it in which it is made.
+#[derive(Debug)]
+pub struct Output {
+    /// Where it will be.
+    pub path: PathBuf,
+    making: tempfile::TempDir,
+}
+
+/// Default output for a trace in `directory`: its name with `-clc`, beside it.
+///
+/// # Errors
+/// The directory has no name (`/`).
+pub fn default_path(directory: &Path) -> Result<PathBuf> {
+    let directory = directory.canonicalize().map_err(|error| Error::io(directory, "cannot find the trace", &error))?;
+    let name = directory
+        .file_name()
+        .ok_or_else(|| Error::new("the trace's directory has no name").hint("say where to write with --output"))?;
+    let mut name = name.to_os_string();
+    name.push("-clc");
+    Ok(directory.with_file_name(name))
+}
+
+impl Output {
+    /// Checks that `path` can become the output for the trace in `input`, and makes the temporary directory beside it. Anything
+    /// at `path` stays untouched until [`Output::publish`].
+    ///
+    /// # Errors
+    /// `path` exists and `force` is not set; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
+    /// beside it.
+    pub fn prepare(path: &Path, input: &Path, force: bool) -> Result<Output> {
+        let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
+        let (parent, name) = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name),
+            _ => return Err(Error::new("not a name for an output directory").in_file(path)),
+        };
+        let parent = parent.canonicalize().map_err(|error| {
+            Error::io(parent, "cannot write the output there", &error).hint("the directory above the output has to exist")
+        })?;
+        let place = parent.join(name);
+        let place = place.canonicalize().unwrap_or(place);
+        if place.starts_with(&input) {
+            let what = if place == input { "is the trace itself" } else { "lies inside the trace" };
+            return Err(Error::new(format!("the output {what}")).in_file(path).hint("choose another one with --output"));
+        }
+        if input.starts_with(&place) {
+            return Err(Error::new("the output contains the trace").in_file(path).hint("choose another one with --output"));
+        }
+        if place.symlink_metadata().is_ok() {
+            if !force {
+                return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
+            }
+            if !place.is_dir() {
+                return Err(Error::new("the output exists and is no directory").in_file(path));
+            }
+            // Replacing a directory must not delete anything but an earlier result.
+            if !is_empty_or_archive(&place)? {
+                return Err(Error::new("the existing output is no OTF2 archive; it is not replaced").in_file(path));
+            }
+        }
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(".part-");
+        let making = tempfile::Builder::new()
+            .prefix(&prefix)
+            .tempdir_in(&parent)
+            .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
+        Ok(Output { path: place, making })
+    }
+
+    /// The directory to write into.
+    pub fn making(&self) -> &Path {
+        self.making.path()
+    }
+
+    /// Puts the finished directory into place.
+    ///
+    /// # Errors
+    /// The operating system refuses; then whatever was there before is there again.
+    pub fn publish(self) -> Result<()> {
+        let Output { path, making } = self;
+        open_permissions(making.path())?;
+        let failed = |error: std::io::Error| Error::io(&path, "cannot put the output into place", &error);
+        let mut old = None;
+        if path.symlink_metadata().is_ok() {
+            let parent = path.parent().unwrap_or(Path::new("."));
+            let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
+            std::fs::rename(&path, aside.path().join("old")).map_err(failed)?;
+            old = Some(aside);
+        }
+        match std::fs::rename(making.path(), &path) {
+            Ok(()) => {
+                // It has another name now; there is nothing left to remove.
+                let _ = making.keep();
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(aside) = &old {
+                    let _ = std::fs::rename(aside.path().join("old"), &path);
+                }
+                Err(failed(error))
+            }
+        }
+    }
+}
+
+fn is_empty_or_archive(directory: &Path) -> Result<bool> {
+    let failed = |error: std::io::Error| Error::io(directory, "cannot look into the existing output", &error);
+    let mut empty = true;
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        empty = false;
+        if Path::new(&entry.map_err(failed)?.file_name()).extension().is_some_and(|end| end == "otf2") {
+            return Ok(true);
+        }
+    }
+    Ok(empty)
+}
+
+/// Temporary directories are private; a trace is as readable as the user's other new directories.
+fn open_permissions(directory: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| Error::io(directory, "cannot set permissions of the output", &error);
+    // A fresh sibling directory shows which permissions the user's umask gives.
+    let parent = directory.parent().unwrap_or(Path::new("."));
+    let probe = parent.join(format!(".clc-replay-mode-{}", std::process::id()));
+    std::fs::create_dir(&probe).map_err(failed)?;
+    let mode = std::fs::metadata(&probe).map(|metadata| metadata.permissions());
+    let _ = std::fs::remove_dir(&probe);
+    std::fs::set_permissions(directory, mode.map_err(failed)?).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let input = directory.path().join("trace");
+        std::fs::create_dir(&input).unwrap();
+        (directory, input)
+    }
+
+    #[test]
+    fn nothing_appears_before_it_is_published() {
+        let (directory, input) = trace();
+        let path = default_path(&input).unwrap();
+        assert_eq!(path, directory.path().canonicalize().unwrap().join("trace-clc"));
+        let output = Output::prepare(&path, &input, false).unwrap();
+        std::fs::write(output.making().join("x"), "y").unwrap();
+        assert!(!path.exists());
+        output.publish().unwrap();
+        assert_eq!(std::fs::read_to_string(path.join("x")).unwrap(), "y");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn an_abandoned_output_leaves_nothing() {
+        let (directory, input) = trace();
+        drop(Output::prepare(&directory.path().join("out"), &input, false).unwrap());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_existing_output_is_replaced_only_by_force() {
+        let (directory, input) = trace();
+        let path = directory.path().join("out");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("old.otf2"), "").unwrap();
+        assert!(Output::prepare(&path, &input, false).unwrap_err().message.contains("exists already"));
+        let output = Output::prepare(&path, &input, true).unwrap();
+        assert!(path.join("old.otf2").exists());
+        output.publish().unwrap();
+        assert!(path.exists() && !path.join("old.otf2").exists());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn the_input_is_safe() {
+        let (directory, input) = trace();
+        for path in [input.clone(), input.join("inside"), directory.path().to_path_buf()] {
+            assert!(Output::prepare(&path, &input, true).is_err(), "{path:?}");
+        }
+    }
+}

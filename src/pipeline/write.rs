@@ -1,0 +1,259 @@
+//! Streaming the event files a second time, with every timestamp mapped.
+
+use crate::archive::otf2::TimeMap;
+use crate::comm::{ReduceOp, Transport, agree};
+use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::moves::MoveCounts;
+use crate::pipeline::open::Opened;
+use crate::presync;
+use crate::presync::ModelKind;
+use crate::report::Warnings;
+use crate::report::progress::Progress;
+use crate::trace::{ClockProperties, Correction, Cursor, Error, LocationKind, Position, Result, Ticks};
+use std::path::Path;
+
+/// What came out of writing.
+#[derive(Debug)]
+pub struct Written {
+    /// The time of every visited event of the hosted timelines, as written.
+    pub times: Vec<Vec<i64>>,
+    /// Moves of the hosted locations' events.
+    pub moves: MoveCounts,
+    /// Earliest and latest written time of the hosted locations, buffer flushes included.
+    pub span: Option<(i64, i64)>,
+}
+
+/// Maps the timestamps of all hosted locations through pre-synchronisation and `corrections` (one per hosted timeline) and writes
+/// their files to `target`; without a target everything is computed and nothing written. Collective over the analysis
+/// ranks; a failure is everybody's.
+///
+/// # Errors
+/// Reading or writing fails.
+pub fn write_locations(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    corrections: &[Correction],
+    target: Option<&Path>,
+    progress: &dyn Progress,
+) -> Result<Written> {
+    progress.phase("write", loaded.events());
+    let mut written = Written {
+        times: loaded.program.timelines.iter().map(|timeline| vec![0; timeline.len()]).collect(),
+        moves: MoveCounts::default(),
+        span: None,
+    };
+    let mut outcome = Ok(());
+    'all: for (timeline, correction) in corrections.iter().enumerate() {
+        for (number, location) in loaded.locations[timeline].iter().enumerate() {
+            let mut job = Job { opened, loaded, correction, timeline, number: number as u32, location, progress };
+            if let Err(error) = job.run(target, &mut written) {
+                outcome = Err(error);
+                break 'all;
+            }
+        }
+    }
+    progress.finish();
+    agree(transport, outcome)?;
+    Ok(written)
+}
+
+/// One location to write.
+struct Job<'a> {
+    opened: &'a Opened,
+    loaded: &'a Loaded,
+    correction: &'a Correction,
+    timeline: usize,
+    number: u32,
+    location: &'a LoadedLocation,
+    progress: &'a dyn Progress,
+}
+
+impl Job<'_> {
+    fn run(&mut self, target: Option<&Path>, written: &mut Written) -> Result<()> {
+        let archive = &self.opened.archive;
+        let id = self.opened.definitions.locations[self.location.index].id;
+        let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
+        let sync = &self.loaded.program.timelines[self.timeline];
+        let visited: Vec<u32> =
+            (0..sync.len() as u32).filter(|&event| sync.location[event as usize] == self.number).collect();
+        let times = &mut written.times[self.timeline];
+        let unchanged = self.correction.is_identity()
+            && self.location.clock.kind() == ModelKind::Identity
+            && self.loaded.shift == Ticks::ZERO;
+        if unchanged {
+            // Byte for byte, whatever the writer of the archive did.
+            for &event in &visited {
+                times[event as usize] = sync.time[event as usize];
+            }
+            if let Some(target) = target {
+                archive.copy_events(id, target).map_err(place)?;
+            }
+            written.moves.merge(&MoveCounts::unchanged(self.location.summary.events));
+            if let Some((first, last)) = self.location.summary.time_span {
+                extend(&mut written.span, first as i64);
+                extend(&mut written.span, last as i64);
+            }
+            self.progress.advance(self.location.summary.events);
+        } else {
+            let mut map = Map {
+                presync: self.location.clock.cursor(),
+                location: self.location,
+                correction: self.correction,
+                cursor: self.correction.cursor(),
+                shift: self.loaded.shift.0,
+                number: self.number,
+                visited: &visited,
+                numbers: &sync.number,
+                next: 0,
+                times,
+                previous: None,
+                moves: MoveCounts::default(),
+                span: None,
+                counted: 0,
+                progress: self.progress,
+            };
+            match target {
+                Some(target) => archive.rewrite_events(id, target, &mut map).map(|_| ()),
+                None => archive.map_events(id, &mut map).map(|_| ()),
+            }
+            .map_err(place)?;
+            let Map { moves, span, counted, .. } = map;
+            self.progress.advance(counted);
+            written.moves.merge(&moves);
+            if let Some((first, last)) = span {
+                extend(&mut written.span, first);
+                extend(&mut written.span, last);
+            }
+        }
+        if let Some(target) = target {
+            archive.rewrite_local_definitions(id, target).map_err(place)?;
+            if archive.has_snapshots(id) {
+                let mut map = |time: u64| self.map_global(time);
+                archive.rewrite_snapshots(id, target, &mut map).map_err(place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A time that is global already (snapshots are made from corrected times).
+    fn map_global(&self, time: u64) -> u64 {
+        let time = Ticks((time.min(presync::RANGE as u64) as i64) + self.loaded.shift.0);
+        let at = Position { time, location: self.number, number: u64::MAX };
+        self.correction.map(at).0.max(0) as u64
+    }
+}
+
+fn extend(span: &mut Option<(i64, i64)>, time: i64) {
+    *span = Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
+}
+
+/// The complete map of one location's timestamps, with everything that is counted on the way.
+struct Map<'a> {
+    presync: presync::Cursor<'a>,
+    location: &'a LoadedLocation,
+    correction: &'a Correction,
+    cursor: Cursor<'a>,
+    shift: i64,
+    number: u32,
+    /// Visited events of this location, ascending.
+    visited: &'a [u32],
+    /// Event number of all visited events of the timeline.
+    numbers: &'a [u64],
+    next: usize,
+    times: &'a mut Vec<i64>,
+    previous: Option<(i64, i64)>,
+    moves: MoveCounts,
+    span: Option<(i64, i64)>,
+    counted: u64,
+    progress: &'a dyn Progress,
+}
+
+impl TimeMap for Map<'_> {
+    #[inline]
+    fn event(&mut self, number: u64, time: u64) -> Result<u64> {
+        let before = self.presync.map(Ticks(time as i64)).0 + self.shift;
+        let at = Position { time: Ticks(before), location: self.number, number };
+        let after = self.cursor.map(at).0;
+        if let Some(&event) = self.visited.get(self.next)
+            && self.numbers[event as usize] == number
+        {
+            self.times[event as usize] = after;
+            self.next += 1;
+        }
+        self.moves.event(before, after, self.previous);
+        self.previous = Some((before, after));
+        extend(&mut self.span, after);
+        self.counted += 1;
+        if self.counted == 1 << 16 {
+            self.progress.advance(std::mem::take(&mut self.counted));
+        }
+        u64::try_from(after).map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))
+    }
+
+    fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {
+        // It may lie beyond the events that follow, so it goes by time alone, and never before its own event.
+        let before = self.location.clock.map(Ticks(stop.min(presync::RANGE as u64) as i64)).0 + self.shift;
+        let at = Position { time: Ticks(before), location: self.number, number };
+        let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));
+        extend(&mut self.span, after);
+        after.max(0) as u64
+    }
+}
+
+/// Writes everything of the archive that belongs to no location: anchor, global definitions, markers, thumbnails, and the
+/// files that lie beside them. For one rank only, after all locations are written.
+///
+/// # Errors
+/// Reading or writing fails.
+pub fn write_globals(
+    opened: &Opened,
+    loaded: &Loaded,
+    target: &Path,
+    span: Option<(i64, i64)>,
+    changed: bool,
+    map_marker: &mut dyn FnMut(u64, crate::archive::otf2::MarkerScope) -> u64,
+    copy_siblings: bool,
+    warnings: &mut Warnings,
+) -> Result<()> {
+    let _ = loaded;
+    let clock = opened.definitions.clock;
+    let new = if changed { new_clock_properties(&clock, span) } else { clock };
+    opened.archive.rewrite_globals(target, &new, map_marker, copy_siblings, warnings_of(warnings))
+}
+
+fn warnings_of(warnings: &mut Warnings) -> &mut dyn FnMut(String) {
+    let _ = warnings;
+    unimplemented!()
+}
+
+/// Clock properties for timestamps within `span`.
+pub fn new_clock_properties(old: &ClockProperties, span: Option<(i64, i64)>) -> ClockProperties {
+    let Some((first, last)) = span else { return *old };
+    let moved = i128::from(first) - i128::from(old.global_offset);
+    let realtime = old.realtime.and_then(|realtime| {
+        let nanoseconds = moved * 1_000_000_000 / i128::from(old.resolution.max(1));
+        u64::try_from(i128::from(realtime) + nanoseconds).ok()
+    });
+    ClockProperties {
+        resolution: old.resolution,
+        global_offset: first.max(0) as u64,
+        trace_length: (last - first).max(0) as u64,
+        realtime,
+    }
+}
+
+/// Whether `location` can carry MPI events.
+pub fn is_cpu(kind: LocationKind) -> bool {
+    kind == LocationKind::CpuThread
+}
+
+/// The earliest and latest written time of the whole trace. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn whole_span(transport: &mut dyn Transport, span: Option<(i64, i64)>) -> Result<Option<(i64, i64)>> {
+    let mut ends = span.map_or([i64::MAX; 2], |(first, last)| [first, -last]);
+    transport.all_reduce(ReduceOp::Min, &mut ends)?;
+    Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
+}
