@@ -2,4 +2,5 @@
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
 
+pub mod presync;
 pub mod trace;
