@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Sends the log of this process to standard error from now on. `rank` is its analysis rank.
 ///
@@ -17,13 +18,19 @@ use tracing_subscriber::registry::LookupSpan;
 pub fn init(options: &LogOptions, rank: usize) {
     let environment = std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
     let (filter, complaint) = filter(options, environment.as_deref());
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).event_format(Line { rank }).with_writer(AroundTheBar);
     // Fails only if a subscriber is set already, by a program that embeds this one: then the log is its business.
-    let _ = subscriber.try_init();
+    let _ = subscriber(filter, rank, AroundTheBar).try_init();
     if let Some(complaint) = complaint.filter(|_| rank == 0) {
         tracing::warn!("{complaint}");
     }
+}
+
+fn subscriber<W>(filter: EnvFilter, rank: usize, writer: W) -> impl Subscriber + Send + Sync + 'static
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    builder.event_format(Line { rank }).with_writer(writer).finish()
 }
 
 /// The filter in force, and what is wrong with RUST_LOG if it cannot be used.
@@ -40,7 +47,7 @@ fn filter(options: &LogOptions, environment: Option<&str>) -> (EnvFilter, Option
     }
 }
 
-/// `[rank 3] WARN message`, with the module from debug level on.
+/// `clc-replay: [rank 3] WARN: message`, with the module from debug level on.
 struct Line {
     rank: usize,
 }
@@ -104,11 +111,7 @@ mod tests {
     fn log(options: &LogOptions, environment: Option<&str>) -> String {
         let memory = Memory::default();
         let writer = memory.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(filter(options, environment).0)
-            .event_format(Line { rank: 3 })
-            .with_writer(move || writer.clone())
-            .finish();
+        let subscriber = subscriber(filter(options, environment).0, 3, move || writer.clone());
         tracing::subscriber::with_default(subscriber, || {
             tracing::error!("broken");
             tracing::warn!(records = 2, "odd");
@@ -130,7 +133,9 @@ mod tests {
 
     #[test]
     fn log_wins_over_quiet_and_quiet_over_the_environment() {
-        assert!(log(&options(Some("debug"), true), Some("off")).contains("DEBUG: clc_replay::cli::logging::tests: detail"));
+        assert!(
+            log(&options(Some("debug"), true), Some("off")).contains("DEBUG: clc_replay::cli::logging::tests: detail")
+        );
         assert_eq!(log(&options(None, true), Some("debug")).lines().count(), 1);
         assert_eq!(log(&options(None, false), Some("off")), "");
         assert_eq!(log(&options(None, false), Some("debug")).lines().count(), 3);

@@ -17,7 +17,7 @@ pub use options::{CheckOptions, CommonOptions, CorrectOptions, InfoOptions, LogO
 pub use stop::Stop;
 pub use values::LatencyOption;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
 
 /// What the user asks for.
@@ -42,13 +42,12 @@ impl Job {
         I: IntoIterator,
         I::Item: Into<OsString> + Clone,
     {
-        let line = CommandLine::try_parse_from(arguments).map_err(Stop::from)?;
-        match (line.job, line.correct) {
-            (Some(Subcommands::Check(options)), _) => Ok(Job::Check(options)),
-            (Some(Subcommands::Info(options)), _) => Ok(Job::Info(options)),
-            (None, Some(options)) => Ok(Job::Correct(options)),
-            // clap has asked for TRACE already.
-            (None, None) => Err(Stop::usage("the trace to correct is missing")),
+        let matches = command().try_get_matches_from(arguments)?;
+        // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
+        // one none of them is, and derived code cannot express that for nested groups of options.
+        match matches.subcommand_name() {
+            Some(_) => Ok(Job::from(Subcommands::from_arg_matches(&matches)?)),
+            None => Ok(Job::Correct(CorrectOptions::from_arg_matches(&matches)?)),
         }
     }
 
@@ -62,24 +61,20 @@ impl Job {
     }
 }
 
-/// Corrects the timestamps of an MPI event trace (OTF2) so that no message is received before it was sent.
-#[derive(Debug, Parser)]
-#[command(
-    name = "clc-replay",
-    version,
-    long_about = help::ABOUT,
-    after_help = help::SHORT,
-    after_long_help = help::LONG,
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    max_term_width = 100
-)]
-struct CommandLine {
-    #[command(subcommand)]
-    job: Option<Subcommands>,
-    #[command(flatten)]
-    correct: Option<CorrectOptions>,
+/// The whole command line, for parsing and for generated documentation.
+pub fn command() -> Command {
+    let command = Command::new("clc-replay")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Corrects the timestamps of an MPI event trace, so that no message is received before it was sent")
+        .long_about(help::ABOUT)
+        .after_help(help::SHORT)
+        .after_long_help(help::LONG)
+        // A subcommand's name is one only in the first place; a TRACE of that name is given as ./NAME.
+        .args_conflicts_with_subcommands(true)
+        .subcommand_negates_reqs(true)
+        .disable_help_subcommand(true)
+        .max_term_width(100);
+    CorrectOptions::augment_args(Subcommands::augment_subcommands(command))
 }
 
 #[derive(Debug, Subcommand)]
@@ -90,6 +85,15 @@ enum Subcommands {
     /// Describe a trace: processes, nodes, communicators, events, clock offsets
     #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
     Info(InfoOptions),
+}
+
+impl From<Subcommands> for Job {
+    fn from(subcommand: Subcommands) -> Job {
+        match subcommand {
+            Subcommands::Check(options) => Job::Check(options),
+            Subcommands::Info(options) => Job::Info(options),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn refusal(line: &str) -> String {
 
 #[test]
 fn clap_finds_no_contradiction() {
-    <CommandLine as clap::CommandFactory>::command().debug_assert();
+    command().debug_assert();
 }
 
 #[test]
