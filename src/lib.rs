@@ -3,7 +3,10 @@
 #![deny(unsafe_code)]
 
 pub mod clc;
+pub mod cli;
 pub mod comm;
 pub mod matching;
+pub mod presync;
 pub mod replay;
+pub mod report;
 pub mod trace;

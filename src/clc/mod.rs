@@ -8,4 +8,7 @@ pub mod backward;
 pub mod controller;
 pub mod forward;
 pub mod latency;
+mod parameters;
 pub mod semantics;
+
+pub use parameters::{Decay, ErrorLimit, Latency, Parameters, Slope};

@@ -1,0 +1,72 @@
+//! Pre-synchronisation: from each location's own clock to one global time.
+//!
+//! A *clock model* is a nondecreasing function from the local to the global clock of one location. It is
+//! pure mathematics on [`Ticks`]: no files, no MPI, no printing. [`LinearClock`] interpolates the clock
+//! offsets that the measurement system recorded; other models live beside it and implement [`ClockModel`].
+
+mod interval;
+mod linear;
+
+pub use linear::{Cursor, Drift, LinearClock};
+
+use crate::trace::{ClockOffset, Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// Times and offsets of a clock model stay under this magnitude (2^62 ticks, 146 years of nanoseconds), so that
+/// the difference of any two of them fits in an `i64`.
+pub const RANGE: i64 = 1 << 62;
+
+/// What a clock model does to the times of its location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Nothing: local time is global time.
+    Identity,
+    /// One offset is added to every time.
+    Constant,
+    /// The offset changes with time, linearly between measurements.
+    Piecewise,
+}
+
+/// A nondecreasing function from the local clock of one location to global time.
+pub trait ClockModel {
+    /// Global time at local time `local`, clamped to [`RANGE`] on both sides of zero.
+    ///
+    /// For all `a <= b`: `map(a) <= map(b)`.
+    fn map(&self, local: Ticks) -> Ticks;
+
+    /// What the model does, for reports.
+    fn kind(&self) -> ModelKind;
+}
+
+/// Which model pre-synchronises the clocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Recorded clock offsets are ignored: local times are taken as global times.
+    None,
+    /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
+    #[default]
+    Linear,
+}
+
+impl Method {
+    /// The clock of a location with these recorded offsets.
+    ///
+    /// # Errors
+    /// As [`LinearClock::new`]; never for [`Method::None`].
+    pub fn clock(self, offsets: &[ClockOffset]) -> Result<LinearClock> {
+        match self {
+            Method::None => Ok(LinearClock::identity()),
+            Method::Linear => LinearClock::new(offsets),
+        }
+    }
+
+    /// The name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::None => "none",
+            Method::Linear => "linear",
+        }
+    }
+}
