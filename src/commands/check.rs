@@ -1,0 +1,68 @@
+//! `clc-replay check TRACE`: is this trace broken, where, how badly?
+
+use crate::cli::CheckOptions;
+use crate::comm::Transport;
+use crate::commands::{Outcome, summary};
+use crate::pipeline::load::{LoadOptions, load};
+use crate::pipeline::open::open;
+use crate::pipeline::timing::Timing;
+use crate::replay::survey::survey;
+use crate::report::progress::Progress;
+use crate::report::{Report, SCHEMA, Violations};
+use crate::trace::{Result, Ticks};
+
+/// Counts the violations with the recorded and with the pre-synchronised times. Collective over the analysis ranks; the outcome is
+/// on rank 0.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn check(
+    transport: &mut dyn Transport,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let mut timing = Timing::start();
+    let mut opened = open(transport, &options.trace)?;
+    let mut warnings = std::mem::take(&mut opened.warnings);
+    timing.lap("open", 0);
+    let resolution = opened.definitions.clock.resolution;
+    let load_options = LoadOptions {
+        presync: options.synchronisation.presync,
+        latency: options.synchronisation.latency.to_ticks(resolution)?,
+        alltoallv: options.synchronisation.alltoallv,
+        separation: Ticks::ZERO,
+    };
+    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+    timing.lap("scan", loaded.events());
+
+    let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+    let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    timing.lap("check", loaded.program.events());
+
+    let phases = timing.gather(transport)?;
+    let memory = summary::memory_use(transport)?;
+    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
+    let Some(whole) = whole else { return Ok(None) };
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv));
+    let violations = Violations {
+        raw: stage(&raw, loaded.raw_origin),
+        presynchronised: stage(&presynchronised, origin),
+        corrected: None,
+    };
+    Ok(Some(Outcome::Report(Box::new(Report {
+        schema: SCHEMA,
+        verdict: violations.verdict(),
+        program: summary::program(transport),
+        parameters: summary::parameters(&load_options, whole.clocks, resolution),
+        trace: whole.trace,
+        matching: whole.matching,
+        violations,
+        replay: None,
+        moves: None,
+        phases,
+        memory,
+        warnings: whole.warnings.into_list(),
+        output: None,
+    }))))
+}

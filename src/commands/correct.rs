@@ -1,0 +1,176 @@
+//! `clc-replay TRACE`: corrects a trace.
+
+use crate::clc::controller::ControllerParameters;
+use crate::clc::forward::ForwardParameters;
+use crate::cli::CorrectOptions;
+use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
+use crate::commands::{Outcome, summary};
+use crate::pipeline::load::{LoadOptions, load};
+use crate::pipeline::open::open;
+use crate::pipeline::output::Output;
+use crate::pipeline::timing::Timing;
+use crate::pipeline::write::{whole_span, write_globals, write_locations};
+use crate::replay::amortise::{corrected_times, corrections};
+use crate::replay::bounds::{Direction, bounds};
+use crate::replay::passes;
+use crate::replay::survey::survey;
+use crate::replay::{blocking, passes::Passes};
+use crate::report::progress::Progress;
+use crate::report::{Report, SCHEMA, Violations};
+use crate::trace::{Correction, Error, Result, Ticks};
+use std::path::PathBuf;
+
+/// Corrects the trace and writes the result. Collective over the analysis ranks; the outcome is on rank 0.
+///
+/// If a violation is left in the times as written (which would be a bug), the report says so and nothing is put into place.
+///
+/// # Errors
+/// The trace cannot be read, the output cannot be written, the trace contradicts itself.
+pub fn correct(
+    transport: &mut dyn Transport,
+    options: &CorrectOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let mut timing = Timing::start();
+    let mut opened = open(transport, &options.trace)?;
+    let mut warnings = std::mem::take(&mut opened.warnings);
+    let resolution = opened.definitions.clock.resolution;
+    let parameters = options.parameters(resolution)?;
+
+    // Before any work: can the output be written at all?
+    let mut output = None;
+    let mut target: Option<PathBuf> = None;
+    if !options.dry_run {
+        let prepared = if transport.rank() == 0 {
+            options
+                .output_directory()
+                .and_then(|path| Output::prepare(&path, opened.archive.directory(), options.force))
+                .map(|prepared| output.insert(prepared).making().to_path_buf())
+        } else {
+            Ok(PathBuf::new())
+        };
+        let prepared: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
+        target = Some(prepared?);
+    }
+    timing.lap("open", 0);
+
+    let load_options = LoadOptions {
+        presync: options.synchronisation.presync,
+        latency: parameters.latency,
+        alltoallv: options.synchronisation.alltoallv,
+        separation: parameters.minimum_separation,
+    };
+    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+    let program = &loaded.program;
+    timing.lap("scan", loaded.events());
+
+    let raw = survey(transport, program, &program.times(|timeline| &timeline.raw))?;
+    let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
+    timing.lap("check", program.events());
+
+    let controller = ControllerParameters {
+        first_decay: parameters.decay.fraction(),
+        max_passes: parameters.max_passes,
+        max_error: parameters.max_error,
+    };
+    let passes = passes::run(transport, program, &controller, parameters.minimum_separation, progress)?;
+    timing.lap("forward", program.events());
+    let corrections = backward(transport, &loaded, &passes, &parameters)?;
+    let predicted = corrected_times(program, &corrections);
+    timing.lap("backward", program.events());
+
+    let written = write_locations(transport, &opened, &loaded, &corrections, target.as_deref(), progress)?;
+    let span = whole_span(transport, written.span)?;
+    timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
+
+    // On what was written, not on what was meant to be.
+    let deviating = written.times != predicted;
+    let deviating = all_gather_values(transport, &deviating)?.into_iter().any(|deviating| deviating);
+    if deviating {
+        return Err(Error::new("the written times are not the computed ones; this is a bug, nothing was put into place"));
+    }
+    let corrected = survey(transport, program, &written.times)?;
+    timing.lap("verify", program.events());
+
+    let consistent = corrected.violated() == 0;
+    let mut published = None;
+    if let Some(target) = &target {
+        let mut outcome = Ok(());
+        if let Some(output) = output.filter(|_| consistent) {
+            let path = output.path.clone();
+            outcome = write_globals(&opened, &loaded, target, span, &corrections_of_markers(&loaded, &corrections), &mut warnings)
+                .and_then(|()| output.publish());
+            published = Some(path.display().to_string());
+        }
+        agree(transport, outcome)?;
+        timing.lap("publish", 0);
+    }
+
+    let phases = timing.gather(transport)?;
+    let memory = summary::memory_use(transport)?;
+    let moves = gather_values(transport, 0, &written.moves)?;
+    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
+    let (Some(mut whole), Some(moves)) = (whole, moves) else { return Ok(None) };
+    let total = moves.into_iter().reduce(|mut sum, part| {
+        sum.merge(&part);
+        sum
+    });
+    if !consistent {
+        whole.warnings.add("violations are left in the corrected times; this is a bug, nothing was put into place");
+    }
+    if let Some(last) = passes.passes.last()
+        && !parameters.max_error.allows(last.largest_advance, passes.least_advance)
+    {
+        whole.warnings.add(format!(
+            "the error is still above {} after the last pass: the clocks disagree more than the correction can forget",
+            parameters.max_error.value()
+        ));
+    }
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
+    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv));
+    let violations = Violations {
+        raw: stage(&raw, loaded.raw_origin),
+        presynchronised: stage(&presynchronised, origin),
+        corrected: stage(&corrected, written_origin),
+    };
+    let mut used = summary::parameters(&load_options, whole.clocks, resolution);
+    used.gamma = Some(parameters.decay.gamma());
+    used.max_passes = Some(parameters.max_passes);
+    used.max_error = Some(parameters.max_error.value());
+    used.slope = Some(parameters.slope.value());
+    Ok(Some(Outcome::Report(Box::new(Report {
+        schema: SCHEMA,
+        verdict: violations.verdict(),
+        program: summary::program(transport),
+        parameters: used,
+        trace: whole.trace,
+        matching: whole.matching,
+        violations,
+        replay: Some(summary::replay(&passes, resolution)),
+        moves: total.map(|moves| moves.report(resolution)),
+        phases,
+        memory,
+        warnings: whole.warnings.into_list(),
+        output: published,
+    }))))
+}
+
+/// Backward amortisation: the caps of the logical sends by the exchange that suits the replay, then the curves.
+fn backward(
+    transport: &mut dyn Transport,
+    loaded: &crate::pipeline::load::Loaded,
+    passes: &Passes,
+    parameters: &crate::clc::Parameters,
+) -> Result<Vec<Correction>> {
+    let program = &loaded.program;
+    let Some((forward, decay)) = &passes.result else {
+        return Ok(program.timelines.iter().map(|_| Correction::identity()).collect());
+    };
+    let caps = match &passes.groups {
+        Some(groups) => blocking::backward(transport, program, groups, forward)?,
+        None => bounds(transport, program, &forward.logical, Direction::Backward)?,
+    };
+    let forward_parameters = ForwardParameters { decay: *decay, separation: parameters.minimum_separation };
+    Ok(corrections(program, forward, &caps, forward_parameters, parameters.slope.fraction()))
+}

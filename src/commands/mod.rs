@@ -1,0 +1,21 @@
+//! One file per subcommand: what it does, top to bottom.
+
+mod check;
+mod correct;
+mod info;
+mod summary;
+
+pub use check::check;
+pub use correct::correct;
+pub use info::info;
+
+use crate::report::{Info, Report};
+
+/// What a command found, on rank 0; the other ranks only know how it ends.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A correction or a check.
+    Report(Box<Report>),
+    /// The description of a trace.
+    Info(Box<Info>),
+}

@@ -1,0 +1,332 @@
+//! Filling the report from what the stages found.
+
+use crate::clc::semantics::CollectiveClass;
+use crate::comm::{Transport, all_gather_values, gather_values};
+use crate::matching::collectives::CollectiveCounts;
+use crate::matching::extract::Leftovers;
+use crate::matching::messages::MessageCounts;
+use crate::pipeline::load::{Loaded, LoadOptions, events_by_kind};
+use crate::pipeline::open::Opened;
+use crate::presync::{Method, ModelKind};
+use crate::replay::passes::Passes;
+use crate::replay::survey::Survey;
+use crate::report::{
+    self, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching, MemoryUse,
+    ParametersUsed, PointToPointCheck, Program, Replay, Stage, TraceSummary, UnmatchedPair, Warnings, WorstKind,
+    WorstViolation, memory,
+};
+use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What ran.
+pub fn program(transport: &dyn Transport) -> Program {
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        mpi_library: transport.library(),
+        analysis_ranks: transport.size() as u64,
+    }
+}
+
+/// What one analysis rank knows about its part of the trace.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    events: u64,
+    by_kind: BTreeMap<String, u64>,
+    clocks: Clocks,
+    lone_offsets: Vec<LocationId>,
+    no_offsets: Vec<LocationId>,
+    messages: MessageCounts,
+    collectives: CollectiveCounts,
+    leftovers: Leftovers,
+    joined_communicators: u64,
+    warnings: Warnings,
+}
+
+/// The trace as a whole.
+pub struct Whole {
+    /// For the report.
+    pub trace: TraceSummary,
+    /// For the report.
+    pub matching: Matching,
+    /// For the report.
+    pub clocks: Clocks,
+    /// Of all ranks.
+    pub warnings: Warnings,
+}
+
+/// Brings together what all ranks found; `None` on other ranks than 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn gather(
+    transport: &mut dyn Transport,
+    path: &Path,
+    opened: &Opened,
+    loaded: &Loaded,
+    presync: Method,
+    warnings: Warnings,
+) -> Result<Option<Whole>> {
+    let mut part = Part {
+        events: loaded.events(),
+        by_kind: events_by_kind(loaded),
+        clocks: Clocks::default(),
+        lone_offsets: Vec::new(),
+        no_offsets: Vec::new(),
+        messages: loaded.program.messages.counts.clone(),
+        collectives: loaded.program.collectives.counts.clone(),
+        leftovers: loaded.leftovers,
+        joined_communicators: loaded.joined_communicators as u64,
+        warnings,
+    };
+    for location in loaded.locations.iter().flatten() {
+        let id = opened.definitions.locations[location.index].id;
+        match location.clock.kind() {
+            ModelKind::Identity => part.clocks.identity += 1,
+            ModelKind::Constant => part.clocks.constant += 1,
+            ModelKind::Piecewise => part.clocks.piecewise += 1,
+        }
+        if presync == Method::Linear && location.offsets.is_empty() {
+            part.no_offsets.push(id);
+        }
+        if presync == Method::Linear && location.offsets.len() == 1 {
+            part.lone_offsets.push(id);
+        }
+    }
+    let Some(parts) = gather_values(transport, 0, &part)? else { return Ok(None) };
+    let mut parts = parts.into_iter();
+    let mut sum = match parts.next() {
+        Some(first) => first,
+        None => part,
+    };
+    for part in parts {
+        sum.events += part.events;
+        for (kind, count) in part.by_kind {
+            *sum.by_kind.entry(kind).or_default() += count;
+        }
+        sum.clocks.identity += part.clocks.identity;
+        sum.clocks.constant += part.clocks.constant;
+        sum.clocks.piecewise += part.clocks.piecewise;
+        sum.lone_offsets.extend(part.lone_offsets);
+        sum.no_offsets.extend(part.no_offsets);
+        sum.messages.merge(&part.messages);
+        sum.collectives.merge(&part.collectives);
+        sum.leftovers.add(&part.leftovers);
+        sum.warnings.merge(part.warnings);
+    }
+    warn(&mut sum, opened);
+    let definitions = &opened.definitions;
+    let resolution = definitions.clock.resolution;
+    Ok(Some(Whole {
+        trace: TraceSummary {
+            path: path.display().to_string(),
+            name: opened.archive.name().to_owned(),
+            creator: opened.archive.anchor().creator.clone(),
+            timer_resolution: resolution,
+            locations: definitions.locations.len() as u64,
+            processes: opened.timelines.processes as u64,
+            nodes: opened.timelines.nodes as u64,
+            communicators: mpi_communicators(definitions),
+            span_seconds: loaded.span.map_or(0.0, |(first, last)| (last - first).seconds(resolution)),
+            events: sum.events,
+            events_by_kind: EventCount::sorted(sum.by_kind),
+        },
+        matching: matching(&sum.messages, &sum.collectives, &sum.leftovers),
+        clocks: sum.clocks,
+        warnings: sum.warnings,
+    }))
+}
+
+fn mpi_communicators(definitions: &Definitions) -> u64 {
+    let mpi = |members: &CommMembers| !matches!(members, CommMembers::NotMpi);
+    definitions.communicators.iter().filter(|communicator| mpi(&communicator.members)).count() as u64
+}
+
+/// Names at most a few locations.
+fn name(locations: &[LocationId]) -> String {
+    const MOST: usize = 8;
+    let mut names: Vec<String> = locations.iter().take(MOST).map(ToString::to_string).collect();
+    if locations.len() > MOST {
+        names.push(format!("and {} more", locations.len() - MOST));
+    }
+    names.join(", ")
+}
+
+fn warn(sum: &mut Part, opened: &Opened) {
+    if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
+        sum.warnings.add(format!(
+            "{} of {} locations have no clock offset, their recorded times are taken as global: {}",
+            sum.no_offsets.len(),
+            opened.definitions.locations.len(),
+            name(&sum.no_offsets)
+        ));
+    }
+    if !sum.lone_offsets.is_empty() {
+        sum.warnings.add(format!(
+            "{} locations have one clock offset only; it is applied as a constant, while libotf2 ignores it: {}",
+            sum.lone_offsets.len(),
+            name(&sum.lone_offsets)
+        ));
+    }
+    if opened.timelines.processes == 0 {
+        sum.warnings.add("the archive defines no MPI processes: nothing can be compared");
+    }
+    if sum.joined_communicators > 0 {
+        sum.warnings.add(format!(
+            "{} communicators have different ids on different processes and were joined by members and order",
+            sum.joined_communicators
+        ));
+    }
+    let left = &sum.leftovers;
+    let counted = [
+        (left.undefined_peer, "messages to or from an undefined rank take part in nothing"),
+        (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
+        (left.inter_collectives, "collective operations on inter-communicators take part in nothing"),
+    ];
+    for (count, text) in counted {
+        sum.warnings.add_many(text, count);
+    }
+    for (&comm, instance) in &sum.collectives.first_inconsistent {
+        sum.warnings.add(format!(
+            "the members of communicator {} disagree about operation or root of instance {}: it and all later ones of \
+             this communicator take part in nothing",
+            opened.definitions.communicators[comm as usize].id,
+            instance + 1
+        ));
+    }
+}
+
+fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers: &Leftovers) -> Matching {
+    let mut matching = Matching {
+        messages: messages.matched,
+        self_messages: messages.to_self,
+        unmatched_sends: messages.unmatched.values().map(|pair| pair.sends).sum(),
+        unmatched_receives: messages.unmatched.values().map(|pair| pair.receives).sum(),
+        receives_never_completed: leftovers.never_completed,
+        cancelled_requests: leftovers.cancelled,
+        ..Matching::default()
+    };
+    let pair = |(&(sender, receiver), pair): (&(u32, u32), &crate::matching::messages::Unmatched)| UnmatchedPair {
+        sender,
+        receiver,
+        sends: pair.sends,
+        receives: pair.receives,
+    };
+    matching.set_unmatched_pairs(messages.unmatched.iter().map(pair).collect());
+    for (&op, counts) in &collectives.by_op {
+        let op = CollectiveOp(op);
+        let reason = match op {
+            CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => {
+                "the trace does not tell who exchanged data with whom (see --alltoallv)"
+            }
+            _ if op.0 >= CollectiveOp::CREATE_HANDLE.0 => "creating or destroying a handle need not synchronise",
+            _ => "no usable root",
+        };
+        let reasons = (counts.unconstrained > 0)
+            .then(|| report::ReasonCount { reason: reason.to_owned(), count: counts.unconstrained });
+        matching.collectives.push(report::CollectiveCounts {
+            operation: op.name().to_owned(),
+            matched: counts.matched,
+            incomplete: counts.incomplete,
+            inconsistent: counts.inconsistent,
+            unconstrained: counts.unconstrained,
+            unconstrained_reasons: reasons.into_iter().collect(),
+        });
+    }
+    matching
+}
+
+/// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
+pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -> Stage {
+    let kind_of = |op: CollectiveOp| match CollectiveClass::of(op, alltoallv) {
+        CollectiveClass::OneToN => Some(CollectiveKind::OneToN),
+        CollectiveClass::NToOne => Some(CollectiveKind::NToOne),
+        CollectiveClass::NToN => Some(CollectiveKind::NToN),
+        CollectiveClass::Prefix => Some(CollectiveKind::Prefix),
+        CollectiveClass::Unconstrained => None,
+    };
+    let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
+    for (&op, tally) in &survey.collectives {
+        let Some(kind) = kind_of(CollectiveOp(op)) else { continue };
+        let check =
+            kinds.entry(kind).or_insert(CollectiveCheck { kind, instances_checked: 0, violated: 0 });
+        check.instances_checked += tally.checked;
+        check.violated += tally.violated;
+    }
+    let place = |place: &crate::replay::survey::EventPlace| EventPlace {
+        process: place.process,
+        location: place.location,
+        event: place.number,
+        ticks: place.time,
+        seconds: (Ticks(place.time) - origin).seconds(resolution),
+        region: None,
+    };
+    Stage {
+        point_to_point: PointToPointCheck {
+            checked: survey.messages.checked,
+            violated: survey.messages.violated,
+        },
+        collectives: kinds.into_values().collect(),
+        worst: survey.worst.as_ref().and_then(|worst| {
+            Some(WorstViolation {
+                kind: match worst.op {
+                    None => WorstKind::Message,
+                    Some(op) => kind_of(op)?.into(),
+                },
+                from: place(worst.send.as_ref()?),
+                to: place(&worst.receive),
+                ticks: worst.ticks,
+                seconds: Ticks(worst.ticks).seconds(resolution),
+            })
+        }),
+    }
+}
+
+/// The parameters that every job has.
+pub fn parameters(options: &LoadOptions, clocks: Clocks, resolution: u64) -> ParametersUsed {
+    ParametersUsed {
+        presync: options.presync,
+        clocks,
+        latency: LatencyUsed {
+            same_node_seconds: options.latency.same_node.seconds(resolution),
+            other_node_seconds: options.latency.other_node.seconds(resolution),
+        },
+        gamma: None,
+        max_passes: None,
+        max_error: None,
+        slope: None,
+        alltoallv: options.alltoallv,
+    }
+}
+
+/// The forward passes.
+pub fn replay(passes: &Passes, resolution: u64) -> Replay {
+    Replay {
+        d0_ticks: passes.least_advance.0,
+        d0_seconds: passes.least_advance.seconds(resolution),
+        passes: passes
+            .passes
+            .iter()
+            .map(|pass| report::Pass {
+                gamma: crate::clc::Decay::from_units(pass.decay.bits()).unwrap_or_default().gamma(),
+                largest_advance_ticks: pass.largest_advance.0,
+                largest_advance_seconds: pass.largest_advance.seconds(resolution),
+                error: pass.error,
+            })
+            .collect(),
+    }
+}
+
+/// Peak memory of all ranks. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
+    let peaks = all_gather_values(transport, &memory::peak_bytes())?;
+    Ok(MemoryUse {
+        largest_rank_bytes: peaks.iter().copied().max().unwrap_or(0),
+        all_ranks_bytes: peaks.iter().sum(),
+    })
+}
