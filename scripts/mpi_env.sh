@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# To be sourced: what the scripts need to start MPI programs on this machine.
+
+# Open MPI refuses to run as root unless told twice; only a container or a test machine gets here as root.
+if [ "$(id -u)" -eq 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+# More processes than cores is normal for tests, and so is a machine that another library's launcher would bind.
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+
+# first_of NAME... : the first of these commands that exists, or nothing.
+first_of() {
+    local name
+    for name in "$@"; do
+        if command -v "$name" >/dev/null 2>&1; then
+            echo "$name"
+            return 0
+        fi
+    done
+    return 1
+}
