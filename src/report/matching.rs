@@ -1,0 +1,92 @@
+//! Which messages and collective operations were found, and which take no part in the replay.
+
+use serde::{Deserialize, Serialize};
+
+/// The outcome of matching.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matching {
+    /// Messages with both ends, those of a process to itself not counted.
+    pub messages: u64,
+    /// Messages of a process to itself; they constrain nobody.
+    pub self_messages: u64,
+    /// Sends without a receive.
+    pub unmatched_sends: u64,
+    /// Receives without a send.
+    pub unmatched_receives: u64,
+    /// The pairs of processes with the most unmatched ends, in that order; at most [`Matching::PAIRS`].
+    pub unmatched_pairs: Vec<UnmatchedPair>,
+    /// Number of further pairs with unmatched ends.
+    pub further_unmatched_pairs: u64,
+    /// Receives that were posted and whose completion is not in the trace.
+    pub receives_never_completed: u64,
+    /// Requests that the application cancelled.
+    pub cancelled_requests: u64,
+    /// Collective operations, those that occur only.
+    pub collectives: Vec<CollectiveCounts>,
+}
+
+impl Matching {
+    /// How many unmatched pairs a report names.
+    pub const PAIRS: usize = 10;
+
+    /// Sets the unmatched pairs: the worst [`Matching::PAIRS`] with names, the others as a number.
+    pub fn set_unmatched_pairs(&mut self, mut pairs: Vec<UnmatchedPair>) {
+        pairs.retain(|pair| pair.total() > 0);
+        pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.total()), pair.sender, pair.receiver));
+        self.further_unmatched_pairs = pairs.len().saturating_sub(Self::PAIRS) as u64;
+        pairs.truncate(Self::PAIRS);
+        self.unmatched_pairs = pairs;
+    }
+
+    /// Whether something in the trace could not be matched and so is neither checked nor corrected.
+    pub fn is_complete(&self) -> bool {
+        self.unmatched_sends == 0
+            && self.unmatched_receives == 0
+            && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
+    }
+}
+
+/// Messages between two processes of which one end is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnmatchedPair {
+    /// MPI rank (in the world) of the sender.
+    pub sender: u32,
+    /// MPI rank of the receiver.
+    pub receiver: u32,
+    /// Sends without a receive.
+    pub sends: u64,
+    /// Receives without a send.
+    pub receives: u64,
+}
+
+impl UnmatchedPair {
+    fn total(&self) -> u64 {
+        self.sends.saturating_add(self.receives)
+    }
+}
+
+/// Instances of one collective operation: each is counted in exactly one of the four columns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectiveCounts {
+    /// The operation, as MPI calls it, in lower case ("allreduce").
+    pub operation: String,
+    /// Complete, consistent and replayed.
+    pub matched: u64,
+    /// A member's part is missing.
+    pub incomplete: u64,
+    /// Members disagree about the operation or its root.
+    pub inconsistent: u64,
+    /// Complete, but known to synchronise nobody, or not known to synchronise anybody.
+    pub unconstrained: u64,
+    /// Why, with counts that add up to `unconstrained`.
+    pub unconstrained_reasons: Vec<ReasonCount>,
+}
+
+/// A reason and how often it applies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReasonCount {
+    /// The reason, as a clause.
+    pub reason: String,
+    /// How often it applies.
+    pub count: u64,
+}

@@ -1,0 +1,93 @@
+//! The result of a run as plain data, and its renderings: text for people, JSON for scripts.
+//!
+//! [`Report`] is the result of a correction or a check, [`Info`] the description of a trace. Both are filled by the
+//! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
+//! those of the trace's timer, times and durations are in seconds, sizes in bytes.
+
+pub mod format;
+mod info;
+mod info_text;
+mod json;
+mod matching;
+pub mod memory;
+mod moves;
+mod phases;
+pub mod progress;
+mod run;
+mod table;
+mod text;
+mod violations;
+mod warnings;
+
+pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
+pub use info_text::info_text;
+pub use json::json;
+pub use matching::{CollectiveCounts, Matching, ReasonCount, UnmatchedPair};
+pub use moves::{ChangeClass, IntervalChange, Moves};
+pub use phases::{Phase, Stopwatch};
+pub use run::{Clocks, EventCount, LatencyUsed, MemoryUse, ParametersUsed, Pass, Program, Replay, TraceSummary};
+pub use text::text;
+pub use violations::{
+    CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
+};
+pub use warnings::{Warning, Warnings};
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON form. It grows when a field changes its meaning or disappears, not when one is added.
+pub const SCHEMA: u32 = 1;
+
+/// The outcome in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// There was no violation to begin with.
+    Consistent,
+    /// There were violations, at the latest after pre-synchronisation none is left.
+    Corrected,
+    /// Violations are left.
+    Violated,
+}
+
+impl Verdict {
+    /// The exit status that goes with it: 1 for [`Verdict::Violated`], else 0.
+    pub fn exit_status(self) -> u8 {
+        u8::from(self == Verdict::Violated)
+    }
+}
+
+/// The result of `clc-replay TRACE` or `clc-replay check TRACE`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The outcome, see [`Violations::verdict`].
+    pub verdict: Verdict,
+    /// What ran.
+    pub program: Program,
+    /// What it read.
+    pub trace: TraceSummary,
+    /// How it was told to work.
+    pub parameters: ParametersUsed,
+    /// Which messages and collective operations were found.
+    pub matching: Matching,
+    /// Violations of the clock condition before and after.
+    pub violations: Violations,
+    /// The forward passes; none for `check`.
+    pub replay: Option<Replay>,
+    /// How far events were moved; none for `check`.
+    pub moves: Option<Moves>,
+    /// Where the time went, in order.
+    pub phases: Vec<Phase>,
+    /// Where the memory went.
+    pub memory: MemoryUse,
+    /// What the user should know, each text once.
+    pub warnings: Vec<Warning>,
+    /// The corrected trace; none for `check` and `--dry-run`.
+    pub output: Option<String>,
+}
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;

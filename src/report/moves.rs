@@ -1,0 +1,86 @@
+//! How far events were moved, and what that did to the intervals between them.
+
+use serde::{Deserialize, Serialize};
+
+/// Differences of the corrected from the pre-synchronised times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Moves {
+    /// Number of events.
+    pub events: u64,
+    /// Number of events whose time was changed.
+    pub events_moved: u64,
+    /// Largest move of an event, in ticks.
+    pub largest_ticks: i64,
+    /// The same in seconds.
+    pub largest_seconds: f64,
+    /// Mean move of the moved events, in seconds.
+    pub mean_seconds: f64,
+    /// Change of the intervals between neighbouring events of a location.
+    pub interval_change: IntervalChange,
+}
+
+/// By how much the interval between two neighbouring events of a location got longer or shorter, in percent of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalChange {
+    /// The largest change, in percent.
+    pub largest_percent: f64,
+    /// The median of all intervals, in percent.
+    pub median_percent: f64,
+    /// Number of intervals by change, in the order of [`IntervalChange::BOUNDS`], then those beyond.
+    pub classes: Vec<ChangeClass>,
+}
+
+/// Number of intervals whose change lies in one class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ChangeClass {
+    /// Largest change of the class in percent, inclusive; none for the last class, which is open.
+    pub up_to_percent: Option<f64>,
+    /// How many intervals are in this class and in no earlier one.
+    pub intervals: u64,
+}
+
+impl IntervalChange {
+    /// Upper bounds of the classes in percent; one more class lies beyond.
+    pub const BOUNDS: [f64; 6] = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0];
+
+    /// The class of an interval that was `before` ticks and is `after` ticks long, exactly: an index into
+    /// [`IntervalChange::BOUNDS`], or its length for the class beyond (also an interval that was zero and is not).
+    pub fn class(before: i64, after: i64) -> usize {
+        let change = (i128::from(after) - i128::from(before)).unsigned_abs();
+        let before = u128::from(before.unsigned_abs());
+        // Bounds as fractions of the interval: 0.01 % is 1/10,000.
+        let within = [change == 0, change * 10_000 <= before, change * 1_000 <= before, change * 100 <= before];
+        let beyond = [change * 10 <= before, change <= before];
+        within.into_iter().chain(beyond).position(|within| within).unwrap_or(Self::BOUNDS.len())
+    }
+
+    /// The classes with these counts, in the order of [`IntervalChange::class`].
+    pub fn classes(counts: [u64; 7]) -> Vec<ChangeClass> {
+        let bounds = Self::BOUNDS.into_iter().map(Some).chain([None]);
+        bounds.zip(counts).map(|(up_to_percent, intervals)| ChangeClass { up_to_percent, intervals }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_include_their_upper_bound() {
+        let classes = |cases: &[(i64, i64)]| -> Vec<usize> {
+            cases.iter().map(|&(before, after)| IntervalChange::class(before, after)).collect()
+        };
+        assert_eq!(classes(&[(10_000, 10_000), (10_000, 10_001), (10_000, 9_999), (10_000, 10_002)]), [0, 1, 1, 2]);
+        assert_eq!(classes(&[(1000, 1010), (1000, 1011), (1000, 900), (1000, 899)]), [3, 4, 4, 5]);
+        assert_eq!(classes(&[(1000, 2000), (1000, 2001), (1000, 0), (0, 0), (0, 1)]), [5, 6, 5, 0, 6]);
+        assert_eq!(classes(&[(i64::MIN, i64::MAX), (i64::MAX, i64::MIN)]), [6, 6]);
+    }
+
+    #[test]
+    fn classes_have_their_bounds() {
+        let classes = IntervalChange::classes([1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(classes.len(), 7);
+        assert_eq!(classes[2], ChangeClass { up_to_percent: Some(0.1), intervals: 3 });
+        assert_eq!(classes[6], ChangeClass { up_to_percent: None, intervals: 7 });
+    }
+}

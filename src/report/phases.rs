@@ -1,0 +1,45 @@
+//! Where the time went.
+
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// One phase of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Elapsed time in seconds, on the rank that took longest.
+    pub seconds: f64,
+    /// Events (of all ranks) over that time; zero if the phase has no events or took no time.
+    pub events_per_second: f64,
+}
+
+impl Phase {
+    /// A phase that handled `events` in `seconds`.
+    pub fn new(name: &str, seconds: f64, events: u64) -> Self {
+        // A clock too coarse for a short phase must not turn into an infinite rate.
+        let events_per_second = if seconds > 0.0 { events as f64 / seconds } else { 0.0 };
+        Phase { name: name.to_owned(), seconds, events_per_second }
+    }
+}
+
+/// Measures phases that follow each other.
+#[derive(Debug)]
+pub struct Stopwatch {
+    since: Instant,
+}
+
+impl Stopwatch {
+    /// Starts the first phase.
+    pub fn start() -> Self {
+        Stopwatch { since: Instant::now() }
+    }
+
+    /// Seconds since the start or the last lap; the next phase starts now.
+    pub fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.since).as_secs_f64();
+        self.since = now;
+        seconds
+    }
+}

@@ -1,0 +1,23 @@
+//! How a command tells how far it is, without knowing whether anybody looks.
+
+/// Receives the progress of a run. Phases follow each other; a new one ends the last.
+pub trait Progress {
+    /// A phase begins that will handle `events` events on this analysis rank.
+    fn phase(&self, name: &'static str, events: u64);
+
+    /// So many more events of the phase are done. Call it per block of events, not per event.
+    fn advance(&self, events: u64);
+
+    /// The phase is over.
+    fn finish(&self);
+}
+
+/// Nobody looks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn phase(&self, _: &'static str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+}

@@ -1,0 +1,137 @@
+//! The circumstances of a run: program, trace, parameters, passes, memory.
+
+use crate::presync::Method;
+use serde::{Deserialize, Serialize};
+
+/// What ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Version of clc-replay.
+    pub version: String,
+    /// The arguments, program name first.
+    pub command_line: Vec<String>,
+    /// What the MPI library says about itself (`MPI_Get_library_version`, first line).
+    pub mpi_library: String,
+    /// Number of processes that clc-replay ran on.
+    pub analysis_ranks: u64,
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceSummary {
+    /// The trace as it was given.
+    pub path: String,
+    /// Name of the archive.
+    pub name: String,
+    /// The measurement system that wrote it (OTF2 anchor file, "creator").
+    pub creator: String,
+    /// Ticks per second.
+    pub timer_resolution: u64,
+    /// Number of event streams.
+    pub locations: u64,
+    /// Number of MPI processes of the application.
+    pub processes: u64,
+    /// Number of nodes that they ran on.
+    pub nodes: u64,
+    /// Number of MPI communicators.
+    pub communicators: u64,
+    /// From the first to the last event after pre-synchronisation, in seconds.
+    pub span_seconds: f64,
+    /// Number of event records, all locations.
+    pub events: u64,
+    /// The same by kind of record, most frequent first.
+    pub events_by_kind: Vec<EventCount>,
+}
+
+/// Number of event records of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCount {
+    /// Name of the OTF2 record ("MpiSend"); "Other" for those that carry no communication.
+    pub kind: String,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl EventCount {
+    /// Counts in the order of the report: most frequent first, equal ones by name; kinds that do not occur are left out.
+    pub fn sorted(counts: impl IntoIterator<Item = (String, u64)>) -> Vec<EventCount> {
+        let mut counts: Vec<EventCount> =
+            counts.into_iter().filter(|(_, n)| *n > 0).map(|(kind, count)| EventCount { kind, count }).collect();
+        counts.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
+        counts
+    }
+}
+
+/// How the program was told to work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParametersUsed {
+    /// Model of the clocks.
+    pub presync: Method,
+    /// How many locations got which clock.
+    pub clocks: Clocks,
+    /// Minimum latency of a message.
+    pub latency: LatencyUsed,
+    /// Control variable of the first pass; null for `check`, like the next three.
+    pub gamma: Option<f64>,
+    /// Most forward passes.
+    pub max_passes: Option<u32>,
+    /// Error at which no further pass is made.
+    pub max_error: Option<f64>,
+    /// Slope of the backward amortisation.
+    pub slope: Option<f64>,
+    /// Whether Alltoallv and its like were taken as all-to-all.
+    pub alltoallv: bool,
+}
+
+/// Number of locations by what pre-synchronisation does to their times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Nothing.
+    pub identity: u64,
+    /// One constant offset.
+    pub constant: u64,
+    /// An offset that changes with time.
+    pub piecewise: u64,
+}
+
+/// Minimum latency in force, in seconds, after rounding to ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyUsed {
+    /// Between two processes of one node.
+    pub same_node_seconds: f64,
+    /// Between processes of different nodes.
+    pub other_node_seconds: f64,
+}
+
+/// The forward replay and its control.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replay {
+    /// D0, the largest advance that no gamma can avoid (that of the plain Lamport clock), in ticks.
+    pub d0_ticks: i64,
+    /// The same in seconds.
+    pub d0_seconds: f64,
+    /// Every pass; the last one counts.
+    pub passes: Vec<Pass>,
+}
+
+/// One forward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Control variable.
+    pub gamma: f64,
+    /// Largest advance of any event, in ticks.
+    pub largest_advance_ticks: i64,
+    /// The same in seconds.
+    pub largest_advance_seconds: f64,
+    /// Largest advance over D0; 1 if both are zero.
+    pub error: f64,
+}
+
+/// Peak memory of the analysis ranks, in bytes; zero if the system does not tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    /// Peak of the rank with the highest peak.
+    pub largest_rank_bytes: u64,
+    /// Sum of the peaks of all ranks.
+    pub all_ranks_bytes: u64,
+}

@@ -1,0 +1,197 @@
+//! Hand-made reports for the tests.
+
+use super::*;
+use crate::presync::Method;
+use crate::trace::{CommId, LocationId};
+
+fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
+    let seconds = ticks as f64 * 1e-9;
+    EventPlace { process, location: LocationId(process.into()), event, ticks, seconds, region: Some(region.into()) }
+}
+
+fn stage(message_violations: u64, collective_violations: u64, worst_ticks: i64) -> Stage {
+    Stage {
+        point_to_point: PointToPointCheck { checked: 1_234_567, violated: message_violations },
+        collectives: vec![CollectiveCheck {
+            kind: CollectiveKind::NToN,
+            instances_checked: 4_321,
+            violated: collective_violations,
+        }],
+        worst: (worst_ticks > 0).then(|| WorstViolation {
+            kind: WorstKind::Message,
+            from: place(3, 12_345, 1_234_567_890, "MPI_Isend"),
+            to: place(17, 23_456, 1_234_567_890 - worst_ticks, "MPI_Waitall"),
+            ticks: worst_ticks,
+            seconds: worst_ticks as f64 * 1e-9,
+        }),
+    }
+}
+
+fn trace() -> TraceSummary {
+    TraceSummary {
+        path: "traces/lulesh".into(),
+        name: "traces".into(),
+        creator: "Score-P 8.4".into(),
+        timer_resolution: 1_000_000_000,
+        locations: 64,
+        processes: 64,
+        nodes: 4,
+        communicators: 3,
+        span_seconds: 12.34,
+        events: 123_456_789,
+        events_by_kind: EventCount::sorted([
+            ("MpiSend".into(), 0),
+            ("MpiIsend".into(), 1_234_567),
+            ("Enter".into(), 60_000_000),
+            ("Other".into(), 62_222_222),
+        ]),
+    }
+}
+
+/// A correction of 64 processes, with something in every field.
+pub(super) fn corrected() -> Report {
+    let mut matching = Matching {
+        messages: 1_234_567,
+        self_messages: 12,
+        unmatched_sends: 7,
+        unmatched_receives: 1,
+        receives_never_completed: 7,
+        cancelled_requests: 2,
+        collectives: vec![
+            CollectiveCounts {
+                operation: "allreduce".into(),
+                matched: 4_321,
+                incomplete: 1,
+                inconsistent: 0,
+                unconstrained: 0,
+                unconstrained_reasons: vec![],
+            },
+            CollectiveCounts {
+                operation: "alltoallv".into(),
+                matched: 0,
+                incomplete: 0,
+                inconsistent: 0,
+                unconstrained: 1_000,
+                unconstrained_reasons: vec![ReasonCount {
+                    reason: "the trace does not say who exchanged data (--alltoallv)".into(),
+                    count: 1_000,
+                }],
+            },
+        ],
+        ..Matching::default()
+    };
+    let pair = |sender, receiver, sends, receives| UnmatchedPair { sender, receiver, sends, receives };
+    matching.set_unmatched_pairs(vec![pair(5, 6, 0, 1), pair(0, 1, 7, 0), pair(1, 2, 0, 0)]);
+    let pass = |gamma, ticks: i64| Pass {
+        gamma,
+        largest_advance_ticks: ticks,
+        largest_advance_seconds: ticks as f64 * 1e-9,
+        error: ticks as f64 / 14_000.0,
+    };
+    let violations = Violations {
+        raw: Some(stage(12_345, 1_024, 33_000_000)),
+        presynchronised: Some(stage(120, 3, 4_500)),
+        corrected: Some(stage(0, 0, 0)),
+    };
+    Report {
+        schema: SCHEMA,
+        verdict: violations.verdict(),
+        program: Program {
+            version: "0.1.0".into(),
+            command_line: ["clc-replay", "traces/lulesh"].map(String::from).into(),
+            mpi_library: "Open MPI v4.1.4".into(),
+            analysis_ranks: 64,
+        },
+        trace: trace(),
+        parameters: ParametersUsed {
+            presync: Method::Linear,
+            clocks: Clocks { identity: 16, constant: 0, piecewise: 48 },
+            latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6 },
+            gamma: Some(0.99999),
+            max_passes: Some(5),
+            max_error: Some(1.5),
+            slope: Some(0.01),
+            alltoallv: false,
+        },
+        matching,
+        violations,
+        replay: Some(Replay {
+            d0_ticks: 14_000,
+            d0_seconds: 14e-6,
+            passes: vec![pass(0.99999, 234_000), pass(0.9999, 16_100)],
+        }),
+        moves: Some(Moves {
+            events: 123_456_789,
+            events_moved: 1_234_567,
+            largest_ticks: 16_100,
+            largest_seconds: 16.1e-6,
+            mean_seconds: 2.3e-6,
+            interval_change: IntervalChange {
+                largest_percent: 12.5,
+                median_percent: 0.0,
+                classes: IntervalChange::classes([122_000_000, 400_000, 500_000, 556_720, 5, 0, 0]),
+            },
+        }),
+        phases: vec![
+            Phase::new("scan", 1.25, 123_456_789),
+            Phase::new("forward", 0.5, 0),
+            Phase::new("rewrite", 2.5, 123_456_789),
+        ],
+        memory: MemoryUse { largest_rank_bytes: 12 << 20, all_ranks_bytes: 700 << 20 },
+        warnings: vec![
+            Warning { text: "Location definitions claim a wrong number of events; it was counted.".into(), count: 64 },
+            Warning { text: "One odd thing.".into(), count: 1 },
+        ],
+        output: Some("traces/lulesh-clc".into()),
+    }
+}
+
+/// The same trace, only checked.
+pub(super) fn checked() -> Report {
+    let mut report = corrected();
+    report.violations.corrected = None;
+    report.verdict = report.violations.verdict();
+    report.matching = Matching { messages: 1_234_567, ..Matching::default() };
+    (report.replay, report.moves, report.output) = (None, None, None);
+    report.warnings.clear();
+    let parameters = &mut report.parameters;
+    (parameters.gamma, parameters.max_passes, parameters.max_error, parameters.slope) = (None, None, None, None);
+    report
+}
+
+/// A trace of `processes` processes, 16 per node.
+pub(super) fn info(processes: u32) -> Info {
+    let locations = (0..processes).map(|rank| LocationInfo {
+        id: LocationId(rank.into()),
+        name: "Master thread".into(),
+        group: format!("MPI Rank {rank}"),
+        node: Some(format!("node{}", rank / 16)),
+        rank: Some(rank),
+        events: 1_000 + u64::from(rank),
+        first_seconds: Some(0.0),
+        last_seconds: Some(12.34),
+        clock: ClockInfo {
+            measurements: 2,
+            first_offset_ticks: Some(i64::from(rank) * -1_000),
+            last_offset_ticks: Some(i64::from(rank) * -1_100),
+            drift_ppm: Some(f64::from(rank) * -0.01),
+        },
+    });
+    let rows = (0..processes / 4).map(|row| CommunicatorInfo {
+        id: CommId(row + 1),
+        name: String::new(),
+        size: 4,
+        inter: false,
+    });
+    let world = CommunicatorInfo { id: CommId(0), name: "MPI_COMM_WORLD".into(), size: processes.into(), inter: false };
+    Info {
+        schema: SCHEMA,
+        trace: TraceSummary { processes: processes.into(), locations: processes.into(), ..trace() },
+        nodes: (0..processes.div_ceil(16))
+            .map(|node| NodeInfo { name: format!("node{node}"), processes: 16, locations: 16 })
+            .collect(),
+        communicators: std::iter::once(world).chain(rows).collect(),
+        locations: locations.collect(),
+        warnings: vec![Warning { text: "One odd thing.".into(), count: 2 }],
+    }
+}

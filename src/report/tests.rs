@@ -1,0 +1,134 @@
+//! Snapshot-like tests of the renderings, and of their documentation.
+
+use super::{sample, *};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+fn narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() < 80, "too long: {line}");
+        assert_eq!(line, line.trim_end());
+    }
+}
+
+#[test]
+fn the_text_of_a_correction() {
+    let text = text(&sample::corrected());
+    println!("{text}");
+    narrow(&text);
+    assert_eq!(text, include_str!("testdata/corrected.txt"));
+}
+
+#[test]
+fn the_text_of_a_check() {
+    let text = text(&sample::checked());
+    println!("{text}");
+    narrow(&text);
+    assert_eq!(text, include_str!("testdata/checked.txt"));
+}
+
+#[test]
+fn a_violation_that_is_left_is_shouted() {
+    let mut report = sample::corrected();
+    report.violations.corrected = report.violations.presynchronised.clone();
+    report.verdict = report.violations.verdict();
+    assert_eq!(report.verdict.exit_status(), 1);
+    let text = text(&report);
+    assert!(text.starts_with("clc-replay 0.1.0: VIOLATED\n123 violations left in 1,238,888 communications.\n"));
+    assert!(text.contains("Worst LEFT: a message, 4.50 us too early"));
+}
+
+#[test]
+fn verdicts() {
+    let clean = sample::corrected().violations.corrected;
+    let dirty = sample::corrected().violations.raw;
+    let verdict = |raw: &Option<Stage>, presynchronised: &Option<Stage>, corrected: &Option<Stage>| {
+        let stages = [raw, presynchronised, corrected].map(Clone::clone);
+        let [raw, presynchronised, corrected] = stages;
+        Violations { raw, presynchronised, corrected }.verdict()
+    };
+    assert_eq!(verdict(&clean, &clean, &clean), Verdict::Consistent);
+    assert_eq!(verdict(&dirty, &clean, &None), Verdict::Corrected);
+    assert_eq!(verdict(&dirty, &dirty, &clean), Verdict::Corrected);
+    assert_eq!(verdict(&dirty, &dirty, &None), Verdict::Violated);
+    assert_eq!(verdict(&clean, &clean, &dirty), Verdict::Violated);
+    assert_eq!(verdict(&None, &None, &None), Verdict::Consistent);
+}
+
+#[test]
+fn the_text_of_a_description_is_short_for_many_processes() {
+    let large = info_text(&sample::info(1024), false);
+    println!("{large}");
+    narrow(&large);
+    assert_eq!(large, include_str!("testdata/info.txt"));
+    let all = info_text(&sample::info(1024), true);
+    narrow(&all);
+    assert!(all.contains("\n  512 MPI Rank 512") && all.contains("\n  node63 "));
+    assert!(!all.contains("--all"));
+    let small = info_text(&sample::info(8), false);
+    assert!(small.contains("MPI_COMM_WORLD") && !small.contains("--all"));
+    let mut bare = sample::info(0);
+    bare.trace.timer_resolution = 0;
+    narrow(&info_text(&bare, false));
+}
+
+#[test]
+fn the_worst_pairs_are_named() {
+    let mut matching = Matching::default();
+    let pair = |n: u32| UnmatchedPair { sender: n, receiver: 0, sends: u64::from(n % 20), receives: 0 };
+    matching.set_unmatched_pairs((0..40).map(pair).collect());
+    assert_eq!(matching.unmatched_pairs.len(), Matching::PAIRS);
+    assert_eq!(matching.further_unmatched_pairs, 28);
+    assert_eq!([0, 1].map(|n: usize| matching.unmatched_pairs[n].sender), [19, 39]);
+}
+
+/// Paths of all fields: `a.b`, `list[].c`. The three stages of violations are one path, `STAGE`.
+fn paths(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = match name.as_str() {
+                    "raw" | "presynchronised" | "corrected" if prefix == "violations" => "STAGE",
+                    // Both ends of a violation have the same fields.
+                    "from" | "to" if prefix.ends_with("worst") => "END",
+                    name => name,
+                };
+                let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+                paths(value, &path, found);
+                found.insert(path);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| paths(value, &format!("{prefix}[]"), found)),
+        _ => {}
+    }
+}
+
+/// Field paths in the first column of the tables under the heading `title` of docs/report.md.
+fn documented(title: &str) -> BTreeSet<String> {
+    let docs = include_str!("../../docs/report.md");
+    let section = docs.split("\n## ").find(|section| section.starts_with(title)).expect("the section exists");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    rows.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_field_is_documented_and_every_documented_field_exists() {
+    let report = serde_json::to_value(sample::corrected()).expect("JSON");
+    let info = serde_json::to_value(sample::info(16)).expect("JSON");
+    for (title, value) in [("Fields of a report", report), ("Fields of a description", info)] {
+        let mut found = BTreeSet::new();
+        paths(&value, "", &mut found);
+        assert_eq!(found, documented(title), "{title}");
+    }
+}
+
+#[test]
+fn the_documented_example_is_real() {
+    let docs = include_str!("../../docs/report.md");
+    let example = docs.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let expected = json(&sample::corrected()).expect("JSON");
+    println!("{expected}");
+    assert_eq!(example, expected);
+    let report = serde_json::from_str::<Report>(example).expect("readable");
+    assert_eq!(report.violations.corrected, sample::corrected().violations.corrected);
+}

@@ -1,0 +1,272 @@
+//! The summary of a run as text: what a performance engineer pastes into a mail.
+
+use super::format::{bytes, count, duration, percent, plural, rate};
+use super::table::{Table, labelled, shorten};
+use super::{CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, Report, Stage, Verdict, WorstKind};
+use crate::presync::Method;
+use std::fmt::Write;
+
+/// Column at which the text after a label begins.
+const INDENT: usize = 13;
+/// Width of the first column of the tables.
+const FIRST: usize = 21;
+
+/// The summary, in lines of less than 80 columns (paths may be longer), the verdict first.
+pub fn text(report: &Report) -> String {
+    let parts = [
+        verdict(report),
+        trace(report),
+        violations(report),
+        report.replay.as_ref().map(passes).unwrap_or_default(),
+        report.moves.as_ref().map(moves).unwrap_or_default(),
+        left_out(&report.matching),
+        phases(report),
+        warnings(report),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn verdict(report: &Report) -> String {
+    let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
+    let found: Vec<&Stage> = stages.into_iter().flatten().collect();
+    let before = found.first().map_or(0, |stage| stage.violated());
+    let last = found.last();
+    let (left, checked) = last.map_or((0, 0), |stage| (stage.violated(), stage.checked()));
+    let word = match report.verdict {
+        Verdict::Consistent => "CONSISTENT",
+        Verdict::Corrected if report.replay.is_none() => "CONSISTENT after pre-synchronisation",
+        Verdict::Corrected => "CORRECTED",
+        Verdict::Violated => "VIOLATED",
+    };
+    let checked = plural(checked, "communication");
+    let numbers = match report.verdict {
+        Verdict::Consistent => format!("No violation in {checked}."),
+        Verdict::Corrected => format!("{} as recorded, none left in {checked}.", plural(before, "violation")),
+        Verdict::Violated if report.replay.is_none() => format!("{} in {checked}.", plural(left, "violation")),
+        Verdict::Violated => format!("{} left in {checked}.", plural(left, "violation")),
+    };
+    let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
+    if !report.matching.is_complete() {
+        text += "Parts of the trace could not be matched and are not covered, see below.\n";
+    }
+    match &report.output {
+        Some(output) => text += &format!("Written to {output}\n"),
+        None if report.replay.is_some() => text += "Nothing was written (dry run).\n",
+        None => {}
+    }
+    text
+}
+
+fn trace(report: &Report) -> String {
+    let (trace, parameters) = (&report.trace, &report.parameters);
+    let mut text = format!("{:<INDENT$}{}\n", "Trace", trace.path);
+    let mut line = |label: &str, content: String| text += &labelled(label, &content, INDENT);
+    line("", format!("{}, written by {}", shorten(&trace.name, 40), shorten(&trace.creator, 60)));
+    line(
+        "",
+        format!(
+            "{} on {}, {}, {}",
+            plural(trace.processes, "process"),
+            plural(trace.nodes, "node"),
+            plural(trace.locations, "location"),
+            plural(trace.communicators, "communicator"),
+        ),
+    );
+    let tick = if trace.timer_resolution == 0 { 0.0 } else { 1.0 / trace.timer_resolution as f64 };
+    let span = duration(trace.span_seconds);
+    line("", format!("{} in {span}, timer tick {}", plural(trace.events, "event"), duration(tick)));
+
+    let clocks = &parameters.clocks;
+    let model = match parameters.presync {
+        Method::None => "none: recorded times are taken as global".to_owned(),
+        Method::Linear => format!(
+            "linear: {} piecewise, {} constant, {} unchanged",
+            count(clocks.piecewise),
+            count(clocks.constant),
+            count(clocks.identity)
+        ),
+    };
+    line("Clocks", model);
+    let latency = &parameters.latency;
+    line(
+        "Latency",
+        if latency.same_node_seconds == latency.other_node_seconds {
+            duration(latency.same_node_seconds)
+        } else {
+            let (same, other) = (duration(latency.same_node_seconds), duration(latency.other_node_seconds));
+            format!("{same} within a node, {other} between nodes")
+        },
+    );
+    if let (Some(slope), Some(passes), Some(error)) = (parameters.slope, parameters.max_passes, parameters.max_error) {
+        let passes = plural(passes.into(), "pass");
+        line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));
+    }
+    if parameters.alltoallv {
+        line("", "alltoallv and its like are taken as all-to-all".into());
+    }
+    text
+}
+
+fn violations(report: &Report) -> String {
+    let violations = &report.violations;
+    let stages: Vec<(&str, &Stage)> =
+        [("raw", &violations.raw), ("presync", &violations.presynchronised), ("corrected", &violations.corrected)]
+            .into_iter()
+            .filter_map(|(name, stage)| stage.as_ref().map(|stage| (name, stage)))
+            .collect();
+    let Some((_, any)) = stages.first() else { return String::new() };
+
+    let mut table = Table::default();
+    let mut row = |name: &str, checked: String, cell: &dyn Fn(&Stage, &str) -> String| {
+        let column = |index: usize| stages.get(index).map(|(name, stage)| cell(stage, name)).unwrap_or_default();
+        table.row([name, &checked, &column(0), &column(1), &column(2)]);
+    };
+    row("Violations", "checked".into(), &|_, name| name.into());
+    row("  messages", count(any.point_to_point.checked), &|stage, _| count(stage.point_to_point.violated));
+    for kind in CollectiveKind::ALL {
+        let checked = any.collective(kind).instances_checked;
+        if checked > 0 {
+            let name = format!("  {}", kind.name());
+            row(&name, count(checked), &|stage, _| count(stage.collective(kind).violated));
+        }
+    }
+    row("  worst", String::new(), &|stage, _| stage.worst.as_ref().map_or("-".into(), |worst| duration(worst.seconds)));
+    let mut text = table.render(FIRST);
+
+    // The place that matters: what is left, else what had to be corrected.
+    let worst = stages.iter().rev().find_map(|(name, stage)| stage.worst.as_ref().map(|worst| (name, worst)));
+    if let Some((stage, worst)) = worst {
+        let stage = match *stage {
+            "raw" => "as recorded",
+            "presync" => "after pre-synchronisation",
+            _ => "LEFT",
+        };
+        let (what, verbs) = match worst.kind {
+            WorstKind::Message => ("a message", ["sent", "received"]),
+            WorstKind::OneToN => ("a 1-to-N collective", ["begun", "ended"]),
+            WorstKind::NToOne => ("an N-to-1 collective", ["begun", "ended"]),
+            WorstKind::NToN => ("an N-to-N collective", ["begun", "ended"]),
+            WorstKind::Prefix => ("a scan", ["begun", "ended"]),
+        };
+        let _ = writeln!(text, "Worst {stage}: {what}, {} too early", duration(worst.seconds));
+        for (verb, at) in verbs.into_iter().zip([&worst.from, &worst.to]) {
+            text += &labelled(&format!("  {verb}"), &place(at), INDENT);
+        }
+    }
+    text
+}
+
+fn place(at: &EventPlace) -> String {
+    let region = at.region.as_ref().map(|region| format!("{} on ", shorten(region, 30))).unwrap_or_default();
+    let event = count(at.event);
+    format!("{region}rank {}, location {}, event {event}, {:.9} s", at.process, at.location, at.seconds)
+}
+
+fn passes(replay: &Replay) -> String {
+    let mut table = Table::default();
+    table.row(["Passes", "gamma", "largest advance", "error"]);
+    for (number, pass) in (1u64..).zip(&replay.passes) {
+        let error = if pass.error.is_finite() { format!("{:.2}", pass.error) } else { "-".into() };
+        let gamma = pass.gamma.to_string();
+        table.row([&format!("  {}", count(number)), &gamma, &duration(pass.largest_advance_seconds), &error]);
+    }
+    table.row(["  unavoidable (D0)", "", &duration(replay.d0_seconds), ""]);
+    table.render(FIRST)
+}
+
+fn moves(moves: &Moves) -> String {
+    let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
+    let mut text = labelled("Moved", &format!("{} ({})", plural(moves.events_moved, "event"), percent(share)), INDENT);
+    if moves.events_moved > 0 {
+        let (largest, mean) = (duration(moves.largest_seconds), duration(moves.mean_seconds));
+        text += &labelled("", &format!("by {largest} at most, {mean} on average"), INDENT);
+    }
+    text + &intervals(&moves.interval_change)
+}
+
+fn intervals(change: &IntervalChange) -> String {
+    let (largest, median) = (percent(change.largest_percent), percent(change.median_percent));
+    let mut text =
+        labelled("Intervals", &format!("changed by {largest} of their length at most, median {median}"), INDENT);
+    let mut table = Table::default();
+    for class in change.classes.iter().filter(|class| class.intervals > 0) {
+        let name = match class.up_to_percent {
+            Some(0.0) => "  unchanged".into(),
+            Some(bound) => format!("  up to {bound} %"),
+            None => "  more".into(),
+        };
+        table.row([&name, &count(class.intervals)]);
+    }
+    text += &table.render(FIRST);
+    text
+}
+
+/// Everything that takes no part in the replay; nothing if there is nothing to say.
+fn left_out(matching: &Matching) -> String {
+    let mut lines = Vec::new();
+    let mut number = |number: u64, what: &str| {
+        if number > 0 {
+            lines.push((number, what.to_owned()));
+        }
+    };
+    number(matching.unmatched_sends, "sends without a receive");
+    number(matching.unmatched_receives, "receives without a send");
+    number(matching.receives_never_completed, "posted receives without completion");
+    number(matching.cancelled_requests, "cancelled requests");
+    for op in &matching.collectives {
+        number(op.incomplete, &format!("{} with members missing", op.operation));
+        number(op.inconsistent, &format!("{} on which members disagree", op.operation));
+        for reason in &op.unconstrained_reasons {
+            number(reason.count, &format!("{}: {}", op.operation, reason.reason));
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = "Not replayed\n".to_owned();
+    let width = lines.iter().map(|(number, _)| count(*number).len()).max().unwrap_or(0);
+    for (number, what) in lines {
+        text += &labelled(&format!("  {:>width$}", count(number)), &what, width + 4);
+    }
+    if !matching.unmatched_pairs.is_empty() {
+        let mut table = Table::default();
+        table.row(["Unmatched by pair", "sends", "receives"]);
+        for pair in &matching.unmatched_pairs {
+            let name = format!("  rank {} to {}", pair.sender, pair.receiver);
+            table.row([&name, &count(pair.sends), &count(pair.receives)]);
+        }
+        text += &table.render(FIRST);
+        if matching.further_unmatched_pairs > 0 {
+            let _ = writeln!(text, "  and {}", plural(matching.further_unmatched_pairs, "further pair"));
+        }
+    }
+    text
+}
+
+fn phases(report: &Report) -> String {
+    let mut table = Table::default();
+    let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
+    let ranks = plural(report.program.analysis_ranks, "rank");
+    table.row(["Time", &duration(total), &format!("on {ranks}")]);
+    for phase in &report.phases {
+        let speed =
+            if phase.events_per_second > 0.0 { rate(phase.events_per_second, "events/s") } else { String::new() };
+        table.row([&format!("  {}", shorten(&phase.name, 20)), &duration(phase.seconds), &speed]);
+    }
+    let mut text = table.render(FIRST);
+    let memory = &report.memory;
+    if memory.largest_rank_bytes > 0 {
+        let (largest, all) = (bytes(memory.largest_rank_bytes), bytes(memory.all_ranks_bytes));
+        text += &labelled("Memory", &format!("{largest} at most on one rank, {all} on all"), INDENT);
+    }
+    text
+}
+
+fn warnings(report: &Report) -> String {
+    let mut text = String::new();
+    for warning in &report.warnings {
+        let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };
+        text += &labelled("Warning:", &format!("{}{times}", warning.text), 9);
+    }
+    text
+}

@@ -1,0 +1,167 @@
+//! Violations of the clock condition (a receive earlier than its send plus the minimum latency), at three stages.
+
+use super::Verdict;
+use crate::trace::LocationId;
+use serde::{Deserialize, Serialize};
+
+/// Violations before, between and after.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Violations {
+    /// With the recorded times.
+    pub raw: Option<Stage>,
+    /// After pre-synchronisation: what a reader of the original trace sees.
+    pub presynchronised: Option<Stage>,
+    /// With the corrected times as written; none for `check`.
+    pub corrected: Option<Stage>,
+}
+
+impl Violations {
+    /// The outcome: the last stage decides whether violations are left, the others whether there were any.
+    pub fn verdict(&self) -> Verdict {
+        let stages = [&self.raw, &self.presynchronised, &self.corrected];
+        let mut violated = stages.into_iter().flatten().map(Stage::violated);
+        match violated.next_back() {
+            Some(left) if left > 0 => Verdict::Violated,
+            _ if violated.any(|count| count > 0) => Verdict::Corrected,
+            _ => Verdict::Consistent,
+        }
+    }
+}
+
+/// Violations at one stage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Messages.
+    pub point_to_point: PointToPointCheck,
+    /// Collective operations by kind, those that occur only.
+    pub collectives: Vec<CollectiveCheck>,
+    /// The worst violation, if there is one.
+    pub worst: Option<WorstViolation>,
+}
+
+impl Stage {
+    /// Number of messages and collective instances compared.
+    pub fn checked(&self) -> u64 {
+        let collectives = self.collectives.iter().map(|kind| kind.instances_checked);
+        collectives.fold(self.point_to_point.checked, u64::saturating_add)
+    }
+
+    /// Number of those that violate the clock condition.
+    pub fn violated(&self) -> u64 {
+        self.collectives.iter().map(|kind| kind.violated).fold(self.point_to_point.violated, u64::saturating_add)
+    }
+
+    /// The counts of one kind of collective, zero if it does not occur.
+    pub fn collective(&self, kind: CollectiveKind) -> CollectiveCheck {
+        let zero = CollectiveCheck { kind, instances_checked: 0, violated: 0 };
+        self.collectives.iter().copied().find(|check| check.kind == kind).unwrap_or(zero)
+    }
+}
+
+/// Messages compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointToPointCheck {
+    /// How many were compared.
+    pub checked: u64,
+    /// How many violate the clock condition.
+    pub violated: u64,
+}
+
+/// Collective instances compared. An instance counts once, however many of its pairs are reversed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectiveCheck {
+    /// Who waits for whom.
+    pub kind: CollectiveKind,
+    /// How many were compared.
+    pub instances_checked: u64,
+    /// How many violate the clock condition.
+    pub violated: u64,
+}
+
+/// Who waits for whom in a collective operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectiveKind {
+    /// Everybody waits for the root: Bcast, Scatter, Scatterv.
+    OneToN,
+    /// The root waits for everybody: Reduce, Gather, Gatherv.
+    NToOne,
+    /// Everybody waits for everybody: Barrier, Allreduce, Allgather, Alltoall and so on.
+    NToN,
+    /// Everybody waits for the lower ranks: Scan, Exscan.
+    Prefix,
+}
+
+impl CollectiveKind {
+    /// All kinds, in the order of the report.
+    pub const ALL: [CollectiveKind; 4] = [Self::OneToN, Self::NToOne, Self::NToN, Self::Prefix];
+
+    /// The name in the text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneToN => "1-to-N collectives",
+            Self::NToOne => "N-to-1 collectives",
+            Self::NToN => "N-to-N collectives",
+            Self::Prefix => "scans",
+        }
+    }
+}
+
+/// What kind of communication the worst violation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorstKind {
+    /// A message.
+    Message,
+    /// See [`CollectiveKind::OneToN`].
+    OneToN,
+    /// See [`CollectiveKind::NToOne`].
+    NToOne,
+    /// See [`CollectiveKind::NToN`].
+    NToN,
+    /// See [`CollectiveKind::Prefix`].
+    Prefix,
+}
+
+impl From<CollectiveKind> for WorstKind {
+    fn from(kind: CollectiveKind) -> Self {
+        match kind {
+            CollectiveKind::OneToN => Self::OneToN,
+            CollectiveKind::NToOne => Self::NToOne,
+            CollectiveKind::NToN => Self::NToN,
+            CollectiveKind::Prefix => Self::Prefix,
+        }
+    }
+}
+
+/// The violation that is short of the clock condition by most.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorstViolation {
+    /// What it is.
+    pub kind: WorstKind,
+    /// The logical send.
+    pub from: EventPlace,
+    /// The logical receive.
+    pub to: EventPlace,
+    /// How much later the receive would have to be, in ticks.
+    pub ticks: i64,
+    /// The same in seconds.
+    pub seconds: f64,
+}
+
+/// One event, in words that find it in the trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventPlace {
+    /// MPI rank (in the world) of its process.
+    pub process: u32,
+    /// Its location.
+    pub location: LocationId,
+    /// Its 1-based position in the location, as otf2-print counts.
+    pub event: u64,
+    /// Its time at this stage, in ticks.
+    pub ticks: i64,
+    /// The same in seconds after the first event of the trace at this stage.
+    pub seconds: f64,
+    /// The innermost region that it happens in, if known.
+    pub region: Option<String>,
+}
