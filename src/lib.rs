@@ -2,5 +2,8 @@
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
 
+pub mod clc;
+pub mod cli;
 pub mod presync;
+pub mod report;
 pub mod trace;

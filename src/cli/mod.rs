@@ -1,0 +1,101 @@
+//! The command line: arguments, logging, progress bar. The top layer; it starts jobs and contains none.
+//!
+//! `clc-replay [OPTIONS] TRACE` is the main job and has no name of its own; other jobs are subcommands beside it. A new
+//! subcommand is a variant of [`Job`] with its struct of options.
+
+mod decimal;
+mod duration;
+mod help;
+pub mod logging;
+mod options;
+pub mod progress;
+mod stop;
+mod values;
+
+pub use duration::Duration;
+pub use options::{CheckOptions, CommonOptions, CorrectOptions, InfoOptions, LogOptions, SynchronisationOptions};
+pub use stop::Stop;
+pub use values::LatencyOption;
+
+use clap::{Args, Command, FromArgMatches, Subcommand};
+use std::ffi::OsString;
+
+/// What the user asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Job {
+    /// `clc-replay TRACE`: correct a trace.
+    Correct(CorrectOptions),
+    /// `clc-replay check TRACE`: count violations, write nothing.
+    Check(CheckOptions),
+    /// `clc-replay info TRACE`: describe a trace.
+    Info(InfoOptions),
+}
+
+impl Job {
+    /// Reads a command line, program name included.
+    ///
+    /// # Errors
+    /// The arguments are wrong, or ask for help or the version only: the program stops with the text and exit
+    /// status that [`Stop`] holds. Only one analysis rank should print it.
+    pub fn parse<I>(arguments: I) -> Result<Job, Stop>
+    where
+        I: IntoIterator,
+        I::Item: Into<OsString> + Clone,
+    {
+        let matches = command().try_get_matches_from(arguments)?;
+        // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
+        // one none of them is, and derived code cannot express that for nested groups of options.
+        match matches.subcommand_name() {
+            Some(_) => Ok(Job::from(Subcommands::from_arg_matches(&matches)?)),
+            None => Ok(Job::Correct(CorrectOptions::from_arg_matches(&matches)?)),
+        }
+    }
+
+    /// What to log, and whether to be quiet.
+    pub fn log_options(&self) -> &LogOptions {
+        match self {
+            Job::Correct(options) => &options.common.log,
+            Job::Check(options) => &options.common.log,
+            Job::Info(options) => &options.log,
+        }
+    }
+}
+
+/// The whole command line, for parsing and for generated documentation.
+pub fn command() -> Command {
+    // The texts come last: adding options would replace them by the description of the struct.
+    CorrectOptions::augment_args(Subcommands::augment_subcommands(Command::new("clc-replay")))
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Corrects the timestamps of an MPI event trace, so that no message is received before it was sent")
+        .long_about(help::ABOUT)
+        .after_help(help::SHORT)
+        .after_long_help(help::LONG)
+        // A subcommand's name is one only in the first place; a TRACE of that name is given as ./NAME.
+        .args_conflicts_with_subcommands(true)
+        .subcommand_negates_reqs(true)
+        .disable_help_subcommand(true)
+        .max_term_width(100)
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    /// Count the violations of the clock condition in a trace; write nothing
+    #[command(long_about = help::CHECK, after_long_help = help::CHECK_AFTER, max_term_width = 100)]
+    Check(CheckOptions),
+    /// Describe a trace: processes, nodes, communicators, events, clock offsets
+    #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
+    Info(InfoOptions),
+}
+
+impl From<Subcommands> for Job {
+    fn from(subcommand: Subcommands) -> Job {
+        match subcommand {
+            Subcommands::Check(options) => Job::Check(options),
+            Subcommands::Info(options) => Job::Info(options),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,242 @@
+//! The options of every job, and the groups that jobs share.
+//!
+//! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
+
+use super::values::{self, LatencyOption};
+use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
+use crate::presync::Method;
+use crate::trace::{Error, Result};
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use clap::{Args, value_parser};
+use std::path::{Path, PathBuf};
+
+const CLOCK_CORRECTION: &str = "Correction";
+const OUTPUT: &str = "Output";
+const MODEL: &str = "Clock condition";
+
+/// Options of the main job, `clc-replay TRACE`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CorrectOptions {
+    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    ///
+    /// It is only read. A directory that is named like a subcommand is given as ./NAME.
+    pub trace: PathBuf,
+
+    /// Directory to write the corrected trace to [default: TRACE-clc]
+    ///
+    /// It appears only when it is complete. By default it lies beside the trace and has its name with "-clc" added.
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the output directory if it exists
+    ///
+    /// Without it, an existing output is an error, and nothing is done.
+    #[arg(long, help_heading = OUTPUT)]
+    pub force: bool,
+
+    /// Do everything but write the corrected trace
+    ///
+    /// Violations, passes and moves are reported as if it had been written. Try parameters with it.
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["output", "force"])]
+    pub dry_run: bool,
+
+    /// Control variable of the first pass, 0.5 to 1
+    ///
+    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
+    /// next pass takes a smaller value by itself; start lower only to save passes on a trace known to be bad.
+    #[arg(long, value_name = "GAMMA", default_value = "0.99999", value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
+    pub gamma: Decay,
+
+    /// Most forward passes, 1 to 100
+    ///
+    /// Each one starts again from the pre-synchronised times with a faster decay: 1-gamma = 1e-5, 1e-4, ... 1e-1
+    /// in five passes. 1 keeps the first gamma whatever comes.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=100), help_heading = CLOCK_CORRECTION)]
+    pub max_passes: u32,
+
+    /// Error at which no further pass is made, 1 or more
+    ///
+    /// The error of a pass is its largest advance of any event over the largest advance that no gamma can avoid.
+    /// Lower it towards 1 to stay closer to the recorded times, at the price of squeezed intervals.
+    #[arg(long, value_name = "RATIO", default_value = "1.5", value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
+    pub max_error: ErrorLimit,
+
+    /// Slope of the backward amortisation, 1e-6 to 1
+    ///
+    /// The jump D at a corrected receive is spread over the D/slope before it: 0.01 stretches those intervals by 1 %.
+    /// Lower it if short intervals before receives matter to you; raise it to keep corrections local.
+    #[arg(long, value_name = "SLOPE", default_value = "0.01", value_parser = values::slope, help_heading = CLOCK_CORRECTION)]
+    pub slope: Slope,
+
+    /// What the job shares with `check`.
+    #[command(flatten)]
+    pub synchronisation: SynchronisationOptions,
+
+    /// What the job shares with every other.
+    #[command(flatten)]
+    pub common: CommonOptions,
+}
+
+impl CorrectOptions {
+    /// The constants of the clock for a trace with `resolution` ticks per second.
+    ///
+    /// # Errors
+    /// A latency is too long for the clock.
+    pub fn parameters(&self, resolution: u64) -> Result<Parameters> {
+        Ok(Parameters {
+            latency: self.synchronisation.latency.to_ticks(resolution)?,
+            decay: self.gamma,
+            max_passes: self.max_passes,
+            max_error: self.max_error,
+            slope: self.slope,
+            ..Parameters::default()
+        })
+    }
+
+    /// Where the corrected trace goes: `--output`, or the trace directory's name with `-clc`, beside it.
+    ///
+    /// # Errors
+    /// The trace is given as a path without a name (`.`, `..`) that cannot be resolved, or as the root directory.
+    pub fn output_directory(&self) -> Result<PathBuf> {
+        match &self.output {
+            Some(output) => Ok(output.clone()),
+            None => default_output(&self.trace),
+        }
+    }
+}
+
+/// Options of `clc-replay check`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CheckOptions {
+    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    pub trace: PathBuf,
+
+    /// What the job shares with the correction.
+    #[command(flatten)]
+    pub synchronisation: SynchronisationOptions,
+
+    /// What the job shares with every other.
+    #[command(flatten)]
+    pub common: CommonOptions,
+}
+
+/// Options of `clc-replay info`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct InfoOptions {
+    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    pub trace: PathBuf,
+
+    /// List every location and communicator
+    ///
+    /// By default long tables are cut after the most telling rows.
+    #[arg(long, help_heading = OUTPUT)]
+    pub all: bool,
+
+    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub report: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// What makes a violation: options of every job that compares clocks.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct SynchronisationOptions {
+    /// Minimum latency of a message, such as 1us, or same-node=300ns,other-node=1.2us
+    ///
+    /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
+    /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
+    /// invents violations.
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = values::latency, help_heading = MODEL)]
+    pub latency: LatencyOption,
+
+    /// How the recorded clocks become one global clock first
+    ///
+    /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
+    /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
+    #[arg(long, value_name = "MODEL", default_value = "linear", help_heading = MODEL,
+          value_parser = PossibleValuesParser::new(["linear", "none"]).map(presync_method))]
+    pub presync: Method,
+
+    /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
+    ///
+    /// A trace does not tell which pairs of processes exchanged data in them, so by default they constrain nobody and
+    /// are only counted. Set it if in your program all members exchange data with all.
+    #[arg(long, help_heading = MODEL)]
+    pub alltoallv: bool,
+}
+
+fn presync_method(name: String) -> Method {
+    if name == "none" { Method::None } else { Method::Linear }
+}
+
+/// Options of every job that reports.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CommonOptions {
+    /// Also write the report as JSON to FILE ("-": standard output, instead of the text)
+    ///
+    /// Its fields are explained in docs/report.md. Use it for scripts; the printed summary may change.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub report: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// What is printed beside the result.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct LogOptions {
+    /// What to log to standard error: off, error, warn, info, debug or trace [default: RUST_LOG, or warn]
+    ///
+    /// Also takes filters such as warn,clc_replay::replay=debug. Raise it to follow a run, or for a bug report.
+    #[arg(long = "log", value_name = "LEVEL", value_parser = values::log_filter, help_heading = OUTPUT)]
+    pub filter: Option<String>,
+
+    /// Print neither summary nor progress nor warnings
+    ///
+    /// Errors are still printed. The exit status tells the verdict; --report and --log work as usual.
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
+}
+
+/// The trace directory's name with `-clc`, beside it.
+fn default_output(trace: &Path) -> Result<PathBuf> {
+    let is_anchor = trace.extension().is_some_and(|extension| extension == "otf2");
+    let directory = if is_anchor { trace.parent().unwrap_or(trace) } else { trace };
+    // "" is the parent of a bare file name; "." and ".." have no name to add to.
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let directory = match directory.file_name() {
+        Some(_) => directory.to_path_buf(),
+        None => directory.canonicalize().map_err(|error| Error::io(directory, "cannot resolve", &error))?,
+    };
+    let Some(name) = directory.file_name() else {
+        return Err(Error::new("the root directory has no place beside it for the output").hint("give --output DIR"));
+    };
+    let mut name = name.to_os_string();
+    name.push("-clc");
+    Ok(directory.with_file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_lies_beside_the_trace() {
+        let output = |trace: &str| default_output(Path::new(trace)).expect(trace);
+        assert_eq!(output("a/lulesh"), Path::new("a/lulesh-clc"));
+        assert_eq!(output("lulesh/"), Path::new("lulesh-clc"));
+        assert_eq!(output("./check"), Path::new("./check-clc"));
+        assert_eq!(output("a/lulesh.64/traces.otf2"), Path::new("a/lulesh.64-clc"));
+        assert_eq!(output("a/lulesh.64"), Path::new("a/lulesh.64-clc"));
+        let here = std::env::current_dir().expect("a current directory");
+        let beside = format!("{}-clc", here.display());
+        assert_eq!(output("."), Path::new(&beside));
+        assert_eq!(output("traces.otf2"), Path::new(&beside));
+        assert!(default_output(Path::new("/")).expect_err("root").to_string().contains("--output"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The progress bar on a terminal.
+
+use crate::report::progress::{Progress, Silent};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::sync::Mutex;
+
+/// The bar on the screen, if there is one, so that log lines can be written around it.
+static VISIBLE: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// A progress bar on analysis rank 0 if standard error is a terminal and `quiet` is not set; otherwise nothing.
+pub fn progress(rank: usize, quiet: bool) -> Box<dyn Progress> {
+    if rank == 0 && !quiet && std::io::stderr().is_terminal() { Box::new(Bar) } else { Box::new(Silent) }
+}
+
+/// Writes something to the terminal while the bar is away.
+pub(super) fn suspended<T>(write: impl FnOnce() -> T) -> T {
+    match current() {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+fn current() -> Option<ProgressBar> {
+    // A panic elsewhere while the lock was held leaves a usable value.
+    VISIBLE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}
+
+fn show(bar: Option<ProgressBar>) {
+    let previous = std::mem::replace(&mut *VISIBLE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()), bar);
+    if let Some(previous) = previous {
+        previous.finish_and_clear();
+    }
+}
+
+/// One bar per phase, cleared when the phase is over: the report has the times.
+#[derive(Debug)]
+struct Bar;
+
+impl Progress for Bar {
+    fn phase(&self, name: &'static str, events: u64) {
+        let bar = ProgressBar::new(events).with_style(style()).with_message(name);
+        // Seen at once even if the first events take long.
+        bar.tick();
+        show(Some(bar));
+    }
+
+    fn advance(&self, events: u64) {
+        if let Some(bar) = current() {
+            bar.inc(events);
+        }
+    }
+
+    fn finish(&self) {
+        show(None);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        show(None);
+    }
+}
+
+fn style() -> ProgressStyle {
+    // The template is a constant, covered by a test; the fallback is never seen.
+    ProgressStyle::with_template(TEMPLATE)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, text: &mut dyn Write| {
+            let _ = write!(text, "{}", crate::report::format::rate(state.per_sec(), "events/s"));
+        })
+        .progress_chars("=> ")
+}
+
+const TEMPLATE: &str = "{msg:16} [{bar:30}] {percent:>3} % {rate:>16} {eta:>5}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_valid() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    }
+
+    // One test for all, since there is one bar per process.
+    #[test]
+    fn a_bar_lives_as_long_as_its_phase_and_on_rank_0_only() {
+        for (rank, quiet) in [(1, false), (0, true)] {
+            let progress = progress(rank, quiet);
+            progress.phase("scan", 10);
+            assert!(current().is_none());
+        }
+        let bar = Bar;
+        bar.phase("scan", 10);
+        bar.advance(4);
+        assert_eq!(current().map(|bar| bar.position()), Some(4));
+        assert_eq!(suspended(|| 7), 7);
+        bar.finish();
+        assert!(current().is_none());
+    }
+}

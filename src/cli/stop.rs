@@ -1,0 +1,77 @@
+//! How the program ends before or instead of a job: one printer of errors, one place for exit statuses.
+
+use crate::trace::Error;
+use clap::error::{ContextKind, ContextValue};
+use std::fmt;
+use std::io::Write;
+
+/// The program stops here: what to print, and the exit status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    text: String,
+    status: u8,
+}
+
+impl Stop {
+    /// Exit status of a trace that has no violations (any more).
+    pub const CONSISTENT: u8 = 0;
+    /// Exit status if violations remain, or `check` found some.
+    pub const VIOLATED: u8 = 1;
+    /// Exit status of an error: nothing was written.
+    pub const ERROR: u8 = 2;
+
+    /// A wrong use of the program.
+    pub fn usage(message: &str) -> Self {
+        Stop { text: format!("{} (see `clc-replay --help`)", one_line(message)), status: Stop::ERROR }
+    }
+
+    /// 0 after `--help` and `--version`, otherwise [`Stop::ERROR`].
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+
+    /// Prints help to standard output, or one line `clc-replay: error: ...` to standard error. For one rank only.
+    pub fn print(&self) {
+        // Nobody is left to be told if this fails (a closed pipe after `--help | head`).
+        let _ = if self.status == 0 {
+            std::io::stdout().lock().write_all(self.text.as_bytes())
+        } else {
+            writeln!(std::io::stderr().lock(), "{self}")
+        };
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.status == 0 { f.write_str(&self.text) } else { write!(f, "clc-replay: error: {}", self.text) }
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop { text: one_line(&error.to_string()), status: Stop::ERROR }
+    }
+}
+
+impl From<clap::Error> for Stop {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        if !error.use_stderr() {
+            return Stop { text, status: 0 };
+        }
+        // clap takes a second word without dash for a misplaced subcommand, and says so in a way that leads nowhere.
+        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+            let advice = "give one TRACE, and a subcommand only in the first place";
+            return Stop::usage(&format!("unexpected argument '{word}': {advice}"));
+        }
+        // clap prints "error: what", perhaps a tip, then the usage and where to find help. What and the tip are kept.
+        let end = text.find("\nUsage:").or_else(|| text.find("\nFor more information")).unwrap_or(text.len());
+        let text = text.get(..end).unwrap_or(&text);
+        Stop::usage(text.strip_prefix("error: ").unwrap_or(text).replace("\n\n", ";\n").trim_end_matches([';', '\n']))
+    }
+}
+
+/// Joins lines, so that a log has one line per error.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

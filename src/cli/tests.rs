@@ -1,0 +1,105 @@
+//! Tests of the command line as a whole.
+
+use super::*;
+use crate::clc::{Parameters, Slope};
+use crate::presync::Method;
+use crate::trace::Ticks;
+use std::path::{Path, PathBuf};
+
+fn parse(line: &str) -> Result<Job, Stop> {
+    Job::parse(std::iter::once("clc-replay").chain(line.split_whitespace()))
+}
+
+fn correct(line: &str) -> CorrectOptions {
+    match parse(line) {
+        Ok(Job::Correct(options)) => options,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn refusal(line: &str) -> String {
+    let stop = parse(line).expect_err(line);
+    assert_eq!(stop.status(), 2, "{line}");
+    let text = stop.to_string();
+    assert!(text.starts_with("clc-replay: error: ") && text.lines().count() == 1, "{text}");
+    text
+}
+
+#[test]
+fn clap_finds_no_contradiction() {
+    command().debug_assert();
+}
+
+#[test]
+fn a_trace_alone_is_corrected_with_the_defaults() {
+    let options = correct("tracedir");
+    assert_eq!(options.trace, Path::new("tracedir"));
+    assert_eq!(options.output_directory(), Ok(PathBuf::from("tracedir-clc")));
+    assert_eq!(options.parameters(1_000_000_000), Ok(Parameters::default()));
+    assert_eq!(options.synchronisation.presync, Method::Linear);
+    assert!(!options.force && !options.dry_run && !options.synchronisation.alltoallv && !options.common.log.quiet);
+}
+
+#[test]
+fn subcommands_and_traces_coexist() {
+    assert!(matches!(parse("check tracedir"), Ok(Job::Check(options)) if options.trace == Path::new("tracedir")));
+    assert!(matches!(parse("info --all tracedir"), Ok(Job::Info(options)) if options.all));
+    assert!(matches!(parse("check check"), Ok(Job::Check(options)) if options.trace == Path::new("check")));
+    assert_eq!(correct("./check").trace, Path::new("./check"));
+    assert_eq!(correct("--quiet ./info").trace, Path::new("./info"));
+    assert_eq!(correct("-- check").trace, Path::new("check"));
+}
+
+#[test]
+fn every_option_arrives() {
+    let options = correct(
+        "-o out --force --latency same-node=300ns,other-node=1.2us --gamma 0.999 --max-passes 3 --max-error 2 \
+         --slope 1e-3 --presync none --alltoallv --log debug --quiet --report r.json tracedir",
+    );
+    assert_eq!(options.output_directory(), Ok(PathBuf::from("out")));
+    assert!(options.force && options.synchronisation.alltoallv && options.common.log.quiet);
+    assert_eq!(options.synchronisation.presync, Method::None);
+    assert_eq!(options.common.report.as_deref(), Some(Path::new("r.json")));
+    assert_eq!(options.common.log.filter.as_deref(), Some("debug"));
+    let parameters = options.parameters(1_000_000_000).expect("fits");
+    assert_eq!(parameters.latency.same_node, Ticks(300));
+    assert_eq!(parameters.latency.other_node, Ticks(1200));
+    assert_eq!(parameters.decay.gamma(), 0.999);
+    assert_eq!(parameters.max_passes, 3);
+    assert_eq!(parameters.max_error.value(), 2.0);
+    assert_eq!(Some(parameters.slope), Slope::from_ratio(1, 1000));
+    assert!(matches!(parse("check --latency 1us --presync none --alltoallv -q t"), Ok(Job::Check(_))));
+}
+
+#[test]
+fn usage_errors_are_one_line_and_status_2() {
+    assert!(refusal("").contains("TRACE"));
+    assert!(refusal("check").contains("TRACE"));
+    assert!(refusal("a b").contains("unexpected argument 'b': give one TRACE"));
+    assert!(refusal("--quiet check t").contains("a subcommand only in the first place"));
+    assert!(refusal("a check b").contains("a subcommand only in the first place"));
+    assert!(refusal("--latency 5 t").contains("write for example 5us"));
+    assert!(refusal("--gamma 0.1 t").contains("0.5..=1"));
+    assert!(refusal("--gamma 2 t").contains("0.5..=1"));
+    assert!(refusal("--slope 0 t").contains("1e-6..=1"));
+    assert!(refusal("--max-passes 0 t").contains("1..=100"));
+    assert!(refusal("--max-error 0.5 t").contains("impossible"));
+    assert!(refusal("--presync cubic t").contains("linear"));
+    assert!(refusal("--log loud t").contains("not a level"));
+    assert!(refusal("--dry-run -o out t").contains("--output"));
+    assert!(refusal("--forse t").contains("'--forse' found; tip: a similar argument exists: '--force' (see"));
+    assert!(refusal("check --force t").contains("--force"));
+}
+
+#[test]
+fn help_teaches_and_ends_well() {
+    for line in ["--help", "-h", "--version", "check --help", "info --help"] {
+        assert_eq!(parse(line).expect_err(line).status(), 0, "{line}");
+    }
+    let help = parse("--help").expect_err("help").to_string();
+    assert!(help.starts_with("Corrects the timestamps"));
+    for word in ["Exit status", "docs/report.md", "mpirun", "0.99999", "check", "[default: 5]", "--latency"] {
+        assert!(help.contains(word), "{word}\n{help}");
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+}

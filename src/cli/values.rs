@@ -1,0 +1,144 @@
+//! Values of options that are more than a number: how each is read, and what is allowed.
+
+use super::decimal::Decimal;
+use super::duration::Duration;
+use crate::clc::{Decay, ErrorLimit, Latency, Slope};
+use crate::trace::Result;
+use std::fmt;
+
+/// `--latency`: one minimum latency, or one per class of pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatencyOption {
+    /// Between two processes of one node.
+    pub same_node: Duration,
+    /// Between processes of different nodes.
+    pub other_node: Duration,
+}
+
+impl LatencyOption {
+    /// The latencies in ticks of a clock with `resolution` ticks per second, rounded up.
+    ///
+    /// # Errors
+    /// As [`Duration::to_ticks`].
+    pub fn to_ticks(self, resolution: u64) -> Result<Latency> {
+        Ok(Latency {
+            same_node: self.same_node.to_ticks(resolution)?,
+            other_node: self.other_node.to_ticks(resolution)?,
+        })
+    }
+}
+
+impl fmt::Display for LatencyOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.same_node == self.other_node {
+            return self.same_node.fmt(f);
+        }
+        write!(f, "same-node={},other-node={}", self.same_node, self.other_node)
+    }
+}
+
+type Parsed<T> = std::result::Result<T, String>;
+
+/// Reads `1us` or `same-node=300ns,other-node=1.2us`, in any order; a class that is left out is zero.
+pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
+    if !text.contains('=') {
+        let both = Duration::parse(text)?;
+        return Ok(LatencyOption { same_node: both, other_node: both });
+    }
+    let (mut same_node, mut other_node) = (None, None);
+    for part in text.split(',') {
+        let (class, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is not CLASS=DURATION"))?;
+        let slot = match class.trim() {
+            "same-node" => &mut same_node,
+            "other-node" => &mut other_node,
+            other => return Err(format!("unknown class `{other}` (same-node, other-node)")),
+        };
+        if slot.replace(Duration::parse(value)?).is_some() {
+            return Err(format!("`{}` is given twice", class.trim()));
+        }
+    }
+    Ok(LatencyOption { same_node: same_node.unwrap_or_default(), other_node: other_node.unwrap_or_default() })
+}
+
+/// Reads gamma, 0.5..=1, as its exact decay.
+pub(super) fn gamma(text: &str) -> Parsed<Decay> {
+    let (numerator, denominator) = Decimal::parse(text)?.ratio();
+    // numerator < 10^18 + 1, so doubling fits.
+    Decay::from_gamma(numerator, denominator)
+        .filter(|_| 2 * numerator >= denominator)
+        .ok_or_else(|| format!("{text} is not in 0.5..=1"))
+}
+
+/// Reads the amortisation slope, 1e-6..=1.
+pub(super) fn slope(text: &str) -> Parsed<Slope> {
+    let (numerator, denominator) = Decimal::parse(text)?.ratio();
+    Slope::from_ratio(numerator, denominator)
+        .filter(|_| u128::from(numerator) * 1_000_000 >= u128::from(denominator))
+        .ok_or_else(|| format!("{text} is not in 1e-6..=1"))
+}
+
+/// Reads the error threshold, from 1 on.
+pub(super) fn max_error(text: &str) -> Parsed<ErrorLimit> {
+    let (numerator, denominator) = Decimal::parse(text)?.ratio();
+    ErrorLimit::from_ratio(numerator, denominator)
+        .ok_or_else(|| format!("{text} is not in 1..=16777215: an error under 1 is impossible"))
+}
+
+/// Checks a level, or a filter in the syntax of RUST_LOG (`warn,clc_replay::replay=debug`).
+pub(super) fn log_filter(text: &str) -> Parsed<String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let known = |part: &str| part.contains('=') || LEVELS.contains(&part.to_ascii_lowercase().as_str());
+    match text.split(',').find(|part| !known(part)) {
+        Some(part) => Err(format!("`{part}` is not a level (off, error, warn, info, debug, trace) or TARGET=LEVEL")),
+        None => match tracing_subscriber::EnvFilter::try_new(text) {
+            Ok(_) => Ok(text.to_owned()),
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gamma_is_exact_and_bounded() {
+        assert_eq!(gamma("0.99999"), Ok(Decay::START));
+        assert_eq!(gamma("1").map(Decay::units), Ok(0));
+        assert_eq!(gamma("0.5").map(Decay::units), Ok(1 << 39));
+        for text in ["0.4999999999999", "1.0000000000001", "0", "x", "-1"] {
+            assert!(gamma(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn slope_and_error_are_bounded() {
+        assert_eq!(slope("0.01"), Ok(Slope::default()));
+        assert!(slope("1e-6").is_ok() && slope("1").is_ok());
+        assert!(slope("9.9e-7").is_err() && slope("1.01").is_err() && slope("0").is_err());
+        assert_eq!(max_error("1.5"), Ok(ErrorLimit::default()));
+        assert!(max_error("1").is_ok() && max_error("0.99").is_err() && max_error("1e17").is_err());
+    }
+
+    #[test]
+    fn latency_by_class() {
+        let both = latency("1us").expect("one");
+        assert_eq!((both.same_node, both.other_node), (both.other_node, both.same_node));
+        let two = latency("other-node=1.2us,same-node=300ns").expect("two");
+        assert_eq!((two.same_node.picoseconds(), two.other_node.picoseconds()), (300_000, 1_200_000));
+        assert_eq!(two.to_string(), "same-node=300ns,other-node=1200ns");
+        assert_eq!(latency("other-node=1us").expect("one class").same_node, Duration::default());
+        assert!(latency("1us,2us").is_err());
+        assert!(latency("near=1us").expect_err("class").contains("unknown class `near`"));
+        assert!(latency("same-node=1us,same-node=2us").expect_err("twice").contains("twice"));
+        assert!(latency("same-node=1us,").is_err());
+    }
+
+    #[test]
+    fn log_levels_and_filters() {
+        assert_eq!(log_filter("debug"), Ok("debug".into()));
+        assert!(log_filter("warn,clc_replay::replay=trace").is_ok());
+        assert!(log_filter("loud").expect_err("level").contains("`loud` is not a level"));
+        assert!(log_filter("clc_replay=loud").is_err());
+    }
+}
