@@ -176,7 +176,8 @@ impl<'a> Reader<'a> {
 pub struct Writer {
     /// What has been written.
     pub bytes: Vec<u8>,
-    order: ByteOrder,
+    /// In which order.
+    pub order: ByteOrder,
 }
 
 impl Writer {

@@ -7,6 +7,7 @@
 mod anchor;
 mod bytes;
 mod chunks;
+mod create;
 mod definitions;
 mod files;
 mod local;
@@ -17,6 +18,7 @@ mod writer;
 
 pub use anchor::Anchor;
 pub use bytes::ByteOrder;
+pub use create::{ArchiveWriter, CreateOptions, EventFileWriter};
 pub use files::{Otf2Archive, Sibling};
 pub use local::{IdMap, LocalDefinitions};
 pub use rewrite::{Marker, MarkerScope, TimeMap, copy};
