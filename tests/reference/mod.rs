@@ -16,6 +16,7 @@
 
 pub mod backward;
 pub mod forward;
+pub mod generate;
 pub mod matching;
 pub mod model;
 pub mod properties;

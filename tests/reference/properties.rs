@@ -79,7 +79,8 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
         let line = Steepness { rise: right.level - left.level, run };
         let slope = if left.straight { line } else { tube.ramp() };
         let bend_is_wrong = match right.rest {
-            Rest::End => left.straight,
+            // The last event may itself be a jump, from which a cap pulls the string down.
+            Rest::End => left.straight && !tube.is_corner(right.index),
             Rest::Corner => before.exceeds(slope) && before.exceeds(tube.ramp()) && slope.exceeds(tube.ramp()),
             Rest::Cap => slope.exceeds(before),
         };
@@ -97,7 +98,8 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
 /// Whether some corner and some cap on its left demand a line at least as steep.
 fn is_demanded(tube: &Tube, line: Steepness) -> bool {
     (0..tube.times.len()).filter(|&q| tube.is_corner(q)).any(|q| {
-        let demanded = |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
+        let demanded =
+            |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
         (0..q).any(|s| tube.caps[s].is_some_and(|cap| cap < tube.stairs[q] && !line.exceeds(demanded(s, cap))))
     })
 }
