@@ -34,12 +34,15 @@ struct Hub {
     changed: Condvar,
 }
 
+/// Arrived messages with their senders.
+type Inbox = VecDeque<(usize, Vec<u64>)>;
+
 type RoundKey = ((Vec<usize>, u32), u64);
 
 #[derive(Debug, Default)]
 struct State {
     /// Arrived messages by destination and channel.
-    messages: HashMap<(usize, bool), VecDeque<(usize, Vec<u64>)>>,
+    messages: HashMap<(usize, bool), Inbox>,
     /// Timestamps by source and destination.
     times: HashMap<(usize, usize), VecDeque<[i64; 2]>>,
     /// Contributions to collective operations, by rank in the group; and how many members have taken them.

@@ -244,15 +244,18 @@ impl ReceiveTime {
     }
 }
 
+/// Own values, combined values.
+type VoteBuffers = (Box<[i64]>, Box<[i64]>);
+
 /// `MPI_Iallreduce` of integers.
-pub struct Vote(Request<(Box<[i64]>, Box<[i64]>)>);
+pub struct Vote(Request<VoteBuffers>);
 
 impl Vote {
     /// Starts to combine `values`.
     pub fn start(communicator: &Communicator, op: ReduceOp, values: &[i64]) -> Result<Vote> {
         let length = count(values.len(), "MPI_Iallreduce")?;
         let buffers = (Box::from(values), vec![0i64; values.len()].into_boxed_slice());
-        Request::start("MPI_Iallreduce", buffers, |(send, receive): &mut (Box<[i64]>, Box<[i64]>), request| {
+        Request::start("MPI_Iallreduce", buffers, |(send, receive): &mut VoteBuffers, request| {
             // SAFETY: see the module; both slices have `length` elements; the operations are constants of the library.
             unsafe {
                 let op = match op {
