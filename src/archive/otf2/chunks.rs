@@ -37,6 +37,8 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
     /// Byte order of the chunk.
     pub order: ByteOrder,
+    /// The chunk it stands in, from 0.
+    pub chunk: usize,
 }
 
 /// Iterates over the records of a file.
@@ -52,6 +54,12 @@ pub struct Records<'a> {
     number: u64,
     time: u64,
     done: bool,
+    /// Numbers of the first and last event of the present chunk, as its header says.
+    counters: (u64, u64),
+    /// Events before the present chunk.
+    before_chunk: u64,
+    /// Chunks whose header counts other events than there are.
+    miscounted: u64,
 }
 
 impl<'a> Records<'a> {
@@ -67,6 +75,9 @@ impl<'a> Records<'a> {
             number: 0,
             time: 0,
             done: false,
+            counters: (1, 0),
+            before_chunk: 0,
+            miscounted: 0,
         }
     }
 
@@ -84,6 +95,21 @@ impl<'a> Records<'a> {
         end - self.rest.len()
     }
 
+    /// Number of finished chunks whose header counts other events than there are. Reading forward does not need the counters,
+    /// seeking does.
+    pub fn miscounted(&self) -> u64 {
+        self.miscounted
+    }
+
+    #[cold]
+    fn close_chunk(&mut self) {
+        if self.kind != FileKind::Definitions && self.counters != (self.before_chunk + 1, self.number) {
+            self.miscounted += 1;
+        }
+        self.before_chunk = self.number;
+    }
+
+    #[cold]
     fn open_chunk(&mut self) -> Result<()> {
         let start = self.chunk * self.chunk_size;
         let Some(bytes) = self.bytes.get(start..) else {
@@ -100,12 +126,15 @@ impl<'a> Records<'a> {
         if bytes.len() < CHUNK_HEADER {
             return Err(Error::new("the file is truncated in the middle of a chunk header"));
         }
+        let mut header = Reader::new(&bytes[2..CHUNK_HEADER], self.order);
+        self.counters = (header.full_u64()?, header.full_u64()?);
         bytes = &bytes[CHUNK_HEADER..];
         self.chunk += 1;
         self.rest = bytes;
         Ok(())
     }
 
+    #[cold]
     fn truncated(&self) -> Error {
         let end = self.bytes.len();
         if self.chunk * self.chunk_size >= end {
@@ -145,6 +174,7 @@ impl<'a> Records<'a> {
                             Error::new("a chunk ends between an event and what precedes it").at_event(self.number + 1)
                         );
                     }
+                    self.close_chunk();
                     self.open_chunk()?;
                 }
                 control::END_OF_FILE => {
@@ -153,12 +183,18 @@ impl<'a> Records<'a> {
                             Error::new("the file ends between an event and what precedes it").at_event(self.number + 1)
                         );
                     }
+                    self.close_chunk();
                     self.done = true;
                     return Ok(None);
                 }
                 control::TIMESTAMP if events => {
                     if stamped {
                         return Err(Error::new("two timestamps in a row").at_event(self.number + 1));
+                    }
+                    if start.is_some() {
+                        // No writer does this, and a copy of the event would keep the old time in its middle.
+                        return Err(Error::new("a timestamp between an attribute list and its event")
+                            .at_event(self.number + 1));
                     }
                     let Some((time, rest)) = rest.split_first_chunk::<8>() else { return Err(self.truncated()) };
                     let time = self.order.u64(*time);
@@ -174,8 +210,7 @@ impl<'a> Records<'a> {
                     self.rest = rest;
                 }
                 control::ATTRIBUTE_LIST if events => {
-                    let before = *start.get_or_insert(self.rest);
-                    let _ = before;
+                    start.get_or_insert(self.rest);
                     self.rest = self.skip_length_framed(rest)?.1;
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
@@ -216,6 +251,7 @@ impl<'a> Records<'a> {
                         kind,
                         payload,
                         order: self.order,
+                        chunk: self.chunk - 1,
                     }));
                 }
             }

@@ -89,7 +89,7 @@ impl ArchiveWriter {
             payload.full_u64(offset.time);
             payload.i64(offset.offset);
             payload.full_u64(offset.standard_deviation.to_bits());
-            chunks.record(&self.record(CLOCK_OFFSET, &payload))?;
+            chunks.record(&self.record(CLOCK_OFFSET, &payload), None)?;
         }
         chunks.finish().map(|_| ())
     }
@@ -161,7 +161,7 @@ impl DefinitionWriter<'_> {
         let mut payload = Writer::new(self.archive.options.order);
         fill(&mut payload);
         self.records += 1;
-        self.chunks.record(&self.archive.record(kind, &payload))
+        self.chunks.record(&self.archive.record(kind, &payload), None)
     }
 
     fn string(&mut self, text: &str) -> Result<u32> {
@@ -357,7 +357,7 @@ impl EventFileWriter {
             record.record(kind, payload, if most > 1 + 1 + 254 { 255 } else { 0 }.max(payload.len()));
         }
         self.count += 1;
-        self.chunks.event(time, &record.bytes, most, false)
+        self.chunks.event(time, &record.bytes, || most, None)
     }
 
     /// Ends the file; returns the number of events.
