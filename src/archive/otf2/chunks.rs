@@ -1,7 +1,7 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
-use crate::archive::otf2::records::{control, is_singleton};
+use crate::archive::otf2::records::{control, singleton_width};
 use crate::trace::{Error, Result};
 
 /// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
@@ -193,8 +193,9 @@ impl<'a> Records<'a> {
                     }
                     if start.is_some() {
                         // No writer does this, and a copy of the event would keep the old time in its middle.
-                        return Err(Error::new("a timestamp between an attribute list and its event")
-                            .at_event(self.number + 1));
+                        return Err(
+                            Error::new("a timestamp between an attribute list and its event").at_event(self.number + 1)
+                        );
                     }
                     let Some((time, rest)) = rest.split_first_chunk::<8>() else { return Err(self.truncated()) };
                     let time = self.order.u64(*time);
@@ -220,15 +221,17 @@ impl<'a> Records<'a> {
                 _ => {
                     let begin = start.unwrap_or(self.rest);
                     let attributes = begin.len() - self.rest.len();
-                    let (payload, after) = if self.kind == FileKind::Events && is_singleton(kind) {
+                    let width = if self.kind == FileKind::Events { singleton_width(kind) } else { None };
+                    let (payload, after) = if let Some(width) = width {
                         let length = match rest.first() {
                             None => return Err(self.truncated()),
                             Some(0 | 0xFF) => 1,
-                            Some(&length) if length <= 8 => usize::from(length) + 1,
+                            Some(&length) if length <= width => usize::from(length) + 1,
                             Some(length) => {
-                                return Err(
-                                    Error::new(format!("a packed integer of {length} bytes")).at_event(self.number + 1)
-                                );
+                                return Err(Error::new(format!(
+                                    "a packed integer of {length} bytes where at most {width} are allowed"
+                                ))
+                                .at_event(self.number + 1));
                             }
                         };
                         rest.split_at_checked(length).ok_or_else(|| self.truncated())?
