@@ -16,6 +16,8 @@ mod local;
 mod records;
 mod rewrite;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use anchor::Anchor;
