@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
 
     /// A packed integer of at most `width` bytes: its length, then the low-order bytes; 0xFF stands for all ones.
     #[inline]
-    fn packed(&mut self, width: u8) -> Result<u64> {
+    pub fn packed(&mut self, width: u8) -> Result<u64> {
         let length = self.u8()?;
         match length {
             0 => Ok(0),
@@ -186,6 +186,12 @@ impl Writer {
         Writer { bytes: Vec::new(), order }
     }
 
+    /// With nothing in it, but the memory of `bytes`.
+    pub fn with_bytes(order: ByteOrder, mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        Writer { bytes, order }
+    }
+
     /// One byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
@@ -242,7 +248,7 @@ impl Writer {
     /// A record: type, length (long form if `bound`, the largest possible length, asks for it), payload.
     pub fn record(&mut self, kind: u8, payload: &[u8], bound: usize) {
         self.bytes.push(kind);
-        if bound >= 255 {
+        if bound.max(payload.len()) >= 255 {
             self.bytes.push(0xFF);
             self.full_u64(payload.len() as u64);
         } else {

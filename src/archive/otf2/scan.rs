@@ -53,6 +53,9 @@ impl Otf2Archive {
                 summary.time_span = Some((first, record.time));
                 summary.events = record.number;
             }
+            if records.miscounted() > 0 {
+                summary.warnings.push("chunk headers of event files count other events than there are".into());
+            }
             Ok(())
         };
         run().map_err(|error| error.in_file(&path).at_location(location))?;
