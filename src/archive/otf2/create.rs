@@ -198,8 +198,9 @@ const MPI: u8 = 4;
 const USER: u8 = 1;
 /// OTF2 `Paradigm` measurement system.
 const MEASUREMENT_SYSTEM: u8 = 6;
-/// OTF2 definition record `Paradigm`.
+/// OTF2 definition record `Paradigm`, and its class of processes.
 const PARADIGM: u8 = 6;
+const PROCESS: u8 = 0;
 /// OTF2 definition record `SystemTreeNodeDomain`, and two of its values.
 const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
 const MACHINE: u8 = 0;
@@ -235,12 +236,7 @@ impl DefinitionWriter<'_> {
             payload.u64(clock.realtime.unwrap_or(u64::MAX));
         })?;
         let empty = self.string("")?;
-        let mpi = self.string("MPI")?;
-        self.write(PARADIGM, |payload| {
-            payload.u8(MPI);
-            payload.u32(mpi);
-            payload.u8(0);
-        })?;
+        self.paradigm(MPI, "MPI")?;
         for node in &definitions.system_tree {
             let (name, class) = (self.string(&node.name)?, self.string(&node.class)?);
             self.write(kind::SYSTEM_TREE_NODE, |payload| {
@@ -304,6 +300,15 @@ impl DefinitionWriter<'_> {
         self.communicators(definitions, empty)
     }
 
+    fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
+        let name = self.string(name)?;
+        self.write(PARADIGM, |payload| {
+            payload.u8(paradigm);
+            payload.u32(name);
+            payload.u8(PROCESS);
+        })
+    }
+
     /// Groups and communicators; every communicator has a group of its own.
     fn communicators(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
         const COMM_LOCATIONS: u8 = 4;
@@ -338,6 +343,12 @@ impl DefinitionWriter<'_> {
         };
         if !definitions.processes.is_empty() {
             group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+        }
+        // Readers expect the locations of every paradigm that has communicators.
+        if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
+            self.paradigm(MEASUREMENT_SYSTEM, "Measurement system")?;
+            let mut locations = definitions.locations.iter().map(|location| location.id.0);
+            group(self, COMM_LOCATIONS, MEASUREMENT_SYSTEM, &mut locations, false)?;
         }
         for communicator in &definitions.communicators {
             let name = self.string(&communicator.name)?;
