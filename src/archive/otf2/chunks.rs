@@ -117,7 +117,9 @@ impl<'a> Records<'a> {
         };
         let mut bytes = &bytes[..bytes.len().min(self.chunk_size)];
         match bytes {
-            [] | [control::CHUNK] => return Err(Error::new("the file is truncated: it ends without an end-of-file mark")),
+            [] | [control::CHUNK] => {
+                return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
+            }
             [control::CHUNK, tag, ..] if ByteOrder::from_tag(*tag).is_some() => {
                 self.order = ByteOrder::from_tag(*tag).unwrap_or(ByteOrder::Little);
             }
