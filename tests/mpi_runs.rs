@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_clc-replay");
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
