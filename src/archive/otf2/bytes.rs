@@ -55,8 +55,14 @@ pub struct Reader<'a> {
     order: ByteOrder,
 }
 
+#[cold]
 fn truncated() -> Error {
     Error::new("the record ends in the middle of a field")
+}
+
+#[cold]
+fn too_long(length: u8, width: u8) -> Error {
+    Error::new(format!("a packed integer of {length} bytes where at most {width} are allowed"))
 }
 
 impl<'a> Reader<'a> {
@@ -122,9 +128,7 @@ impl<'a> Reader<'a> {
         match length {
             0 => Ok(0),
             0xFF => Ok(if width == 8 { u64::MAX } else { (1 << (8 * width)) - 1 }),
-            _ if length > width => {
-                Err(Error::new(format!("a packed integer of {length} bytes where at most {width} are allowed")))
-            }
+            _ if length > width => Err(too_long(length, width)),
             _ => {
                 let digits = self.take(usize::from(length))?;
                 let fold = |value: u64, &digit: &u8| value << 8 | u64::from(digit);
