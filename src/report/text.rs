@@ -114,7 +114,7 @@ fn trace(report: &Report) -> String {
 pub(super) fn archive(trace: &TraceSummary) -> String {
     let name = shorten(&trace.name, 40);
     match trace.creator.as_str() {
-        "" => name.into(),
+        "" => name,
         creator => format!("{name}, written by {}", shorten(creator, 60)),
     }
 }
