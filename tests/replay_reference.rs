@@ -54,7 +54,13 @@ struct Outcome {
     blocking: bool,
 }
 
-fn run(transport: &mut dyn Transport, path: &Path, trace: &Trace, parameters: &Parameters, rules: &Rules) -> Result<Outcome> {
+fn run(
+    transport: &mut dyn Transport,
+    path: &Path,
+    trace: &Trace,
+    parameters: &Parameters,
+    rules: &Rules,
+) -> Result<Outcome> {
     let opened = open(transport, path)?;
     let options = LoadOptions {
         presync: Method::Linear,
@@ -101,7 +107,10 @@ fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, r
     let mut outcomes = outcomes.into_iter();
     let mut whole = outcomes.next().unwrap();
     for part in outcomes {
-        assert_eq!((part.least_advance, part.violated, part.blocking), (whole.least_advance, whole.violated, whole.blocking));
+        assert_eq!(
+            (part.least_advance, part.violated, part.blocking),
+            (whole.least_advance, whole.violated, whole.blocking)
+        );
         whole.times.extend(part.times);
     }
     whole
@@ -138,11 +147,8 @@ fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::Resul
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(trace, &path);
-    let rules = Rules {
-        same_node: choice.same_node,
-        other_node: choice.other_node,
-        vector_all_to_all: choice.alltoallv,
-    };
+    let rules =
+        Rules { same_node: choice.same_node, other_node: choice.other_node, vector_all_to_all: choice.alltoallv };
     let parameters = Parameters {
         latency: MinimumLatency { same_node: Ticks(choice.same_node), other_node: Ticks(choice.other_node) },
         decay: Decay::from_units(choice.decay).unwrap(),

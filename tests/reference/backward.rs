@@ -49,7 +49,8 @@ impl Steepness {
         if self.run == 0 && other.run == 0 {
             return self.rise.cmp(&other.rise);
         }
-        let (left, right) = (i128::from(self.rise) * i128::from(other.run), i128::from(other.rise) * i128::from(self.run));
+        let (left, right) =
+            (i128::from(self.rise) * i128::from(other.run), i128::from(other.rise) * i128::from(self.run));
         left.cmp(&right)
     }
 
@@ -178,8 +179,10 @@ impl Tube {
         let mut steepest_cap: Option<(usize, i64, Steepness)> = None;
         let mut flattest_corner: Option<(usize, Steepness)> = None;
         for j in (0..from.index).rev() {
-            let line_to = |level: i64| Steepness { rise: from.level - level, run: self.times[from.index] - self.times[j] };
-            if let Some(level) = self.caps[j].filter(|&level| level < from.level && line_to(level).exceeds(self.ramp())) {
+            let line_to =
+                |level: i64| Steepness { rise: from.level - level, run: self.times[from.index] - self.times[j] };
+            if let Some(level) = self.caps[j].filter(|&level| level < from.level && line_to(level).exceeds(self.ramp()))
+            {
                 let demanded = line_to(level);
                 if let Some((index, allowed)) = flattest_corner
                     && demanded.exceeds(allowed)

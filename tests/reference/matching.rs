@@ -96,7 +96,9 @@ fn process_of(trace: &Trace, own: usize, comm: CommId, rank: u32) -> Option<usiz
     match trace.members(comm)? {
         CommMembers::Intra(members) => members.get(rank as usize).map(|&process| process as usize),
         CommMembers::SelfOnly => (rank == 0).then_some(own),
-        CommMembers::Inter(..) | CommMembers::NotMpi | CommMembers::Undefined => panic!("the reference knows intra-communicators only"),
+        CommMembers::Inter(..) | CommMembers::NotMpi | CommMembers::Undefined => {
+            panic!("the reference knows intra-communicators only")
+        }
     }
 }
 

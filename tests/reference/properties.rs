@@ -97,7 +97,8 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
 /// Whether some corner and some cap on its left demand a line at least as steep.
 fn is_demanded(tube: &Tube, line: Steepness) -> bool {
     (0..tube.times.len()).filter(|&q| tube.is_corner(q)).any(|q| {
-        let demanded = |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
+        let demanded =
+            |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
         (0..q).any(|s| tube.caps[s].is_some_and(|cap| cap < tube.stairs[q] && !line.exceeds(demanded(s, cap))))
     })
 }
