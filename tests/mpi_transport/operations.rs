@@ -166,7 +166,8 @@ fn exchange(t: &mut dyn Transport, round: usize) {
     for source in 0..size {
         expected.extend(plan(source).into_iter().filter(|(to, _)| *to == t.rank()).map(|(_, words)| (source, words)));
     }
-    assert_eq!(sparse_exchange(t, plan(t.rank())).unwrap(), expected, "round {round}");
+    let outgoing = plan(t.rank());
+    assert_eq!(sparse_exchange(t, outgoing).unwrap(), expected, "round {round}");
 }
 
 /// Timestamps around the ring in both directions, and to oneself.
