@@ -7,6 +7,7 @@ use clc_replay::report;
 use clc_replay::trace::{Error, Result};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     let mut transport = match comm::start() {
@@ -22,9 +23,19 @@ fn main() -> ExitCode {
     logging::init(job.log_options(), transport.rank());
     match run(transport.as_mut(), &job) {
         Ok(status) => ExitCode::from(status),
-        Err(error) => end(first.then_some(&Stop::from(error)), Stop::ERROR),
+        Err(error) => {
+            // An error of this rank alone: others may wait for it, for ever.
+            if !transport.leave(PATIENCE) {
+                Stop::from(error).print();
+                transport.abort(i32::from(Stop::ERROR));
+            }
+            end(first.then_some(&Stop::from(error)), Stop::ERROR)
+        }
     }
 }
+
+/// Ranks that fail together come to their end within this time.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
     if let Some(stop) = stop {

@@ -183,6 +183,8 @@ impl<'a> Replay<'a> {
             if let Some(sums) = self.transport.poll_vote()? {
                 voting = false;
                 if sums[0] == sums[1] && last_vote.as_ref() == Some(&sums) {
+                    // Another rank may not have seen this vote yet: what the next replay sends must not reach it in this one.
+                    self.transport.barrier()?;
                     return Ok(sums[2] == 0);
                 }
                 last_vote = Some(sums);
