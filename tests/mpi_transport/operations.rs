@@ -93,7 +93,7 @@ fn votes(t: &mut dyn Transport) {
     for round in 0..20 {
         t.start_vote(&[t.rank() as i64, 1, -round]).unwrap();
         // A vote does not get in the way of other collective operations.
-        if t.rank() % 2 == 0 {
+        if t.rank().is_multiple_of(2) {
             t.idle();
         }
         let mut sum = [round];
@@ -103,7 +103,7 @@ fn votes(t: &mut dyn Transport) {
         assert_eq!(t.poll_vote().unwrap(), None);
     }
     // The other order on every other rank: votes and the rest are independent.
-    if t.rank() % 2 == 0 {
+    if t.rank().is_multiple_of(2) {
         t.start_vote(&[1]).unwrap();
         t.barrier().unwrap();
     } else {

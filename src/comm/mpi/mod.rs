@@ -1,6 +1,6 @@
 //! Analysis ranks as MPI processes.
 //!
-//! `rsmpi` (crate `mpi`) initialises and finalises the library and provides its bindings. Calls go through [`call`], which
+//! `rsmpi` (crate `mpi`) initialises and finalises the library and provides its bindings. Calls go through `call`, which
 //! checks every return code: the safe layer of rsmpi discards them, and its reductions check neither element type nor
 //! length. Every wait is an immediate operation with `test` and `yield`, since MPICH otherwise spins and more ranks than cores would
 //! stand still.
