@@ -19,10 +19,17 @@ use clc_replay::trace::{Fraction, Position, Result, Ticks};
 use proptest::prelude::*;
 use reference::backward::backward;
 use reference::forward::{Control, forward, lamport_advance};
+use reference::generate::generate;
 use reference::matching::{Rules, matching};
 use reference::model::{PerLocation, Trace};
+use reference::properties;
+use reference::violations::violations;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many runs used the canonical replay (blocking operations, one rank per process).
+static CANONICAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes `trace` as an OTF2 archive into `directory`, which must not exist.
 fn write(trace: &Trace, directory: &Path) {
@@ -167,6 +174,7 @@ fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::Resul
 
     for &ranks in ranks {
         let outcome = on_ranks(ranks, &path, trace, &parameters, &rules);
+        CANONICAL.fetch_add(usize::from(outcome.blocking), Ordering::Relaxed);
         prop_assert_eq!(outcome.least_advance, least_advance, "D0 on {} ranks", ranks);
         prop_assert_eq!(outcome.violated.1, 0, "violations on {} ranks", ranks);
         prop_assert_eq!(&outcome.times, &expected, "times on {} ranks (blocking: {})", ranks, outcome.blocking);
@@ -225,4 +233,35 @@ fn recorded_traces_agree_with_the_oracle() {
         }
     }
     assert!(compared >= 9);
+    assert!(CANONICAL.load(Ordering::Relaxed) > 0, "the canonical replay was never used");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_traces_agree_with_the_oracle(seed: u64, steps in 1usize..120, choice in choices()) {
+        let generated = generate(seed, steps);
+        // As many ranks as processes is the canonical replay, where it is possible.
+        let processes = generated.trace.processes.len();
+        compare(&generated.trace, choice, &[1, 2, 3, processes])?;
+    }
+
+    #[test]
+    fn generated_traces_are_valid_and_the_oracle_corrects_them(seed: u64, steps in 1usize..120, choice in choices()) {
+        let generated = generate(seed, steps);
+        let trace = &generated.trace;
+        let rules = Rules { same_node: 0, other_node: 0, vector_all_to_all: true };
+        let truth = trace.merge(&generated.truth);
+        let in_truth = violations(&matching(trace, &rules).dependencies, &truth);
+        prop_assert_eq!(in_truth.pairs.values().map(|count| count.violated).sum::<usize>(), 0, "{:?}", in_truth);
+
+        let rules = Rules { same_node: choice.same_node, other_node: choice.other_node, ..rules };
+        let dependencies = matching(trace, &rules).dependencies;
+        let control = Control { decay: choice.decay as i64, delta: choice.delta };
+        let oracle = forward(trace, &dependencies, control).unwrap();
+        let amortised = backward(&trace.times(), &dependencies, &oracle, choice.slope as i64);
+        prop_assert_eq!(violations(&dependencies, &amortised.corrected).total(), 0);
+        prop_assert_eq!(properties::check(&dependencies, &oracle, &amortised), Ok(()));
+    }
 }

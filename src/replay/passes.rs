@@ -66,6 +66,10 @@ fn replay(
         return Ok(outcome);
     }
     outcome.groups = blocking::prepare(transport, program)?;
+    match outcome.groups {
+        Some(_) => tracing::info!("canonical replay: one process per analysis rank, blocking operations"),
+        None => tracing::info!("dataflow replay: batched timestamps"),
+    }
     let mut decay = parameters.decay.fraction();
     loop {
         let constants = ForwardParameters { decay, separation: parameters.minimum_separation };
@@ -77,6 +81,12 @@ fn replay(
         let error = error(largest_advance, least);
         outcome.passes.push(Pass { decay, largest_advance, error });
         progress.advance(program.events());
+        tracing::info!(
+            pass = outcome.passes.len(),
+            gamma = 1.0 - decay.to_f64(),
+            largest_advance = largest_advance.0,
+            error
+        );
         let next = next_decay(decay);
         if parameters.max_error.allows(largest_advance, least)
             || outcome.passes.len() as u32 >= parameters.max_passes

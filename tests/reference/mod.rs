@@ -13,9 +13,12 @@
 
 // Every integration test is a crate of its own and uses only a part of this module.
 #![allow(dead_code)]
+// Formulas are written with the indexes they have on paper.
+#![allow(clippy::needless_range_loop)]
 
 pub mod backward;
 pub mod forward;
+pub mod generate;
 pub mod matching;
 pub mod model;
 pub mod properties;

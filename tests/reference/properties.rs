@@ -79,7 +79,8 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
         let line = Steepness { rise: right.level - left.level, run };
         let slope = if left.straight { line } else { tube.ramp() };
         let bend_is_wrong = match right.rest {
-            Rest::End => left.straight,
+            // The last event may itself be a jump, from which a cap pulls the string down.
+            Rest::End => left.straight && !tube.is_corner(right.index),
             Rest::Corner => before.exceeds(slope) && before.exceeds(tube.ramp()) && slope.exceeds(tube.ramp()),
             Rest::Cap => slope.exceeds(before),
         };

@@ -1,14 +1,12 @@
 //! Writing an archive from nothing: for simulated traces and for tests.
 
-use crate::archive::otf2::anchor::Anchor;
+use crate::archive::otf2::anchor::{Anchor, CHUNK_SIZES};
 use crate::archive::otf2::bytes::{ByteOrder, Writer};
 use crate::archive::otf2::definitions::kind;
-use crate::archive::otf2::local::CLOCK_OFFSET;
-use crate::archive::otf2::records::{bound, is_singleton};
+use crate::archive::otf2::event_writer::EventFileWriter;
+use crate::archive::otf2::local::{CLOCK_OFFSET, MAPPING_TABLE};
 use crate::archive::otf2::writer::ChunkWriter;
-use crate::trace::{
-    ClockOffset, Collective, CommMembers, Definitions, Error, Event, LocationId, LocationKind, Message, Result, Root,
-};
+use crate::trace::{ClockOffset, CommMembers, Definitions, Error, LocationId, LocationKind, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +40,15 @@ impl Default for CreateOptions {
     }
 }
 
+/// From the ids in the events of one location to global ones (OTF2 local definition `MappingTable`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappingTable {
+    /// What it maps (OTF2 `MappingType`: 3 regions, 6 communicators).
+    pub kind: u8,
+    /// Local and global id, by increasing local id.
+    pub ids: Vec<(u64, u64)>,
+}
+
 /// An archive that is being written.
 #[derive(Debug, Clone)]
 pub struct ArchiveWriter {
@@ -54,8 +61,13 @@ impl ArchiveWriter {
     /// Makes the directory (which must not exist) for an archive called `name`.
     ///
     /// # Errors
-    /// It exists or cannot be made.
+    /// It exists or cannot be made; a chunk size is out of range.
     pub fn create(directory: &Path, name: &str, options: CreateOptions) -> Result<ArchiveWriter> {
+        for size in [options.event_chunk, options.definition_chunk] {
+            if !CHUNK_SIZES.contains(&size) {
+                return Err(Error::new(format!("the chunk size {size} is not between 256 KiB and 16 MiB")));
+            }
+        }
         let events = directory.join(name);
         let failed = |error: std::io::Error| Error::io(directory, "cannot make the archive", &error);
         std::fs::create_dir(directory).map_err(failed)?;
@@ -67,14 +79,15 @@ impl ArchiveWriter {
         self.directory.join(&self.name).join(format!("{location}.{extension}"))
     }
 
-    /// The events of one location. Writers of different locations are independent of each other.
+    /// The events of one location. Writers of different locations are independent of each other, can be used by different threads,
+    /// and hold neither an open file nor much memory: there can be thousands.
     ///
     /// # Errors
     /// The file exists or cannot be made.
     pub fn events(&self, location: LocationId) -> Result<EventFileWriter> {
         let path = self.path(location, "evt");
-        let chunks = ChunkWriter::create(&path, self.options.event_chunk, self.options.order, true)?;
-        Ok(EventFileWriter { chunks, order: self.options.order, count: 0, last: 0, scratch: Vec::new() })
+        let chunks = ChunkWriter::create_one_of_many(&path, self.options.event_chunk, self.options.order, true)?;
+        Ok(EventFileWriter::new(chunks))
     }
 
     /// The local definitions of one location: its clock offsets, in increasing order of time.
@@ -82,14 +95,42 @@ impl ArchiveWriter {
     /// # Errors
     /// The file exists or cannot be made.
     pub fn local_definitions(&self, location: LocationId, offsets: &[ClockOffset]) -> Result<()> {
+        self.local_definitions_with_tables(location, &[], offsets)
+    }
+
+    /// As [`ArchiveWriter::local_definitions`], with tables from local to global ids, if the events of the location use ids of their own.
+    ///
+    /// # Errors
+    /// The file exists or cannot be made.
+    pub fn local_definitions_with_tables(
+        &self,
+        location: LocationId,
+        tables: &[MappingTable],
+        offsets: &[ClockOffset],
+    ) -> Result<()> {
         let path = self.path(location, "def");
         let mut chunks = ChunkWriter::create(&path, self.options.definition_chunk, self.options.order, false)?;
+        // The format has no empty table.
+        for table in tables.iter().filter(|table| !table.ids.is_empty()) {
+            let mut payload = Writer::new(self.options.order);
+            let dense = table.ids.iter().zip(0..).all(|(&(local, _), index)| local == index);
+            payload.u8(table.kind);
+            payload.u64(table.ids.len() as u64);
+            payload.u8(if dense { 0 } else { 1 });
+            for &(local, global) in &table.ids {
+                if !dense {
+                    payload.u64(local);
+                }
+                payload.u64(global);
+            }
+            chunks.record(&self.record(MAPPING_TABLE, &payload), None)?;
+        }
         for offset in offsets {
             let mut payload = Writer::new(self.options.order);
             payload.full_u64(offset.time);
             payload.i64(offset.offset);
             payload.full_u64(offset.standard_deviation.to_bits());
-            chunks.record(&self.record(CLOCK_OFFSET, &payload))?;
+            chunks.record(&self.record(CLOCK_OFFSET, &payload), None)?;
         }
         chunks.finish().map(|_| ())
     }
@@ -155,13 +196,22 @@ const UNDEFINED: u32 = u32::MAX;
 const MPI: u8 = 4;
 /// OTF2 `Paradigm` user.
 const USER: u8 = 1;
+/// OTF2 `Paradigm` measurement system.
+const MEASUREMENT_SYSTEM: u8 = 6;
+/// OTF2 definition record `Paradigm`, and its class of processes.
+const PARADIGM: u8 = 6;
+const PROCESS: u8 = 0;
+/// OTF2 definition record `SystemTreeNodeDomain`, and two of its values.
+const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
+const MACHINE: u8 = 0;
+const SHARED_MEMORY: u8 = 1;
 
 impl DefinitionWriter<'_> {
     fn write(&mut self, kind: u8, fill: impl FnOnce(&mut Writer)) -> Result<()> {
         let mut payload = Writer::new(self.archive.options.order);
         fill(&mut payload);
         self.records += 1;
-        self.chunks.record(&self.archive.record(kind, &payload))
+        self.chunks.record(&self.archive.record(kind, &payload), None)
     }
 
     fn string(&mut self, text: &str) -> Result<u32> {
@@ -186,12 +236,7 @@ impl DefinitionWriter<'_> {
             payload.u64(clock.realtime.unwrap_or(u64::MAX));
         })?;
         let empty = self.string("")?;
-        let mpi = self.string("MPI")?;
-        self.write(6, |payload| {
-            payload.u8(MPI);
-            payload.u32(mpi);
-            payload.u8(0);
-        })?;
+        self.paradigm(MPI, "MPI")?;
         for node in &definitions.system_tree {
             let (name, class) = (self.string(&node.name)?, self.string(&node.class)?);
             self.write(kind::SYSTEM_TREE_NODE, |payload| {
@@ -199,6 +244,15 @@ impl DefinitionWriter<'_> {
                 payload.u32(name);
                 payload.u32(class);
                 payload.u32(node.parent.map_or(UNDEFINED, |parent| parent.0));
+            })?;
+            let domain = match node.class.as_str() {
+                "machine" => MACHINE,
+                "node" => SHARED_MEMORY,
+                _ => continue,
+            };
+            self.write(SYSTEM_TREE_NODE_DOMAIN, |payload| {
+                payload.u32(node.id.0);
+                payload.u8(domain);
             })?;
         }
         for group in &definitions.location_groups {
@@ -246,49 +300,71 @@ impl DefinitionWriter<'_> {
         self.communicators(definitions, empty)
     }
 
+    fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
+        let name = self.string(name)?;
+        self.write(PARADIGM, |payload| {
+            payload.u8(paradigm);
+            payload.u32(name);
+            payload.u8(PROCESS);
+        })
+    }
+
     /// Groups and communicators; every communicator has a group of its own.
     fn communicators(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
         const COMM_LOCATIONS: u8 = 4;
         const COMM_GROUP: u8 = 5;
         const COMM_SELF: u8 = 6;
         let mut groups = 0;
-        let mut group =
-            |file: &mut Self, kind: u8, members: &mut dyn Iterator<Item = u64>, global: bool| -> Result<u32> {
-                let id = groups;
-                groups += 1;
-                let members: Vec<u64> = members.collect();
-                file.write(kind::GROUP, |payload| {
-                    payload.u32(id);
-                    payload.u32(empty);
-                    // The kinds of before OTF2 1.2: communicator, self, locations.
-                    payload.u8(match kind {
-                        COMM_GROUP => 4,
-                        COMM_SELF => 5,
-                        _ => 6,
-                    });
-                    payload.u32(members.len() as u32);
-                    members.iter().for_each(|&member| payload.u64(member));
-                    payload.u8(kind);
-                    payload.u8(MPI);
-                    payload.u32(u32::from(global));
-                })?;
-                Ok(id)
-            };
+        let mut group = |file: &mut Self,
+                         kind: u8,
+                         paradigm: u8,
+                         members: &mut dyn Iterator<Item = u64>,
+                         global: bool|
+         -> Result<u32> {
+            let id = groups;
+            groups += 1;
+            let members: Vec<u64> = members.collect();
+            file.write(kind::GROUP, |payload| {
+                payload.u32(id);
+                payload.u32(empty);
+                // The kinds of before OTF2 1.2: communicator, self, locations.
+                payload.u8(match kind {
+                    COMM_GROUP => 4,
+                    COMM_SELF => 5,
+                    _ => 6,
+                });
+                payload.u32(members.len() as u32);
+                members.iter().for_each(|&member| payload.u64(member));
+                payload.u8(kind);
+                payload.u8(paradigm);
+                payload.u32(u32::from(global));
+            })?;
+            Ok(id)
+        };
         if !definitions.processes.is_empty() {
-            group(self, COMM_LOCATIONS, &mut definitions.processes.iter().map(|id| id.0), false)?;
+            group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+        }
+        // Readers expect the locations of every paradigm that has communicators.
+        if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
+            self.paradigm(MEASUREMENT_SYSTEM, "Measurement system")?;
+            let mut locations = definitions.locations.iter().map(|location| location.id.0);
+            group(self, COMM_LOCATIONS, MEASUREMENT_SYSTEM, &mut locations, false)?;
         }
         for communicator in &definitions.communicators {
             let name = self.string(&communicator.name)?;
             let global = communicator.global_ranks;
             let ranks = |members: &[u32]| members.iter().map(|&rank| u64::from(rank)).collect::<Vec<_>>().into_iter();
             let (a, b) = match &communicator.members {
-                CommMembers::Intra(members) => (group(self, COMM_GROUP, &mut ranks(members), global)?, None),
-                CommMembers::SelfOnly => (group(self, COMM_SELF, &mut std::iter::empty(), false)?, None),
+                CommMembers::Intra(members) => (group(self, COMM_GROUP, MPI, &mut ranks(members), global)?, None),
+                CommMembers::SelfOnly => (group(self, COMM_SELF, MPI, &mut std::iter::empty(), false)?, None),
                 CommMembers::Inter(a, b) => {
-                    let a = group(self, COMM_GROUP, &mut ranks(a), false)?;
-                    (a, Some(group(self, COMM_GROUP, &mut ranks(b), false)?))
+                    let a = group(self, COMM_GROUP, MPI, &mut ranks(a), false)?;
+                    (a, Some(group(self, COMM_GROUP, MPI, &mut ranks(b), false)?))
                 }
-                CommMembers::NotMpi | CommMembers::Undefined => continue,
+                CommMembers::NotMpi => {
+                    (group(self, COMM_GROUP, MEASUREMENT_SYSTEM, &mut std::iter::empty(), false)?, None)
+                }
+                CommMembers::Undefined => continue,
             };
             let id = communicator.id.0;
             match b {
@@ -311,128 +387,4 @@ impl DefinitionWriter<'_> {
         }
         Ok(())
     }
-}
-
-/// The event file of one location.
-#[derive(Debug)]
-pub struct EventFileWriter {
-    chunks: ChunkWriter,
-    order: ByteOrder,
-    count: u64,
-    last: u64,
-    scratch: Vec<u8>,
-}
-
-impl EventFileWriter {
-    /// Appends an event at local time `time`, with global ids (no id maps are written). [`Event::Other`] stands for no record and
-    /// is refused.
-    ///
-    /// # Errors
-    /// Times decrease; the file cannot be written.
-    pub fn event(&mut self, time: u64, event: &Event) -> Result<()> {
-        let mut payload = Writer { bytes: std::mem::take(&mut self.scratch), ..Writer::new(self.order) };
-        payload.bytes.clear();
-        let kind = encode(event, &mut payload).ok_or_else(|| Error::new("an event without a record of its own"))?;
-        let result = self.raw(time, kind, &payload.bytes);
-        self.scratch = payload.bytes;
-        result
-    }
-
-    /// Appends a record of any type from its fields.
-    ///
-    /// # Errors
-    /// As [`EventFileWriter::event`].
-    pub fn raw(&mut self, time: u64, kind: u8, payload: &[u8]) -> Result<()> {
-        if time < self.last {
-            return Err(Error::new(format!("time {time} before {}", self.last)).at_event(self.count + 1));
-        }
-        self.last = time;
-        let most = bound(kind, payload, self.order);
-        let mut record = Writer::new(self.order);
-        if is_singleton(kind) {
-            record.bytes.push(kind);
-            record.bytes.extend(payload);
-        } else {
-            // The long form wherever the largest possible payload needs it, as libotf2 does.
-            record.record(kind, payload, if most > 1 + 1 + 254 { 255 } else { 0 }.max(payload.len()));
-        }
-        self.count += 1;
-        self.chunks.event(time, &record.bytes, most, false)
-    }
-
-    /// Ends the file; returns the number of events.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn finish(self) -> Result<u64> {
-        self.chunks.finish()?;
-        Ok(self.count)
-    }
-}
-
-/// Record type of an event, its fields appended to `payload`.
-fn encode(event: &Event, payload: &mut Writer) -> Option<u8> {
-    let message = |payload: &mut Writer, message: &Message| {
-        payload.u32(message.peer);
-        payload.u32(message.comm.0);
-        payload.u32(message.tag);
-        payload.u64(message.length);
-    };
-    let collective = |payload: &mut Writer, collective: &Collective| {
-        payload.u8(collective.op.0);
-        payload.u32(collective.comm.0);
-        payload.u32(match collective.root {
-            Root::None => u32::MAX,
-            Root::ThisProcess => u32::MAX - 1,
-            Root::OwnGroup => u32::MAX - 2,
-            Root::Rank(rank) => rank,
-        });
-        payload.u64(collective.sent);
-        payload.u64(collective.received);
-    };
-    let with_request = |payload: &mut Writer, request: &u64, kind: u8| {
-        payload.u64(*request);
-        kind
-    };
-    Some(match event {
-        Event::Other => return None,
-        Event::Enter(region) => {
-            payload.u32(region.0);
-            12
-        }
-        Event::Leave(region) => {
-            payload.u32(region.0);
-            13
-        }
-        Event::MpiSend(m) => {
-            message(payload, m);
-            14
-        }
-        Event::MpiIsend(m, request) => {
-            message(payload, m);
-            with_request(payload, request, 15)
-        }
-        Event::MpiIsendComplete(request) => with_request(payload, request, 16),
-        Event::MpiIrecvRequest(request) => with_request(payload, request, 17),
-        Event::MpiRecv(m) => {
-            message(payload, m);
-            18
-        }
-        Event::MpiIrecv(m, request) => {
-            message(payload, m);
-            with_request(payload, request, 19)
-        }
-        Event::MpiRequestTest(request) => with_request(payload, request, 20),
-        Event::MpiRequestCancelled(request) => with_request(payload, request, 21),
-        Event::MpiCollectiveBegin => 22,
-        Event::MpiCollectiveEnd(c) => {
-            collective(payload, c);
-            23
-        }
-        Event::NonBlockingCollectiveRequest(request) => with_request(payload, request, 85),
-        Event::NonBlockingCollectiveComplete(c, request) => {
-            collective(payload, c);
-            with_request(payload, request, 86)
-        }
-    })
 }
