@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn launchers_are_recognised() {
-        #[allow(clippy::type_complexity)] // a table
-        let cases: [(&[(&str, &str)], bool, Option<usize>); 8] = [
+        type Variables = &'static [(&'static str, &'static str)];
+        let cases: [(Variables, bool, Option<usize>); 8] = [
             (&[], false, None),
             (&[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "1")], true, Some(4)),
             (&[("PMI_SIZE", "3"), ("PMI_RANK", "0")], true, Some(3)),

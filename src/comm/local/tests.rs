@@ -13,9 +13,11 @@ fn on_all<T: Send>(size: usize, run: impl Fn(&mut LocalTransport) -> T + Sync) -
     })
 }
 
-/// Destination and length of each message, by exchange and rank.
-#[allow(clippy::type_complexity)] // rounds of ranks of (destination, length)
-fn exchanges() -> impl Strategy<Value = (usize, Vec<Vec<Vec<(usize, usize)>>>)> {
+/// Destination and length of each message of one rank.
+type Messages = Vec<(usize, usize)>;
+
+/// Number of ranks; messages by exchange and rank.
+fn exchanges() -> impl Strategy<Value = (usize, Vec<Vec<Messages>>)> {
     (1_usize..6).prop_flat_map(|size| {
         let messages = proptest::collection::vec((0..size, 0_usize..5), 0..8);
         let exchange = proptest::collection::vec(messages, size);

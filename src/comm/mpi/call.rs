@@ -10,6 +10,7 @@ use crate::trace::{Error, Result};
 use mpi::ffi;
 use std::ffi::c_int;
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::time::Duration;
 
 /// Turns a return code into an error that names the call and what the library says about it.
 pub fn check(what: &str, code: c_int) -> Result<()> {
@@ -39,6 +40,9 @@ pub fn rank_number(rank: usize) -> c_int {
     c_int::try_from(rank).unwrap_or(-7)
 }
 
+/// How long an abort waits for the launcher to take the output.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// Ends all ranks; returns only if MPI is not running.
 pub fn abort(status: i32) {
     let (mut begun, mut ended): (c_int, c_int) = (0, 0);
@@ -47,6 +51,8 @@ pub fn abort(status: i32) {
         ffi::MPI_Initialized(&mut begun) == 0 && ffi::MPI_Finalized(&mut ended) == 0 && begun != 0 && ended == 0
     };
     if running {
+        // What this rank has printed travels through the launcher, which an abort can overtake: MPICH's then drops it.
+        std::thread::sleep(LAST_WORDS);
         // SAFETY: no buffers; MPI is initialised and not finalised. The panic hook may call this from a thread that did not
         // initialise MPI: no library takes a lock for it that matters to a job which ends here.
         unsafe {
