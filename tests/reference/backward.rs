@@ -210,10 +210,10 @@ impl Tube {
 
     /// The levels of the events from vertex `left` up to, and without, vertex `right`.
     fn fill(&self, level: &mut [i64], right: Vertex, left: Vertex) {
-        for j in left.index..right.index {
-            level[j] = if left.straight { self.line_level(right, left, j) } else { self.ramp_level(right, j) };
-        }
         level[left.index] = left.level;
+        for (j, level) in level.iter_mut().enumerate().take(right.index).skip(left.index + 1) {
+            *level = if left.straight { self.line_level(right, left, j) } else { self.ramp_level(right, j) };
+        }
     }
 
     /// The level of event j down the ramp from a vertex on its right.

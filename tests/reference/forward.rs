@@ -76,10 +76,27 @@ pub fn scaled(factor: i64, ticks: i64) -> i64 {
     (i128::from(factor) * i128::from(ticks)).div_euclid(i128::from(ONE)) as i64
 }
 
-/// Replays all timelines with the times C: always any event all of whose senders are known.
-pub fn forward(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
-    let timelines = trace.timelines();
-    let times = &trace.times();
+/// The forward replay of a trace.
+pub fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
+    let locations =
+        trace.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.location).collect()).collect();
+    replay(&trace.times(), &locations, dependencies, control)
+}
+
+/// The forward replay of timelines with one location each.
+pub fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
+    let locations = times.iter().map(|timeline| vec![0; timeline.len()]).collect();
+    replay(times, &locations, dependencies, control)
+}
+
+/// Replays all timelines with the times C: always any event all of whose senders are known. `locations` tells for each event on
+/// which location of its process it happened.
+fn replay(
+    times: &PerEvent,
+    locations: &Vec<Vec<usize>>,
+    dependencies: &[Dependency],
+    control: Control,
+) -> Result<Forward, Cycle> {
     let mut senders: BTreeMap<EventRef, Vec<&Dependency>> = BTreeMap::new();
     for dependency in dependencies {
         senders.entry(dependency.receive).or_default().push(dependency);
@@ -98,7 +115,7 @@ pub fn forward(trace: &Trace, dependencies: &[Dependency], control: Control) -> 
                     break;
                 }
                 let bound = from.iter().map(|d| result.clock[d.send.process][d.send.index] + d.latency).max();
-                let (clock, jump) = clocks[process].next(timelines[process][event.index].location, time, bound);
+                let (clock, jump) = clocks[process].next(locations[process][event.index], time, bound);
                 result.clock[process].push(clock);
                 result.jumps[process].push(jump);
                 progress = true;
@@ -123,7 +140,7 @@ pub fn largest_advance(times: &PerEvent, clock: &PerEvent) -> i64 {
 }
 
 /// D0: the largest advance that the plain Lamport clock (gamma = 0, delta = 0) needs.
-pub fn lamport_advance(trace: &Trace, dependencies: &[Dependency]) -> Result<i64, Cycle> {
-    let lamport = forward(trace, dependencies, Control { decay: ONE, delta: 0 })?;
-    Ok(largest_advance(&trace.times(), &lamport.clock))
+pub fn lamport_advance(times: &PerEvent, dependencies: &[Dependency]) -> Result<i64, Cycle> {
+    let lamport = forward(times, dependencies, Control { decay: ONE, delta: 0 })?;
+    Ok(largest_advance(times, &lamport.clock))
 }

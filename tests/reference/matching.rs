@@ -222,19 +222,18 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
             match constraints(trace, rules, members, &instance) {
                 Some(pairs) => found.dependencies.extend(pairs),
-                None => found.incomplete_collectives.extend(ends(members, &instance)),
+                None => found.incomplete_collectives.extend(members.iter().zip(&instance).map(end)),
             }
         }
         for (member, sequence) in members.iter().zip(&sequences) {
-            found.incomplete_collectives.extend(ends(&[*member], &sequence[complete..]));
+            found.incomplete_collectives.extend(sequence[complete..].iter().map(|call| end((member, call))));
         }
     }
 }
 
-/// The ends of calls; one member for all of them, or one each.
-fn ends(members: &[u32], calls: &[Call]) -> Vec<EventRef> {
-    let member = |i: usize| members[i.min(members.len() - 1)] as usize;
-    calls.iter().enumerate().map(|(i, call)| EventRef { process: member(i), index: call.end }).collect()
+/// The end of a member's call.
+fn end((member, call): (&u32, &Call)) -> EventRef {
+    EventRef { process: *member as usize, index: call.end }
 }
 
 /// The constraints of one instance; `None` if its members disagree on the operation or the root.

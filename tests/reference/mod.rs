@@ -8,13 +8,12 @@
 //! * [`matching`]: every happened-before pair of a trace;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
+//! * [`generate`]: random traces of valid MPI programs, with the true time of every event.
 //!
 //! A test uses it by `mod reference;`.
 
 // Every integration test is a crate of its own and uses only a part of this module.
 #![allow(dead_code)]
-// Formulas are written with the indexes they have on paper.
-#![allow(clippy::needless_range_loop)]
 
 pub mod backward;
 pub mod forward;

@@ -89,9 +89,10 @@ impl Trace {
         self.communicators.iter().find(|c| c.id == comm).map(|c| &c.members)
     }
 
-    /// The id that [`Trace::definitions`] gives to a location; neither dense nor in the order of the processes.
+    /// The id that [`Trace::definitions`] gives to a location; not in the order of the processes, so that a rank is no index.
     pub fn location_id(&self, process: usize, location: usize) -> LocationId {
-        LocationId((self.processes.len() - process + 100 * location) as u64)
+        let processes = self.processes.len();
+        LocationId((processes * (location + 1) - process) as u64)
     }
 
     /// The same definitions as an archive would hold them: all locations of process 0, then of process 1, ...

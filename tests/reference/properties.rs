@@ -79,10 +79,9 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
         let line = Steepness { rise: right.level - left.level, run };
         let slope = if left.straight { line } else { tube.ramp() };
         let bend_is_wrong = match right.rest {
-            // The last event may itself be a jump, from which a cap pulls the string down.
             Rest::End => left.straight && !tube.is_corner(right.index),
-            Rest::Corner => before.exceeds(slope) && before.exceeds(tube.ramp()) && slope.exceeds(tube.ramp()),
-            Rest::Cap => slope.exceeds(before),
+            Rest::Corner => steeper(before, slope),
+            Rest::Cap => steeper(slope, before),
         };
         if bend_is_wrong {
             return Err(format!("the curve bends the wrong way at {right:?}, on the way to {left:?}"));
@@ -95,11 +94,16 @@ pub fn check_taut(tube: &Tube, curve: &Curve) -> Result<(), String> {
     Ok(())
 }
 
+/// Strictly steeper, as directions: all vertical lines have the same.
+fn steeper(a: Steepness, b: Steepness) -> bool {
+    a.exceeds(b) && (a.run, b.run) != (0, 0)
+}
+
 /// Whether some corner and some cap on its left demand a line at least as steep.
 fn is_demanded(tube: &Tube, line: Steepness) -> bool {
     (0..tube.times.len()).filter(|&q| tube.is_corner(q)).any(|q| {
         let demanded =
             |s: usize, cap: i64| Steepness { rise: tube.stairs[q] - cap, run: tube.times[q] - tube.times[s] };
-        (0..q).any(|s| tube.caps[s].is_some_and(|cap| cap < tube.stairs[q] && !line.exceeds(demanded(s, cap))))
+        (0..q).any(|s| tube.caps[s].is_some_and(|cap| cap < tube.stairs[q] && !steeper(line, demanded(s, cap))))
     })
 }

@@ -1,7 +1,7 @@
 //! Counts what is wrong with an assignment of times to all events, whoever computed it.
 
 use super::matching::{Dependency, Kind};
-use super::model::{PerEvent, Trace};
+use super::model::PerEvent;
 use std::collections::BTreeMap;
 
 /// Pairs of one kind.
@@ -46,10 +46,4 @@ pub fn violations(dependencies: &[Dependency], times: &PerEvent) -> Violations {
     }
     found.disordered = times.iter().map(|timeline| timeline.windows(2).filter(|pair| pair[1] < pair[0]).count()).sum();
     found
-}
-
-/// The same for times that only have to keep the order of each location (as the true times of threads).
-pub fn disordered_locations(trace: &Trace, times: &PerEvent) -> usize {
-    let split = trace.split(times);
-    split.iter().flatten().map(|location| location.windows(2).filter(|pair| pair[1] < pair[0]).count()).sum()
 }
