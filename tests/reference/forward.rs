@@ -85,7 +85,7 @@ pub fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) 
 
 /// The forward replay of timelines with one location each.
 pub fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
-    let locations = times.iter().map(|timeline| vec![0; timeline.len()]).collect();
+    let locations: Vec<Vec<usize>> = times.iter().map(|timeline| vec![0; timeline.len()]).collect();
     replay(times, &locations, dependencies, control)
 }
 
@@ -93,7 +93,7 @@ pub fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) 
 /// which location of its process it happened.
 fn replay(
     times: &PerEvent,
-    locations: &Vec<Vec<usize>>,
+    locations: &[Vec<usize>],
     dependencies: &[Dependency],
     control: Control,
 ) -> Result<Forward, Cycle> {
