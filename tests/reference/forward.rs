@@ -78,7 +78,7 @@ pub fn scaled(factor: i64, ticks: i64) -> i64 {
 
 /// The forward replay of a trace.
 pub fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
-    let locations =
+    let locations: Vec<Vec<usize>> =
         trace.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.location).collect()).collect();
     replay(&trace.times(), &locations, dependencies, control)
 }
