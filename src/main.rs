@@ -54,6 +54,9 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         }
         Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
         Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
+        Job::Simulate(options) => {
+            (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
+        }
     };
     drop(bar);
     let printed = match &outcome {
@@ -71,6 +74,7 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Resu
             let all = matches!(job, Job::Info(options) if options.all);
             (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)
         }
+        Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };
     let to_stdout = json == Some(Path::new("-"));
     if let Some(path) = json.filter(|_| !to_stdout) {

@@ -9,6 +9,7 @@
 
 pub mod clocks;
 mod definitions;
+mod disturb;
 mod engine;
 pub mod latency;
 mod offsets;
@@ -22,7 +23,9 @@ pub mod units;
 mod tests;
 
 pub use clocks::ClockSpec;
+pub use disturb::Disturbance;
 pub use latency::{LatencyModel, PairClass};
+pub use offsets::{MeasurementPlan, OffsetMeter};
 pub use patterns::PatternKind;
 pub use scenario::{Scenario, Summary};
 pub use sink::{Discard, EventSink};

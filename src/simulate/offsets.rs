@@ -4,12 +4,12 @@
 //! the answer is back when the reference's clock shows `b`. Then (a + b) / 2 - w estimates the offset, wrong by at most
 //! (b - a) / 2 plus what the clocks drift meanwhile; of several exchanges the one with the shortest round trip counts.
 
-use crate::simulate::clocks::Clock;
-use crate::simulate::latency::Network;
+use crate::simulate::clocks::{Clock, ClockSpec};
+use crate::simulate::latency::{LatencyModel, Network};
 use crate::simulate::random::Random;
 use crate::simulate::scenario::{Scenario, Summary};
 use crate::simulate::units::TickRate;
-use crate::trace::{ClockOffset, Result};
+use crate::trace::{ClockOffset, Error, Result};
 
 /// Domain of the random streams of measurements.
 const MEASUREMENTS: u64 = 6;
@@ -17,48 +17,83 @@ const MEASUREMENTS: u64 = 6;
 const PAUSE: i64 = 5_000_000;
 const ANSWER: i64 = 200_000;
 
-impl Scenario {
-    /// Time that is kept free for a measurement, in picoseconds.
-    pub(super) fn measurement_length(&self) -> i64 {
-        let class = &self.latency.other_node;
-        let slow = class.minimum + (class.minimum as f64 * self.latency.asymmetry) as i64;
-        i64::from(self.exchanges) * (2 * slow + 10 * class.tail + PAUSE + ANSWER)
-    }
+/// When and how often clock offsets are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasurementPlan {
+    /// Measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances between.
+    pub count: u32,
+    /// Ping-pong exchanges per measurement; the best counts.
+    pub exchanges: u32,
+}
 
-    /// The offset measurements of a run, per process, in ticks: global (node 0's clock) minus local clock at a local
-    /// time; times strictly increase. Processes of one node share its measurements, those of node 0 are all zero.
-    /// `summary` is that of the run.
-    ///
-    /// A node whose clock stands still between two measurements has only the first of them.
+impl Default for MeasurementPlan {
+    fn default() -> Self {
+        MeasurementPlan { count: 2, exchanges: 10 }
+    }
+}
+
+impl MeasurementPlan {
+    /// Checks the bounds.
     ///
     /// # Errors
-    /// An invalid scenario.
-    pub fn offsets(&self, summary: &Summary) -> Result<Vec<Vec<ClockOffset>>> {
-        let length = self.estimate_length()?;
-        let nodes = self.nodes();
-        let count = nodes.last().map_or(0, |last| last + 1);
-        let per_node: Vec<Vec<ClockOffset>> = (0..count).map(|node| self.measure(node, summary.end, length)).collect();
-        Ok(nodes.iter().filter_map(|&node| per_node.get(node as usize).cloned()).collect())
+    /// More than 10,000 measurements, or exchanges outside 1 to 10,000.
+    pub fn validate(&self) -> Result<()> {
+        if self.count > 10_000 {
+            return Err(Error::new(format!("{} offset measurements", self.count)).hint("allowed are 0 to 10000"));
+        }
+        if !(1..=10_000).contains(&self.exchanges) {
+            return Err(Error::new(format!("{} exchanges", self.exchanges)).hint("allowed are 1 to 10000"));
+        }
+        Ok(())
+    }
+}
+
+/// Measures the clocks of nodes against that of node 0.
+#[derive(Debug, Clone, Copy)]
+pub struct OffsetMeter<'a> {
+    /// When and how often.
+    pub plan: MeasurementPlan,
+    /// How long the messages of the measurement travel.
+    pub latency: &'a LatencyModel,
+    /// The clocks.
+    pub clock: &'a ClockSpec,
+    /// Seed of clocks and delays.
+    pub seed: u64,
+    /// Ticks per second.
+    pub resolution: u64,
+    /// Expected length of the run, as the clocks were made with, in picoseconds.
+    pub length: i64,
+}
+
+impl OffsetMeter<'_> {
+    /// Time that one measurement takes at most, nearly always, in picoseconds.
+    pub fn duration(&self) -> i64 {
+        let class = &self.latency.other_node;
+        let slow = class.minimum + (class.minimum as f64 * self.latency.asymmetry) as i64;
+        i64::from(self.plan.exchanges) * (2 * slow + 10 * class.tail + PAUSE + ANSWER)
     }
 
-    /// The measurements of one node. Nodes are measured at the same time, as if each had the reference to itself.
-    fn measure(&self, node: u32, end: i64, length: i64) -> Vec<ClockOffset> {
+    /// The measurements of one node over a run that ends at true time `end` (picoseconds), in ticks: global (node 0's clock)
+    /// minus local clock at a local time; times strictly increase. Nodes are measured at the same time, as if each had the
+    /// reference to itself; those of node 0 are all zero. A node whose clock stands still between two measurements has only
+    /// the first of them.
+    pub fn measure(&self, node: u32, end: i64) -> Vec<ClockOffset> {
         let rate = TickRate::new(self.resolution);
-        let network = Network::new(&self.latency);
+        let network = Network::new(self.latency);
         let mut random = Random::new(self.seed, &[MEASUREMENTS, u64::from(node)]);
-        let mut reference = self.clock.clock(0, self.seed, length);
-        let mut local = self.clock.clock(node, self.seed, length);
+        let mut reference = self.clock.clock(0, self.seed, self.length);
+        let mut local = self.clock.clock(node, self.seed, self.length);
         let mut measured: Vec<ClockOffset> = Vec::new();
         let mut free = 0;
-        for k in 0..self.measurements {
-            let share = if k == 0 { 0.0 } else { f64::from(k) / f64::from(self.measurements - 1) };
+        for k in 0..self.plan.count {
+            let share = if k == 0 { 0.0 } else { f64::from(k) / f64::from(self.plan.count - 1) };
             let at = free.max((end as f64 * share) as i64);
             let offset = if node == 0 {
                 let time = rate.ticks(reference.read(at)).0.max(0) as u64;
                 ClockOffset { time, offset: 0, standard_deviation: 0.0 }
             } else {
                 let mut exchange = Exchange { network: &network, rate, node, random: &mut random };
-                let (offset, next) = exchange.best_of(self.exchanges, at, &mut reference, &mut local);
+                let (offset, next) = exchange.best_of(self.plan.exchanges, at, &mut reference, &mut local);
                 free = next;
                 offset
             };
@@ -67,6 +102,38 @@ impl Scenario {
             }
         }
         measured
+    }
+}
+
+impl Scenario {
+    fn meter(&self, length: i64) -> OffsetMeter<'_> {
+        OffsetMeter {
+            plan: self.measurements,
+            latency: &self.latency,
+            clock: &self.clock,
+            seed: self.seed,
+            resolution: self.resolution,
+            length,
+        }
+    }
+
+    /// Time that is kept free for a measurement, in picoseconds.
+    pub(super) fn measurement_length(&self) -> i64 {
+        self.meter(0).duration()
+    }
+
+    /// The offset measurements of a run, per process ([`OffsetMeter::measure`]). Processes of one node share its measurements.
+    /// `summary` is that of the run.
+    ///
+    /// # Errors
+    /// An invalid scenario.
+    pub fn offsets(&self, summary: &Summary) -> Result<Vec<Vec<ClockOffset>>> {
+        let length = self.estimate_length()?;
+        let nodes = self.nodes();
+        let count = nodes.last().map_or(0, |last| last + 1);
+        let per_node: Vec<Vec<ClockOffset>> =
+            (0..count).map(|node| self.meter(length).measure(node, summary.end)).collect();
+        Ok(nodes.iter().filter_map(|&node| per_node.get(node as usize).cloned()).collect())
     }
 }
 

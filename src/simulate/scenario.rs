@@ -3,6 +3,7 @@
 use crate::simulate::clocks::{Clock, ClockSpec};
 use crate::simulate::engine::{Engine, Setup};
 use crate::simulate::latency::{LatencyModel, Network};
+use crate::simulate::offsets::MeasurementPlan;
 use crate::simulate::patterns::{Pattern, PatternKind, Work, communicators};
 use crate::simulate::sink::{Discard, EventSink};
 use crate::simulate::units::{SECOND, TickRate};
@@ -42,10 +43,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Ticks per second of all timestamps (1 to 10^12).
     pub resolution: u64,
-    /// Clock offset measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances between.
-    pub measurements: u32,
-    /// Ping-pong exchanges per measurement; the best counts.
-    pub exchanges: u32,
+    /// Clock offset measurements.
+    pub measurements: MeasurementPlan,
 }
 
 impl Default for Scenario {
@@ -63,8 +62,7 @@ impl Default for Scenario {
             message_bytes: 4096,
             seed: 1,
             resolution: 1_000_000_000,
-            measurements: 2,
-            exchanges: 10,
+            measurements: MeasurementPlan::default(),
         }
     }
 }
@@ -115,12 +113,7 @@ impl Scenario {
             format!("a resolution of {} ticks per second", self.resolution),
             "allowed are 1 to 10^12",
         )?;
-        check(self.measurements <= 10_000, format!("{} offset measurements", self.measurements), "0 to 10000")?;
-        check(
-            (1..=10_000).contains(&self.exchanges),
-            format!("{} exchanges", self.exchanges),
-            "allowed are 1 to 10000",
-        )?;
+        self.measurements.validate()?;
         self.latency.validate()
     }
 

@@ -58,10 +58,10 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Makes the directory (which must not exist) for an archive called `name`.
+    /// Makes the directory for an archive called `name`; it must not exist, or be empty.
     ///
     /// # Errors
-    /// It exists or cannot be made; a chunk size is out of range.
+    /// It holds something or cannot be made; a chunk size is out of range.
     pub fn create(directory: &Path, name: &str, options: CreateOptions) -> Result<ArchiveWriter> {
         for size in [options.event_chunk, options.definition_chunk] {
             if !CHUNK_SIZES.contains(&size) {
@@ -70,7 +70,9 @@ impl ArchiveWriter {
         }
         let events = directory.join(name);
         let failed = |error: std::io::Error| Error::io(directory, "cannot make the archive", &error);
-        std::fs::create_dir(directory).map_err(failed)?;
+        if !directory.is_dir() || directory.read_dir().map_err(failed)?.next().is_some() {
+            std::fs::create_dir(directory).map_err(failed)?;
+        }
         std::fs::create_dir(&events).map_err(failed)?;
         Ok(ArchiveWriter { directory: directory.to_path_buf(), name: name.to_owned(), options })
     }

@@ -29,9 +29,14 @@ const BLOCK: usize = 16 * 1024;
 /// Most bytes of a LEB128 number of 64 bits.
 const LONGEST_NUMBER: usize = 10;
 
+/// Where the truth of an archive lies: `<archive directory>/truth`.
+pub fn directory(archive: &Path) -> PathBuf {
+    archive.join("truth")
+}
+
 /// Where the truth of a location lies: `<archive directory>/truth/<location id>.truth`.
 pub fn path(archive: &Path, location: LocationId) -> PathBuf {
-    archive.join("truth").join(format!("{location}.truth"))
+    directory(archive).join(format!("{location}.truth"))
 }
 
 #[cfg(test)]

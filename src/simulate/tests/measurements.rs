@@ -1,10 +1,11 @@
 //! Offset measurements against what is known.
 
 use super::small;
-use crate::simulate::{Discard, LatencyModel, PatternKind, Scenario};
+use crate::simulate::{Discard, LatencyModel, MeasurementPlan, PatternKind, Scenario};
 use crate::trace::Result;
 
 fn scenario(measurements: u32, clock: &str) -> Result<Scenario> {
+    let measurements = MeasurementPlan { count: measurements, exchanges: 10 };
     Ok(Scenario { measurements, clock: clock.parse()?, ..small(PatternKind::Halo2d, 12) })
 }
 
@@ -68,7 +69,8 @@ fn more_exchanges_measure_better() -> Result<()> {
     let mut sums = [0; 2];
     for (sum, exchanges) in sums.iter_mut().zip([1, 50]) {
         for seed in 0..40 {
-            let scenario = Scenario { exchanges, seed, ..scenario(1, "offset")? };
+            let measurements = MeasurementPlan { count: 1, exchanges };
+            let scenario = Scenario { measurements, seed, ..scenario(1, "offset")? };
             let summary = scenario.run(&mut Discard)?;
             let length = scenario.estimate_length()?;
             let offsets = scenario.offsets(&summary)?;

@@ -2,7 +2,7 @@
 
 use super::checker::check;
 use super::{record, small};
-use crate::simulate::{Discard, LatencyModel, PairClass, PatternKind, Scenario};
+use crate::simulate::{Discard, LatencyModel, MeasurementPlan, PairClass, PatternKind, Scenario};
 use crate::trace::{Error, Event, Result, Ticks};
 use proptest::prelude::*;
 
@@ -192,7 +192,7 @@ fn impossible_scenarios_are_refused() -> Result<()> {
         (Scenario { resolution: 0, ..good.clone() }, "resolution"),
         (Scenario { imbalance: f64::NAN, ..good.clone() }, "imbalance"),
         (Scenario { compute: -1, ..good.clone() }, "computation"),
-        (Scenario { exchanges: 0, ..good.clone() }, "exchanges"),
+        (Scenario { measurements: MeasurementPlan { exchanges: 0, count: 2 }, ..good.clone() }, "exchanges"),
     ] {
         let error = scenario.run(&mut Discard).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(error.contains(part), "'{error}' should say '{part}'");
