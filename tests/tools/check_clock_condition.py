@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Counts the violations of the clock condition in an OTF2 archive.
 
-    check_clock_condition.py ARCHIVE.otf2 [--min-latency TICKS] [--list N]
+    check_clock_condition.py ARCHIVE.otf2 [--min-latency TICKS] [--list N] [--after CORRECTED.otf2]
 
 An independent judge of corrected traces: it reads what otf2-print prints and shares no code with the program. The
 clock condition: what is received is received no earlier than it was sent, plus the minimum latency.
@@ -23,6 +23,8 @@ apart. Each member has a begin and an end. Which begins must precede which ends 
 A member that sent (received) no bytes constrains (is constrained by) nobody, except in a Barrier. Instances that
 some member does not have, or that members have as different operations, are counted and left out; operations on
 handles (creating communicators, windows, ...) constrain nobody.
+
+With --after, the worst violations are shown beside the same pairs in a second archive, and nothing is counted there.
 
 Exit status: 0 no violation, 1 violations, 2 the archive cannot be read.
 """
@@ -200,19 +202,25 @@ class Trace:
 
 @dataclass
 class Result:
+    latency: int
     checked: Counter = field(default_factory=Counter)
     violations: Counter = field(default_factory=Counter)
     left_out: Counter = field(default_factory=Counter)
-    worst: list = field(default_factory=list)  # (ticks too early, description)
+    pairs: dict = field(default_factory=dict)  # name -> (time of the last thing sent, time received)
 
-    def pair(self, kind, sent, received, latency, description):
+    def pair(self, kind, name, sent, received):
         self.checked[kind] += 1
-        if received < sent + latency:
+        self.pairs[kind + " " + name] = sent, received
+        if received < sent + self.latency:
             self.violations[kind] += 1
-            self.worst.append((sent + latency - received, kind + " " + description))
+
+    def worst(self, count):
+        """The names of the worst violations."""
+        late = [name for name, (sent, received) in self.pairs.items() if received < sent + self.latency]
+        return sorted(late, key=lambda name: self.pairs[name][1] - self.pairs[name][0])[:count]
 
 
-def check_messages(trace, latency, result):
+def check_messages(trace, result):
     for key in sorted(set(trace.sends) | set(trace.receives)):
         sends, receives = trace.sends.get(key, []), sorted(trace.receives.get(key, []))
         unequal = abs(len(sends) - len(receives))
@@ -221,12 +229,10 @@ def check_messages(trace, latency, result):
             continue
         result.left_out["unmatched sends or receives"] += unequal
         for k, (sent, (_, received)) in enumerate(zip(sends, receives), 1):
-            description = "%d of process %d -> %d, communicator %d, tag %s: sent %d, received %d" % (
-                k, *key, sent, received)
-            result.pair("message", sent, received, latency, description)
+            result.pair("message", "%d of process %d to %d, communicator %d, tag %s" % (k, *key), sent, received)
 
 
-def check_instance(members, latency, result, name):
+def check_instance(members, result, name):
     """`members` by rank in the communicator."""
     op, root = members[0].op, members[0].root
     kind = op.lower()
@@ -243,13 +249,12 @@ def check_instance(members, latency, result, name):
             and not (op in PREFIX and other > rank)
         ]
         if begins:
-            description = "%s, rank %d: last begin %d, end %d" % (name, rank, max(begins), receiver.end)
-            result.pair(kind, max(begins), receiver.end, latency, description)
+            result.pair(kind, "%s, rank %d" % (name, rank), max(begins), receiver.end)
 
 
-def check_collectives(trace, latency, result):
+def check_collectives(trace, result):
     trace.one_number_per_comm()
-    for (number, _), at in sorted(trace.members.items()):
+    for (number, blocking), at in sorted(trace.members.items()):
         comm = trace.definitions.comms[number]
         lists = [[member for _, member in sorted(at.get(location, []), key=lambda pair: pair[0])]
                  for location in (comm.members or [])]
@@ -265,7 +270,23 @@ def check_collectives(trace, latency, result):
             elif members[0].op in UNKNOWN_PAIRS:
                 result.left_out["alltoallv and alltoallw"] += 1
             elif len(members) > 1:
-                check_instance(members, latency, result, "%d on communicator %d" % (k + 1, number))
+                name = "%d on communicator %d" % (k + 1, number)
+                check_instance(members, result, name if blocking else "(non-blocking) " + name)
+
+
+def check(anchor, latency):
+    """Reads the archive and checks all of it."""
+    trace = Trace(anchor)
+    result = Result(latency)
+    check_messages(trace, result)
+    check_collectives(trace, result)
+    if trace.backward:
+        result.violations["time goes backward in a location"] = trace.backward
+    return trace, result
+
+
+def show_pair(label, sent, received):
+    print("    %s sent %d, received %d: %+d ticks" % (label, sent, received, received - sent))
 
 
 def main():
@@ -273,25 +294,25 @@ def main():
     parser.add_argument("archive", help="the anchor file (*.otf2)")
     parser.add_argument("--min-latency", type=int, default=0, metavar="TICKS", help="default: 0")
     parser.add_argument("--list", type=int, default=3, metavar="N", help="show the worst N violations (default: 3)")
+    parser.add_argument("--after", metavar="ARCHIVE", help="show the same pairs in this archive")
     arguments = parser.parse_args()
-    result = Result()
     try:
-        trace = Trace(arguments.archive)
+        trace, result = check(arguments.archive, arguments.min_latency)
+        after = check(arguments.after, arguments.min_latency)[1] if arguments.after else None
     except (otf2_text.Unreadable, OSError) as error:
         print("check_clock_condition.py: %s" % error, file=sys.stderr)
         return 2
-    check_messages(trace, arguments.min_latency, result)
-    check_collectives(trace, arguments.min_latency, result)
-    if trace.backward:
-        result.violations["time goes backward in a location"] = trace.backward
     print("%d events, %d cancelled receives" % (trace.events, trace.cancelled))
     for kind in sorted(set(result.checked) | set(result.violations)):
         print("%-22s %7d violations of %7d" % (kind, result.violations[kind], result.checked[kind]))
     for reason, count in sorted(result.left_out.items()):
         if count:
             print("left out: %d %s" % (count, reason))
-    for ticks, description in sorted(result.worst, reverse=True)[: arguments.list]:
-        print("%d ticks too early: %s" % (ticks, description))
+    for name in result.worst(arguments.list):
+        print(name)
+        show_pair("before:" if after else "", *result.pairs[name])
+        if after and name in after.pairs:
+            show_pair("after: ", *after.pairs[name])
     total = sum(result.violations.values())
     print("total violations: %d" % total)
     return 1 if total else 0
