@@ -8,8 +8,6 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/mpi_env.sh
 . scripts/mpi_env.sh
 iterations=${1:-4000}
-launcher=${MPIEXEC:-$(first_of mpirun.openmpi mpirun)}
-export MPICC=${MPICC:-$(first_of mpicc.openmpi mpicc)}
 cargo build --release --locked
 program=${CARGO_TARGET_DIR:-target}/release/clc-replay
 
@@ -35,7 +33,7 @@ printf '%6s %12s %16s\n' ranks seconds 'million events/s'
 for ranks in 1 2 4 8; do
     best=
     for _ in 1 2 3; do
-        time=$(milliseconds "$launcher" -n "$ranks" "$program" "$trace" -o demo-out/bench/corrected --force)
+        time=$(milliseconds "$MPIEXEC" -n "$ranks" "$program" "$trace" -o demo-out/bench/corrected --force)
         if [ -z "$best" ] || [ "$time" -lt "$best" ]; then best=$time; fi
     done
     awk -v r="$ranks" -v t="$best" -v e="$events" 'BEGIN { printf "%6d %12.3f %16.2f\n", r, t / 1e3, e / t / 1e3 }'

@@ -3,8 +3,6 @@
 # Everything it makes is in demo-out/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=scripts/mpi_env.sh
-. scripts/mpi_env.sh
 
 step() { printf '\n== %s\n' "$*"; }
 
@@ -22,8 +20,8 @@ expect_status() {
 }
 
 scripts/setup.sh
-launcher=${MPIEXEC:-$(first_of mpirun.openmpi mpirun)}
-export MPICC=${MPICC:-$(first_of mpicc.openmpi mpicc)}
+# shellcheck source=scripts/mpi_env.sh
+. scripts/mpi_env.sh
 
 step "Building"
 cargo build --release --locked
@@ -44,7 +42,7 @@ step "The trace as recorded: messages that arrive before they were sent"
 expect_status 1 "$program" check $before
 
 step "Correcting it, one rank per recorded process"
-run=("$launcher" -n 4 "$program" $before -o $after --force --report demo-out/report.json)
+run=("$MPIEXEC" -n 4 "$program" "$before" -o "$after" --force --report demo-out/report.json)
 echo "\$ ${run[*]}"
 "${run[@]}"
 
