@@ -2,10 +2,10 @@
  *
  * Linked to a program (or preloaded as a shared library), it intercepts MPI calls through the profiling interface
  * and writes one text file per process, `$TRACER_DIR/<rank>.log`, at MPI_Finalize. `log_to_otf2.py` turns them into
- * an OTF2 archive. The lines are described there. The records, their order inside a call and their byte counts
- * follow what Score-P writes: Enter and a send or CollectiveBegin share a timestamp, and so do a receive or
- * CollectiveEnd and Leave; a request is identified by a number; the completion of a receive is recorded in the call
- * that completes it.
+ * an OTF2 archive. The lines are described there. The records, their order inside a call and their byte counts are
+ * those of Score-P; the completion of a receive is recorded in the call that completes it. Events of one call share
+ * timestamps on purpose (Enter with a send or CollectiveBegin, a receive or CollectiveEnd with Leave): OTF2 stores a
+ * shared timestamp once, and a correction may have to split it.
  *
  * The clock is CLOCK_MONOTONIC in nanoseconds plus an artificial error, so that processes of one node disagree as
  * the nodes of a cluster do. Process r reads, t seconds after the start,
