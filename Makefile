@@ -1,0 +1,51 @@
+# make help lists the targets.
+
+# The MPI library is chosen by its compiler wrapper. mpi-sys does not notice a change: use one CARGO_TARGET_DIR each.
+MPICC ?= $(shell command -v mpicc.openmpi || echo mpicc)
+export MPICC
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO_TARGET_DIR ?= target
+
+.DEFAULT_GOAL := build
+.PHONY: help setup demo test bench install build doc fmt lint record clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: ## installs what is missing, or says what is
+	@scripts/setup.sh
+
+build: ## the program, optimised: target/release/clc-replay
+	cargo build --release --locked
+
+demo: ## records a trace, corrects it, shows before and after (in demo-out/)
+	scripts/demo.sh
+
+test: ## everything that has to hold, on Open MPI and on MPICH
+	scripts/test.sh
+
+bench: setup ## how fast it is on this machine
+	scripts/bench.sh
+
+install: build ## into PREFIX (/usr/local), below DESTDIR
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 "$(CARGO_TARGET_DIR)/release/clc-replay" "$(DESTDIR)$(PREFIX)/bin/clc-replay"
+
+doc: ## the documentation of the library: target/doc/clc_replay/index.html
+	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
+
+fmt: ## formats the code
+	cargo fmt
+
+lint: ## formatting, clippy, and shellcheck where it is installed
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
+
+record: setup ## records the traces in tests/data again
+	scripts/record_fixtures.sh
+
+clean: ## removes everything that was built or made
+	cargo clean
+	rm -rf target-mpich demo-out

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Everything that has to hold before a change is accepted: on Open MPI all of it, on MPICH the runs with real ranks.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+# shellcheck source=scripts/mpi_env.sh
+. scripts/mpi_env.sh
+for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
+    command -v "$tool" >/dev/null || {
+        echo "test.sh: $tool is missing; scripts/setup.sh --check says what to install" >&2
+        exit 1
+    }
+done
+set -x
+cargo fmt --check
+cargo clippy --locked --all-targets -- -D warnings
+RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
+cargo build --locked
+cargo test --locked
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_runs

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""Do two OTF2 archives differ in nothing but time?     compare_otf2.py IN.otf2 OUT.otf2
+
+Judged by otf2-print and by the Python bindings of libotf2 (Debian: otf2-tools, python3-otf2), which know nothing of
+the program under test. OUT is meant to be a corrected IN:
+
+- the same locations, and in each the same events in the same order with the same fields and attributes;
+- the same definitions, except ClockProperties; the same id mapping tables;
+- no clock offsets left that would make a reader correct OUT a second time;
+- times that do not decrease within a location of OUT, and lie within OUT's ClockProperties.
+
+Where the bindings refuse IN (EZTrace writes group ids twice), otf2-print alone judges, and says so.
+Exit status: 0 the same, 1 different (the first differences are printed), 2 an archive cannot be read.
+"""
+
+import os
+import re
+import sys
+from collections import defaultdict
+from contextlib import contextmanager
+from itertools import zip_longest
+
+import otf2_text
+
+# Written anew by whoever writes an archive; they say nothing about its contents.
+ANCHOR_NOT_COMPARED = ("Version", "Trace identifier")
+SHOWN = 5
+
+
+class Differences(list):
+    """What differs, in words; remembers how much more there was than it shows."""
+
+    def add(self, where, one, other):
+        self.append("%s:\n  in:  %s\n  out: %s" % (where, one, other))
+
+
+def compare_lists(differences, where, one, other):
+    for position, (a, b) in enumerate(zip_longest(one, other), 1):
+        if a != b:
+            differences.add("%s, entry %d of %d/%d" % (where, position, len(one), len(other)), a, b)
+            return
+
+
+def definitions(anchor):
+    """The lines of otf2-print -G and -I that must not change, and (start, length) of the clock properties."""
+    lines, span = [], None
+    for line in otf2_text.run("-G", "--silent", "--", anchor):
+        clock = re.match(r"CLOCK_PROPERTIES.*Global Offset: (\d+), Length: (\d+)", line)
+        if clock:
+            span = int(clock[1]), int(clock[2])
+            line = re.sub(r"Global Offset.*", "...", line)  # the resolution has to stay
+        lines.append(line)
+    for line in otf2_text.run("-I", "--", anchor):
+        if not line.startswith(ANCHOR_NOT_COMPARED):
+            lines.append(line)
+    return lines, span
+
+
+def mappings(anchor):
+    return [line for line in otf2_text.run("-M", "--silent", "--", anchor) if line.startswith("MAPPING_TABLE")]
+
+
+def clock_offsets(anchor):
+    """Location -> offsets in ticks."""
+    offsets = defaultdict(list)
+    for line in otf2_text.run("-C", "--silent", "--", anchor):
+        match = re.match(r"CLOCK_OFFSET +(\d+) .*Offset: ([+-]?\d+)", line)
+        if match:
+            offsets[int(match[1])].append(int(match[2]))
+    return offsets
+
+
+def streams(anchor):
+    """Location -> [(kind, fields)], and location -> [time]. The one field that is a time itself is left out."""
+    contents, times = defaultdict(list), defaultdict(list)
+    for event in otf2_text.events(anchor):
+        text = re.sub(r"Stop Time: \d+", "Stop Time", event.text)
+        contents[event.location].append(event.kind + " " + text)
+        times[event.location].append(event.time)
+    return contents, times
+
+
+def by_otf2_print(one, other, differences):
+    (lines_one, _), (lines_other, span) = definitions(one), definitions(other)
+    compare_lists(differences, "definitions", lines_one, lines_other)
+    compare_lists(differences, "mapping tables", mappings(one), mappings(other))
+    for location, offsets in clock_offsets(other).items():
+        if any(offsets):
+            differences.add("location %d" % location, "corrected times", "has clock offsets %s" % offsets[:4])
+    contents_one, _ = streams(one)
+    contents_other, times = streams(other)
+    compare_lists(differences, "locations with events", sorted(contents_one), sorted(contents_other))
+    for location in sorted(set(contents_one) & set(contents_other)):
+        compare_lists(differences, "location %d" % location, contents_one[location], contents_other[location])
+    for location, series in sorted(times.items()):
+        for position, (before, after) in enumerate(zip(series, series[1:]), 2):
+            if after < before:
+                differences.add("location %d, event %d" % (location, position), "time order", "%d, %d" % (before, after))
+                break
+        if span and not (span[0] <= min(series) and max(series) <= span[0] + span[1]):
+            differences.add("location %d" % location, "within clock properties %d + %d" % span,
+                            "%d ... %d" % (min(series), max(series)))
+    return sum(map(len, contents_one.values()))
+
+
+@contextmanager
+def silent_stderr():
+    """The bindings print a stack trace of their own for every archive that they refuse."""
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def by_bindings(anchor):
+    """Location number -> [(kind, fields)] as the Python bindings decode them."""
+    import otf2
+
+    found = defaultdict(list)
+    with silent_stderr(), otf2.reader.open(anchor) as trace:
+        for location, event in trace.events:
+            fields = {k: repr(v) for k, v in vars(event).items() if k not in ("time", "_time")}
+            if type(event).__name__ == "BufferFlush":
+                fields = {k: v for k, v in fields.items() if "stop_time" not in k}
+            found[location._ref].append((type(event).__name__, sorted(fields.items())))
+    return found
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    one, other = sys.argv[1:]
+    differences = Differences()
+    try:
+        count = by_otf2_print(one, other, differences)
+    except (otf2_text.Unreadable, OSError) as error:
+        print("compare_otf2.py: %s" % error, file=sys.stderr)
+        return 2
+    judges = "otf2-print and python3-otf2"
+    try:
+        import otf2  # noqa: F401
+    except ImportError:
+        print("compare_otf2.py: the module otf2 is missing: run with /usr/bin/python3, Debian package python3-otf2",
+              file=sys.stderr)
+        return 2
+    try:
+        found_one = by_bindings(one)
+    except Exception as error:  # the bindings raise whatever they like on an archive that they refuse
+        judges = "otf2-print alone (python3-otf2 refuses the input: %s)" % str(error).split(":")[0]
+    else:
+        try:
+            found_other = by_bindings(other)
+        except Exception as error:
+            differences.add("python3-otf2", "reads the archive", "refuses it: %s" % error)
+        else:
+            compare_lists(differences, "python3-otf2: locations", sorted(found_one), sorted(found_other))
+            for location in sorted(set(found_one) & set(found_other)):
+                compare_lists(differences, "python3-otf2: location %d" % location, found_one[location],
+                              found_other[location])
+    for difference in differences[:SHOWN]:
+        print(difference)
+    if differences:
+        print("DIFFERENT: %d places, judged by %s" % (len(differences), judges))
+        return 1
+    print("the same but for time: %d events, judged by %s" % (count, judges))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
