@@ -1,0 +1,6 @@
+//! Trace formats: stream events in, stream events out.
+
+mod mmap;
+pub mod otf2;
+
+pub use mmap::MappedFile;

@@ -1,0 +1,237 @@
+//! The buffer layer: files are sequences of chunks, chunks are sequences of records.
+
+use crate::archive::otf2::bytes::{ByteOrder, Reader};
+use crate::archive::otf2::records::{control, is_singleton};
+use crate::trace::{Error, Result};
+
+/// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
+pub const CHUNK_HEADER: usize = 18;
+
+/// What kind of file it is: in event files (and snapshots) timestamps and attribute lists precede records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// `.evt`
+    Events,
+    /// `.snap`: as events, but every record has a length.
+    Snapshots,
+    /// `.def` and `.marker`
+    Definitions,
+}
+
+/// One record with what precedes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// Its 1-based number in the file.
+    pub number: u64,
+    /// The time that is in force, in ticks; 0 before the first timestamp.
+    pub time: u64,
+    /// Whether a timestamp stands directly before the record.
+    pub stamped: bool,
+    /// Attribute lists and record as they are in the file.
+    pub raw: &'a [u8],
+    /// Length of the attribute lists in `raw`.
+    pub attributes: usize,
+    /// Record type.
+    pub kind: u8,
+    /// The record's fields.
+    pub payload: &'a [u8],
+    /// Byte order of the chunk.
+    pub order: ByteOrder,
+}
+
+/// Iterates over the records of a file.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    kind: FileKind,
+    chunk_size: usize,
+    chunk: usize,
+    /// The unread part of the present chunk; empty before the first.
+    rest: &'a [u8],
+    order: ByteOrder,
+    number: u64,
+    time: u64,
+    done: bool,
+}
+
+impl<'a> Records<'a> {
+    /// Over the whole contents of a file with the given chunk size (validated by the anchor).
+    pub fn new(bytes: &'a [u8], kind: FileKind, chunk_size: u64) -> Self {
+        Records {
+            bytes,
+            kind,
+            chunk_size: chunk_size as usize,
+            chunk: 0,
+            rest: &[],
+            order: ByteOrder::Little,
+            number: 0,
+            time: 0,
+            done: false,
+        }
+    }
+
+    /// Byte order of the present chunk (of the first one before reading; little for a file too short to say).
+    pub fn order(&self) -> ByteOrder {
+        if self.chunk > 0 {
+            return self.order;
+        }
+        self.bytes.get(1).and_then(|&tag| ByteOrder::from_tag(tag)).unwrap_or(ByteOrder::Little)
+    }
+
+    /// Offset of the next unread byte.
+    pub fn offset(&self) -> usize {
+        let end = (self.chunk * self.chunk_size).min(self.bytes.len());
+        end - self.rest.len()
+    }
+
+    fn open_chunk(&mut self) -> Result<()> {
+        let start = self.chunk * self.chunk_size;
+        let Some(bytes) = self.bytes.get(start..) else {
+            return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
+        };
+        let mut bytes = &bytes[..bytes.len().min(self.chunk_size)];
+        match bytes {
+            [] => return Err(Error::new("the file is truncated: it ends without an end-of-file mark")),
+            [control::CHUNK, tag, ..] if ByteOrder::from_tag(*tag).is_some() => {
+                self.order = ByteOrder::from_tag(*tag).unwrap_or(ByteOrder::Little);
+            }
+            _ => return Err(Error::new(format!("no chunk header at byte {start}"))),
+        }
+        if bytes.len() < CHUNK_HEADER {
+            return Err(Error::new("the file is truncated in the middle of a chunk header"));
+        }
+        bytes = &bytes[CHUNK_HEADER..];
+        self.chunk += 1;
+        self.rest = bytes;
+        Ok(())
+    }
+
+    fn truncated(&self) -> Error {
+        let end = self.bytes.len();
+        if self.chunk * self.chunk_size >= end {
+            Error::new(format!("the file is truncated: it ends at byte {end} in the middle of a record"))
+        } else {
+            Error::new(format!("a record at byte {} does not end within its chunk", self.offset()))
+        }
+        .at_event(self.number + 1)
+    }
+
+    /// The next record, or `None` at the end of the file.
+    ///
+    /// # Errors
+    /// Truncated file, bad chunk header, record beyond its chunk, two timestamps in a row, time running backwards; with the number of
+    /// the event.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // fallible, and the record borrows from the file
+    pub fn next(&mut self) -> Result<Option<Record<'a>>> {
+        if self.done {
+            return Ok(None);
+        }
+        let events = self.kind != FileKind::Definitions;
+        let mut stamped = false;
+        let mut start: Option<&'a [u8]> = None;
+        loop {
+            let Some((&kind, rest)) = self.rest.split_first() else {
+                if self.chunk == 0 {
+                    self.open_chunk()?;
+                    continue;
+                }
+                return Err(self.truncated());
+            };
+            match kind {
+                control::END_OF_CHUNK => {
+                    if start.is_some() || stamped {
+                        return Err(Error::new("a chunk ends between an event and what precedes it")
+                            .at_event(self.number + 1));
+                    }
+                    self.open_chunk()?;
+                }
+                control::END_OF_FILE => {
+                    if start.is_some() || stamped {
+                        return Err(Error::new("the file ends between an event and what precedes it")
+                            .at_event(self.number + 1));
+                    }
+                    self.done = true;
+                    return Ok(None);
+                }
+                control::TIMESTAMP if events => {
+                    if stamped {
+                        return Err(Error::new("two timestamps in a row").at_event(self.number + 1));
+                    }
+                    let Some((time, rest)) = rest.split_first_chunk::<8>() else { return Err(self.truncated()) };
+                    let time = self.order.u64(*time);
+                    if time < self.time {
+                        return Err(Error::new(format!(
+                            "time runs backwards: timestamp {time} after timestamp {}",
+                            self.time
+                        ))
+                        .at_event(self.number + 1));
+                    }
+                    self.time = time;
+                    stamped = true;
+                    self.rest = rest;
+                }
+                control::ATTRIBUTE_LIST if events => {
+                    let before = *start.get_or_insert(self.rest);
+                    let _ = before;
+                    self.rest = self.skip_length_framed(rest)?.1;
+                }
+                control::END_OF_BUFFER | control::CHUNK | 4 => {
+                    return Err(Error::new(format!("unexpected control byte {kind} at byte {}", self.offset()))
+                        .at_event(self.number + 1));
+                }
+                _ => {
+                    let begin = start.unwrap_or(self.rest);
+                    let attributes = begin.len() - self.rest.len();
+                    let (payload, after) = if self.kind == FileKind::Events && is_singleton(kind) {
+                        let length = match rest.first() {
+                            None => return Err(self.truncated()),
+                            Some(0 | 0xFF) => 1,
+                            Some(&length) if length <= 8 => usize::from(length) + 1,
+                            Some(length) => {
+                                return Err(Error::new(format!("a packed integer of {length} bytes"))
+                                    .at_event(self.number + 1));
+                            }
+                        };
+                        rest.split_at_checked(length).ok_or_else(|| self.truncated())?
+                    } else {
+                        self.skip_length_framed(rest)?
+                    };
+                    if after.is_empty() {
+                        // Something has to follow within the chunk, at least a mark.
+                        return Err(self.truncated());
+                    }
+                    let raw = &begin[..begin.len() - after.len()];
+                    self.rest = after;
+                    self.number += 1;
+                    return Ok(Some(Record {
+                        number: self.number,
+                        time: self.time,
+                        stamped,
+                        raw,
+                        attributes,
+                        kind,
+                        payload,
+                        order: self.order,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Splits a length and a payload of that length off `bytes`.
+    #[inline]
+    fn skip_length_framed(&self, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
+        match bytes.split_first() {
+            Some((&length, rest)) if length != 0xFF => {
+                rest.split_at_checked(usize::from(length)).ok_or_else(|| self.truncated())
+            }
+            _ => {
+                let mut reader = Reader::new(bytes, self.order);
+                let length = reader.record_length().map_err(|_| self.truncated())?;
+                let length = usize::try_from(length).map_err(|_| self.truncated())?;
+                reader.rest().split_at_checked(length).ok_or_else(|| self.truncated())
+            }
+        }
+    }
+}
