@@ -77,7 +77,7 @@ impl Duration {
 impl fmt::Display for Duration {
     /// Exact, in the largest unit that needs no decimals.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UNITS.iter().find(|(_, scale)| self.picoseconds != 0 && self.picoseconds % scale == 0) {
+        match UNITS.iter().find(|(_, scale)| self.picoseconds != 0 && self.picoseconds.is_multiple_of(*scale)) {
             Some((name, scale)) => write!(f, "{}{name}", self.picoseconds / scale),
             None => f.write_str("0"),
         }

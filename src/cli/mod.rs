@@ -63,7 +63,8 @@ impl Job {
 
 /// The whole command line, for parsing and for generated documentation.
 pub fn command() -> Command {
-    let command = Command::new("clc-replay")
+    // The texts come last: adding options would replace them by the description of the struct.
+    CorrectOptions::augment_args(Subcommands::augment_subcommands(Command::new("clc-replay")))
         .version(env!("CARGO_PKG_VERSION"))
         .about("Corrects the timestamps of an MPI event trace, so that no message is received before it was sent")
         .long_about(help::ABOUT)
@@ -73,8 +74,7 @@ pub fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .disable_help_subcommand(true)
-        .max_term_width(100);
-    CorrectOptions::augment_args(Subcommands::augment_subcommands(command))
+        .max_term_width(100)
 }
 
 #[derive(Debug, Subcommand)]

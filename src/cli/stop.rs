@@ -1,6 +1,7 @@
 //! How the program ends before or instead of a job: one printer of errors, one place for exit statuses.
 
 use crate::trace::Error;
+use clap::error::{ContextKind, ContextValue};
 use std::fmt;
 use std::io::Write;
 
@@ -58,10 +59,15 @@ impl From<clap::Error> for Stop {
         if !error.use_stderr() {
             return Stop { text, status: 0 };
         }
+        // clap takes a second word without dash for a misplaced subcommand, and says so in a way that leads nowhere.
+        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+            let advice = "give one TRACE, and a subcommand only in the first place";
+            return Stop::usage(&format!("unexpected argument '{word}': {advice}"));
+        }
         // clap prints "error: what", perhaps a tip, then the usage and where to find help. What and the tip are kept.
         let end = text.find("\nUsage:").or_else(|| text.find("\nFor more information")).unwrap_or(text.len());
         let text = text.get(..end).unwrap_or(&text);
-        Stop::usage(text.strip_prefix("error: ").unwrap_or(text))
+        Stop::usage(text.strip_prefix("error: ").unwrap_or(text).replace("\n\n", ";\n").trim_end_matches([';', '\n']))
     }
 }
 

@@ -11,9 +11,13 @@ pub fn signed(number: i64) -> String {
     format!("{sign}{}", grouped(&number.unsigned_abs().to_string()))
 }
 
-/// A number and its noun: `1 node`, `2,000 nodes`.
+/// A number and its noun: `1 node`, `2,000 nodes`, `2 processes`.
 pub fn plural(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
+    let ending = match (number, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, false) => "s",
+        (_, true) => "es",
+    };
     format!("{} {noun}{ending}", count(number))
 }
 
@@ -84,7 +88,7 @@ fn three_digits(value: f64) -> String {
 fn grouped(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -101,7 +105,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!([-1234, i64::MIN].map(signed), ["-1,234", "-9,223,372,036,854,775,808"]);
-        assert_eq!((plural(1, "node"), plural(2, "node")), ("1 node".into(), "2 nodes".into()));
+        assert_eq!([plural(1, "node"), plural(2, "node"), plural(0, "pass")], ["1 node", "2 nodes", "0 passes"]);
     }
 
     #[test]

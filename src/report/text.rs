@@ -42,6 +42,7 @@ fn verdict(report: &Report) -> String {
     let numbers = match report.verdict {
         Verdict::Consistent => format!("No violation in {checked}."),
         Verdict::Corrected => format!("{} as recorded, none left in {checked}.", plural(before, "violation")),
+        Verdict::Violated if report.replay.is_none() => format!("{} in {checked}.", plural(left, "violation")),
         Verdict::Violated => format!("{} left in {checked}.", plural(left, "violation")),
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
@@ -65,8 +66,7 @@ fn trace(report: &Report) -> String {
         "",
         format!(
             "{} on {}, {}, {}",
-            // "process" has its own plural.
-            if trace.processes == 1 { "1 process".into() } else { format!("{} processes", count(trace.processes)) },
+            plural(trace.processes, "process"),
             plural(trace.nodes, "node"),
             plural(trace.locations, "location"),
             plural(trace.communicators, "communicator"),
@@ -98,7 +98,7 @@ fn trace(report: &Report) -> String {
         },
     );
     if let (Some(slope), Some(passes), Some(error)) = (parameters.slope, parameters.max_passes, parameters.max_error) {
-        let passes = if passes == 1 { "1 pass".into() } else { format!("{} passes", count(passes.into())) };
+        let passes = plural(passes.into(), "pass");
         line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));
     }
     if parameters.alltoallv {
