@@ -2,10 +2,13 @@
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
 
+pub mod archive;
 pub mod clc;
 pub mod cli;
 pub mod comm;
+pub mod commands;
 pub mod matching;
+pub mod pipeline;
 pub mod presync;
 pub mod replay;
 pub mod report;

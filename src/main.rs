@@ -1,1 +1,75 @@
-fn main() {}
+//! `clc-replay`: corrects the timestamps of event traces of parallel programs.
+
+use clc_replay::cli::{Job, Stop, logging, progress};
+use clc_replay::comm::{self, Transport};
+use clc_replay::commands::{self, Outcome};
+use clc_replay::report;
+use clc_replay::trace::{Error, Result};
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut transport = match comm::start() {
+        Ok(transport) => transport,
+        Err(error) => return end(Some(&Stop::from(error)), Stop::ERROR),
+    };
+    let first = transport.rank() == 0;
+    let job = match Job::parse(std::env::args_os()) {
+        Ok(job) => job,
+        // Every rank has the same arguments; one of them says what is wrong.
+        Err(stop) => return end(first.then_some(&stop), stop.status()),
+    };
+    logging::init(job.log_options(), transport.rank());
+    match run(transport.as_mut(), &job) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => end(first.then_some(&Stop::from(error)), Stop::ERROR),
+    }
+}
+
+fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
+    if let Some(stop) = stop {
+        stop.print();
+    }
+    ExitCode::from(status)
+}
+
+/// Does the job and prints what came out; returns the exit status, which is the same on every rank.
+fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
+    let quiet = job.log_options().quiet;
+    let bar = progress::progress(transport.rank(), quiet);
+    let (outcome, json) = match job {
+        Job::Correct(options) => {
+            (commands::correct(transport, options, bar.as_ref())?, options.common.report.as_deref())
+        }
+        Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
+        Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
+    };
+    drop(bar);
+    let printed = match &outcome {
+        Some(outcome) => print(job, outcome, json, quiet),
+        None => Ok(Stop::CONSISTENT),
+    };
+    // All ranks end alike: rank 0 knows how.
+    comm::broadcast_value(transport, 0, printed)?
+}
+
+fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Result<u8> {
+    let (text, machine, status) = match outcome {
+        Outcome::Report(report) => (report::text(report), report::json(report.as_ref())?, report.verdict.exit_status()),
+        Outcome::Info(info) => {
+            let all = matches!(job, Job::Info(options) if options.all);
+            (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)
+        }
+    };
+    let to_stdout = json == Some(Path::new("-"));
+    if let Some(path) = json.filter(|_| !to_stdout) {
+        std::fs::write(path, &machine).map_err(|error| Error::io(path, "cannot write the report", &error))?;
+    }
+    let printed = if to_stdout { Some(&machine) } else { Some(&text).filter(|_| !quiet) };
+    if let Some(printed) = printed {
+        use std::io::Write;
+        // A closed pipe (`| head`) is no failure of the correction.
+        let _ = std::io::stdout().lock().write_all(printed.as_bytes());
+    }
+    Ok(status)
+}

@@ -1,9 +1,10 @@
 //! Minimum latencies μ.
 
 use crate::trace::Ticks;
+use serde::{Deserialize, Serialize};
 
 /// The smallest time that a message can take, by class of pair. 0 means: not received before it is sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinimumLatency {
     /// Between processes of one node.
     pub same_node: Ticks,

@@ -11,4 +11,4 @@ pub mod latency;
 mod parameters;
 pub mod semantics;
 
-pub use parameters::{Decay, ErrorLimit, Latency, Parameters, Slope};
+pub use parameters::{Decay, ErrorLimit, Parameters, Slope};

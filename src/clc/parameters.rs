@@ -3,7 +3,8 @@
 //! Every factor is a whole number of 2^-40, so that a product with a time is exact in `i128` and the same on every
 //! machine. Decimal numbers are rounded to the nearest such unit once, when they are read.
 
-use crate::trace::Ticks;
+use crate::clc::latency::MinimumLatency;
+use crate::trace::{Fraction, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// Fraction bits of every factor in this module.
@@ -55,6 +56,12 @@ impl Decay {
         self.0
     }
 
+    /// The same as a fraction to multiply times with.
+    pub fn fraction(self) -> Fraction {
+        // Never above 1 by construction.
+        Fraction::from_bits(self.0).unwrap_or(Fraction::ONE)
+    }
+
     /// gamma for display, rounded to nine decimals.
     pub fn gamma(self) -> f64 {
         display(ONE - self.0)
@@ -85,6 +92,12 @@ impl Slope {
     /// The slope in units of 2^-40, from 1 to 2^40.
     pub fn units(self) -> u64 {
         self.0
+    }
+
+    /// The same as a fraction to multiply times with.
+    pub fn fraction(self) -> Fraction {
+        // Never above 1 by construction.
+        Fraction::from_bits(self.0).unwrap_or(Fraction::ONE)
     }
 
     /// The slope for display, rounded to nine decimals.
@@ -130,32 +143,11 @@ impl Default for ErrorLimit {
     }
 }
 
-/// Minimum latency mu of a message, by where its two processes run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Latency {
-    /// Between two processes of one node, in ticks, not negative.
-    pub same_node: Ticks,
-    /// Between processes of different nodes, in ticks, not negative.
-    pub other_node: Ticks,
-}
-
-impl Latency {
-    /// The latency between two processes.
-    pub fn between(self, on_same_node: bool) -> Ticks {
-        if on_same_node { self.same_node } else { self.other_node }
-    }
-
-    /// The smaller of the two, for an exchange that goes through one maximum over many senders.
-    pub fn minimum(self) -> Ticks {
-        self.same_node.min(self.other_node)
-    }
-}
-
 /// All constants of a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Minimum latency mu of messages; zero by default, since a wrong one invents violations.
-    pub latency: Latency,
+    pub latency: MinimumLatency,
     /// 1 - gamma of the first pass.
     pub decay: Decay,
     /// At most this many passes, at least 1. The default 5 lets 1 - gamma go 1e-5, 1e-4, 1e-3, 1e-2, 1e-1.
@@ -171,7 +163,7 @@ pub struct Parameters {
 impl Default for Parameters {
     fn default() -> Self {
         Parameters {
-            latency: Latency::default(),
+            latency: MinimumLatency::default(),
             decay: Decay::default(),
             max_passes: 5,
             max_error: ErrorLimit::default(),
@@ -217,12 +209,5 @@ mod tests {
         assert!(limit.allows(Ticks(3 * (1 << 60)), Ticks(1 << 61)));
         assert!(limit.allows(Ticks(0), Ticks(0)));
         assert!(!limit.allows(Ticks(1), Ticks(0)));
-    }
-
-    #[test]
-    fn latency_by_class_of_pair() {
-        let latency = Latency { same_node: Ticks(300), other_node: Ticks(1200) };
-        assert_eq!((latency.between(true), latency.between(false)), (Ticks(300), Ticks(1200)));
-        assert_eq!(latency.minimum(), Ticks(300));
     }
 }

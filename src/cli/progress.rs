@@ -1,6 +1,6 @@
 //! The progress bar on a terminal.
 
-use crate::report::progress::{Progress, Silent};
+use crate::trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -2,7 +2,8 @@
 
 use super::decimal::Decimal;
 use super::duration::Duration;
-use crate::clc::{Decay, ErrorLimit, Latency, Slope};
+use crate::clc::latency::MinimumLatency;
+use crate::clc::{Decay, ErrorLimit, Slope};
 use crate::trace::Result;
 use std::fmt;
 
@@ -20,8 +21,8 @@ impl LatencyOption {
     ///
     /// # Errors
     /// As [`Duration::to_ticks`].
-    pub fn to_ticks(self, resolution: u64) -> Result<Latency> {
-        Ok(Latency {
+    pub fn to_ticks(self, resolution: u64) -> Result<MinimumLatency> {
+        Ok(MinimumLatency {
             same_node: self.same_node.to_ticks(resolution)?,
             other_node: self.other_node.to_ticks(resolution)?,
         })

@@ -7,8 +7,8 @@ use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
-use crate::report::progress::Progress;
 use crate::report::{Report, SCHEMA, Violations};
+use crate::trace::progress::Progress;
 use crate::trace::{Result, Ticks};
 
 /// Counts the violations with the recorded and with the pre-synchronised times. Collective over the analysis ranks; the outcome is

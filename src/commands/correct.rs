@@ -9,14 +9,14 @@ use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
 use crate::pipeline::timing::Timing;
-use crate::pipeline::write::{whole_span, write_globals, write_locations};
+use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::replay::amortise::{corrected_times, corrections};
 use crate::replay::bounds::{Direction, bounds};
 use crate::replay::passes;
 use crate::replay::survey::survey;
 use crate::replay::{blocking, passes::Passes};
-use crate::report::progress::Progress;
 use crate::report::{Report, SCHEMA, Violations};
+use crate::trace::progress::Progress;
 use crate::trace::{Correction, Error, Result, Ticks};
 use std::path::PathBuf;
 
@@ -44,7 +44,9 @@ pub fn correct(
         let prepared = if transport.rank() == 0 {
             options
                 .output_directory()
-                .and_then(|path| Output::prepare(&path, opened.archive.directory(), options.force))
+                .and_then(|path| {
+                    Output::prepare(&path, opened.archive.directory(), opened.archive.name(), options.force)
+                })
                 .map(|prepared| output.insert(prepared).making().to_path_buf())
         } else {
             Ok(PathBuf::new())
@@ -87,7 +89,9 @@ pub fn correct(
     let deviating = written.times != predicted;
     let deviating = all_gather_values(transport, &deviating)?.into_iter().any(|deviating| deviating);
     if deviating {
-        return Err(Error::new("the written times are not the computed ones; this is a bug, nothing was put into place"));
+        return Err(Error::new(
+            "the written times are not the computed ones; this is a bug, nothing was put into place",
+        ));
     }
     let corrected = survey(transport, program, &written.times)?;
     timing.lap("verify", program.events());
@@ -95,11 +99,15 @@ pub fn correct(
     let consistent = corrected.violated() == 0;
     let mut published = None;
     if let Some(target) = &target {
+        let markers = map_markers(transport, &opened, &loaded, &corrections)?;
+        // Times that did not change leave the clock properties as they were, whatever the writer put into them.
+        let unchanged = all_gather_values(transport, &written.unchanged)?.into_iter().all(|unchanged| unchanged);
+        let span = span.filter(|_| !unchanged);
         let mut outcome = Ok(());
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
-            outcome = write_globals(&opened, &loaded, target, span, &corrections_of_markers(&loaded, &corrections), &mut warnings)
-                .and_then(|()| output.publish());
+            outcome =
+                write_globals(&opened, target, span, markers.as_deref(), &mut warnings).and_then(|()| output.publish());
             published = Some(path.display().to_string());
         }
         agree(transport, outcome)?;

@@ -5,7 +5,7 @@ use crate::comm::{Transport, all_gather_values, gather_values};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
 use crate::matching::messages::MessageCounts;
-use crate::pipeline::load::{Loaded, LoadOptions, events_by_kind};
+use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
 use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
@@ -31,7 +31,7 @@ pub fn program(transport: &dyn Transport) -> Program {
 }
 
 /// What one analysis rank knows about its part of the trace.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Part {
     events: u64,
     by_kind: BTreeMap<String, u64>,
@@ -250,8 +250,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -
     let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
     for (&op, tally) in &survey.collectives {
         let Some(kind) = kind_of(CollectiveOp(op)) else { continue };
-        let check =
-            kinds.entry(kind).or_insert(CollectiveCheck { kind, instances_checked: 0, violated: 0 });
+        let check = kinds.entry(kind).or_insert(CollectiveCheck { kind, instances_checked: 0, violated: 0 });
         check.instances_checked += tally.checked;
         check.violated += tally.violated;
     }
@@ -264,10 +263,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -
         region: None,
     };
     Stage {
-        point_to_point: PointToPointCheck {
-            checked: survey.messages.checked,
-            violated: survey.messages.violated,
-        },
+        point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },
         collectives: kinds.into_values().collect(),
         worst: survey.worst.as_ref().and_then(|worst| {
             Some(WorstViolation {
@@ -325,8 +321,5 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
 /// Failures of the transport.
 pub fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
     let peaks = all_gather_values(transport, &memory::peak_bytes())?;
-    Ok(MemoryUse {
-        largest_rank_bytes: peaks.iter().copied().max().unwrap_or(0),
-        all_ranks_bytes: peaks.iter().sum(),
-    })
+    Ok(MemoryUse { largest_rank_bytes: peaks.iter().copied().max().unwrap_or(0), all_ranks_bytes: peaks.iter().sum() })
 }

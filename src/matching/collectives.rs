@@ -81,6 +81,10 @@ pub struct InstanceCounts {
     pub matched: u64,
     /// Complete instances without a constraint (the trace does not say who exchanged data with whom).
     pub unconstrained: u64,
+    /// Instances in which not all members took part.
+    pub incomplete: u64,
+    /// Instances from the first one on in which the members did different things.
+    pub inconsistent: u64,
 }
 
 /// What the collectives came to; each communicator is counted by its home only.
@@ -88,10 +92,6 @@ pub struct InstanceCounts {
 pub struct CollectiveCounts {
     /// By operation (OTF2 number).
     pub by_op: BTreeMap<u8, InstanceCounts>,
-    /// Participations beyond the last instance that all members took part in.
-    pub incomplete: u64,
-    /// Participations from the first instance on in which the members did different things.
-    pub inconsistent: u64,
     /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
     pub first_inconsistent: BTreeMap<u32, u64>,
 }
@@ -103,9 +103,9 @@ impl CollectiveCounts {
             let entry = self.by_op.entry(op).or_default();
             entry.matched += counts.matched;
             entry.unconstrained += counts.unconstrained;
+            entry.incomplete += counts.incomplete;
+            entry.inconsistent += counts.inconsistent;
         }
-        self.incomplete += other.incomplete;
-        self.inconsistent += other.inconsistent;
         self.first_inconsistent.extend(&other.first_inconsistent);
     }
 }
@@ -184,15 +184,19 @@ pub fn match_collectives(
             home.counts[record[1] as usize] = record[2];
         }
     }
-    let complete: BTreeMap<u32, u64> = homes
+    let complete: BTreeMap<u32, u64> =
+        homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
+    let complete_here = tell_hosts(transport, placement, table, &complete)?;
+    let mut valid = complete_here.clone();
+    // What is left over is counted once: by the member that took part most often, the first of those.
+    let most: BTreeMap<u32, u64> = homes
         .iter()
         .map(|(&comm, home)| {
-            let least = home.counts.iter().copied().min().unwrap_or(0);
-            counts.incomplete += home.counts.iter().map(|count| count - least).sum::<u64>();
-            (comm, least)
+            let most = home.counts.iter().copied().max().unwrap_or(0);
+            (comm, home.counts.iter().position(|&count| count == most).unwrap_or(0) as u64)
         })
         .collect();
-    let mut valid = tell_hosts(transport, placement, table, &complete)?;
+    let counting = tell_hosts(transport, placement, table, &most)?;
 
     // Did everybody do the same in them?
     let announce = ours.iter().flat_map(|(&comm, members)| {
@@ -240,7 +244,6 @@ pub fn match_collectives(
         let length = complete[&comm];
         let parting = (0..length as usize).find(|&k| !agree(k)).unwrap_or(length as usize) as u64;
         corrected.insert(comm, parting);
-        counts.inconsistent += (length - parting) * home.counts.len() as u64;
         counts.first_inconsistent.insert(comm, parting);
     }
     valid.extend(tell_hosts(transport, placement, table, &corrected)?);
@@ -248,6 +251,14 @@ pub fn match_collectives(
     let mut collectives = Collectives { counts, ..Collectives::default() };
     for (comm, members) in ours {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        let complete = complete_here.get(&comm).copied().unwrap_or(0) as usize;
+        let counts_here = |rank: u32| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank));
+        if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
+            for (k, participation) in list.iter().enumerate().skip(valid) {
+                let entry = collectives.counts.by_op.entry(participation.collective.op.0).or_default();
+                *(if k < complete { &mut entry.inconsistent } else { &mut entry.incomplete }) += 1;
+            }
+        }
         let home = home_of(comm);
         collectives.add(
             comm,

@@ -2,7 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::extract::{Extract, MessageKey};
-use crate::trace::{CommId, CommMembers, Definitions, Error, Result};
+use crate::trace::{CommId, CommMembers, Definitions, Error, Result, Root};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Looks up communicators and the processes behind their ranks.
@@ -49,6 +49,12 @@ impl<'a> CommTable<'a> {
             return Ok(None);
         }
         let among = match self.members(index) {
+            CommMembers::Intra(members) if self.has_global_ranks(index) => {
+                if members.contains(&rank) {
+                    return Ok(Some(rank));
+                }
+                &[][..]
+            }
             CommMembers::Intra(members) => members,
             CommMembers::Inter(a, b) => {
                 if a.contains(&process) {
@@ -76,6 +82,22 @@ impl<'a> CommTable<'a> {
                 among.len()
             ))
         })
+    }
+
+    /// Whether ranks in the events of communicator `index` are global ones.
+    fn has_global_ranks(&self, index: u32) -> bool {
+        self.definitions.communicators[index as usize].global_ranks
+    }
+
+    /// The root of a collective on communicator `index`, as a rank of the communicator.
+    pub fn root(&self, index: u32, root: Root) -> Root {
+        match root {
+            Root::Rank(process) if self.has_global_ranks(index) => {
+                // A process that is no member becomes a rank that no member has.
+                self.rank_of(index, process).map_or(Root::Rank(UNDEFINED_RANK), Root::Rank)
+            }
+            root => root,
+        }
     }
 
     /// Rank of `process` in the intra-communicator `index`.

@@ -294,7 +294,8 @@ impl<'a> Extractor<'a> {
                         self.table.id(comm)
                     )));
                 }
-                participations.push(Participation { begin, end, collective: *collective });
+                let collective = Collective { root: self.table.root(comm, collective.root), ..*collective };
+                participations.push(Participation { begin, end, collective });
             }
             CommMembers::Inter(..) => self.out.leftovers.inter_collectives += 1,
             // Not a communicator of MPI processes: the same errors as for messages.
@@ -322,6 +323,7 @@ mod tests {
                 id: CommId(4),
                 name: String::new(),
                 members: CommMembers::Intra(vec![1, 0]),
+                global_ranks: false,
             }],
             regions: vec![],
         }

@@ -12,7 +12,7 @@ use crate::pipeline::open::Opened;
 use crate::presync::{LinearClock, Method, RANGE};
 use crate::replay::program::Program;
 use crate::report::Warnings;
-use crate::report::progress::Progress;
+use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Event, Result, Ticks, Timeline};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,8 @@ pub struct Loaded {
     pub shift: Ticks,
     /// Earliest and latest pre-synchronised time of the whole trace, shift included; `None` if there are no events.
     pub span: Option<(Ticks, Ticks)>,
+    /// Earliest recorded time of the whole trace.
+    pub raw_origin: Ticks,
     /// Unmatchable things, summed over the hosted timelines.
     pub leftovers: Leftovers,
     /// Communicators that turned out to be parts of others.
@@ -80,8 +82,11 @@ pub fn load(
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = hosted.start as u32;
-    let expected: u64 =
-        hosted.clone().flat_map(|t| &opened.timelines.all[t].locations).map(|&l| opened.definitions.locations[l].claimed_events).sum();
+    let expected: u64 = hosted
+        .clone()
+        .flat_map(|t| &opened.timelines.all[t].locations)
+        .map(|&l| opened.definitions.locations[l].claimed_events)
+        .sum();
     progress.phase("scan", expected);
     let mut scanned = Vec::new();
     let mut outcome = Ok(());
@@ -99,19 +104,13 @@ pub fn load(
 
     let (mut extracts, locations): (Vec<Extract>, Vec<Vec<LoadedLocation>>) = scanned.into_iter().unzip();
     let (shift, span) = fit_to_zero(transport, &mut extracts, &locations)?;
+    let raw_origin = raw_origin(transport, &locations)?;
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
     let messages = match_messages(transport, &opened.placement, first, &mut extracts)?;
     let node_of = |process: u32| nodes[process as usize];
-    let collectives = match_collectives(
-        transport,
-        &opened.placement,
-        &table,
-        &node_of,
-        first,
-        &mut extracts,
-        options.alltoallv,
-    )?;
+    let collectives =
+        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, options.alltoallv)?;
     let mut leftovers = Leftovers::default();
     extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
     let mut program = Program {
@@ -128,7 +127,7 @@ pub fn load(
         ..Program::default()
     };
     program.index_communicators();
-    Ok(Loaded { program, locations, shift, span, leftovers, joined_communicators })
+    Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators })
 }
 
 /// Scans one timeline.
@@ -146,8 +145,12 @@ fn scan(
         locals.push(archive.local_definitions(opened.definitions.locations[index].id)?);
     }
     // Locations of one process share its clock: one without records of its own uses those of another.
-    let fallback: Vec<ClockOffset> =
-        locals.iter().map(|local| &local.clock_offsets).find(|offsets| !offsets.is_empty()).cloned().unwrap_or_default();
+    let fallback: Vec<ClockOffset> = locals
+        .iter()
+        .map(|local| &local.clock_offsets)
+        .find(|offsets| !offsets.is_empty())
+        .cloned()
+        .unwrap_or_default();
     let mut extractor = Extractor::new(table, timeline.process);
     let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
     let mut loaded = Vec::new();
@@ -158,9 +161,10 @@ fn scan(
             warnings.add("locations without clock offsets use those of another location of the same process");
         }
         let offsets = if own.is_empty() { fallback.clone() } else { own.clone() };
-        let clock = options.presync.clock(&offsets).map_err(|error| {
-            error.in_file(&archive.local_definition_path(id)).at_location(id)
-        })?;
+        let clock = options
+            .presync
+            .clock(&offsets)
+            .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         let mut visits = Visits {
             location: number as u32,
             cursor: clock.cursor(),
@@ -180,6 +184,11 @@ fn scan(
         });
         let summary = summary.map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
         progress.advance(counted);
+        if let Some((first, last)) = summary.time_span {
+            clock
+                .check_range(Ticks(first as i64), Ticks(last as i64))
+                .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
+        }
         summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
         loaded.push(LoadedLocation { index, clock, offsets, summary });
     }
@@ -189,9 +198,9 @@ fn scan(
             let index = timeline.locations[at.location as usize];
             let id = opened.definitions.locations[index].id;
             let visited = match event {
-                Some(event) => extractor.event(at, &event).map_err(|error| {
-                    error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id)
-                })?,
+                Some(event) => extractor
+                    .event(at, &event)
+                    .map_err(|error| error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id))?,
                 None => false,
             };
             if near && !visited {
@@ -270,7 +279,9 @@ impl Visits<'_> {
         if let Some(before) = before {
             // It may be in the list already, for an event that is read but not visited.
             match list.last_mut() {
-                Some(last) if last.at.number == before.number && last.at.location == before.location => last.near = true,
+                Some(last) if last.at.number == before.number && last.at.location == before.location => {
+                    last.near = true
+                }
                 _ => list.push(Visit { at: before, event: None, near: true }),
             }
         }
@@ -309,6 +320,14 @@ fn fit_to_zero(
         }
     }
     Ok((Ticks(shift), Some((Ticks(ends[0] + shift), Ticks(-ends[1] + shift)))))
+}
+
+/// Earliest recorded time of all ranks; 0 without events.
+fn raw_origin(transport: &mut dyn Transport, locations: &[Vec<LoadedLocation>]) -> Result<Ticks> {
+    let spans = locations.iter().flatten().filter_map(|location| location.summary.time_span);
+    let mut first = [spans.map(|(first, _)| first.min(RANGE as u64) as i64).min().unwrap_or(i64::MAX)];
+    transport.all_reduce(ReduceOp::Min, &mut first)?;
+    Ok(Ticks(if first[0] == i64::MAX { 0 } else { first[0] }))
 }
 
 /// Number of events by OTF2 record name, over the hosted locations.

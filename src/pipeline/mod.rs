@@ -4,4 +4,5 @@ pub mod load;
 pub mod moves;
 pub mod open;
 pub mod output;
+pub mod timing;
 pub mod write;

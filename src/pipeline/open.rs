@@ -36,7 +36,8 @@ struct Announcement {
 /// No or no readable archive, inconsistent definitions, missing event files.
 pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let mut warnings = Warnings::default();
-    let announcement = if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
+    let announcement =
+        if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
     let Announcement { archive, definitions, sizes } = broadcast_value(transport, 0, announcement)??;
     let timelines = Timelines::new(&definitions);
     let placement = Placement::new(&sizes, timelines.processes, transport.size());

@@ -11,44 +11,36 @@ pub struct Output {
     making: tempfile::TempDir,
 }
 
-/// Default output for a trace in `directory`: its name with `-clc`, beside it.
-///
-/// # Errors
-/// The directory has no name (`/`).
-pub fn default_path(directory: &Path) -> Result<PathBuf> {
-    let directory = directory.canonicalize().map_err(|error| Error::io(directory, "cannot find the trace", &error))?;
-    let name = directory
-        .file_name()
-        .ok_or_else(|| Error::new("the trace's directory has no name").hint("say where to write with --output"))?;
-    let mut name = name.to_os_string();
-    name.push("-clc");
-    Ok(directory.with_file_name(name))
-}
-
 impl Output {
-    /// Checks that `path` can become the output for the trace in `input`, and makes the temporary directory beside it. Anything
+    /// Checks that `path` can become the output for the trace in `input`, and makes the temporary directory beside it, with a
+    /// directory in it for the event files of `archive`. Anything
     /// at `path` stays untouched until [`Output::publish`].
     ///
     /// # Errors
     /// `path` exists and `force` is not set; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
     /// beside it.
-    pub fn prepare(path: &Path, input: &Path, force: bool) -> Result<Output> {
+    pub fn prepare(path: &Path, input: &Path, archive: &str, force: bool) -> Result<Output> {
         let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
         let (parent, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name),
             _ => return Err(Error::new("not a name for an output directory").in_file(path)),
         };
         let parent = parent.canonicalize().map_err(|error| {
-            Error::io(parent, "cannot write the output there", &error).hint("the directory above the output has to exist")
+            Error::io(parent, "cannot write the output there", &error)
+                .hint("the directory above the output has to exist")
         })?;
         let place = parent.join(name);
         let place = place.canonicalize().unwrap_or(place);
         if place.starts_with(&input) {
             let what = if place == input { "is the trace itself" } else { "lies inside the trace" };
-            return Err(Error::new(format!("the output {what}")).in_file(path).hint("choose another one with --output"));
+            return Err(Error::new(format!("the output {what}"))
+                .in_file(path)
+                .hint("choose another one with --output"));
         }
         if input.starts_with(&place) {
-            return Err(Error::new("the output contains the trace").in_file(path).hint("choose another one with --output"));
+            return Err(Error::new("the output contains the trace")
+                .in_file(path)
+                .hint("choose another one with --output"));
         }
         if place.symlink_metadata().is_ok() {
             if !force {
@@ -69,6 +61,8 @@ impl Output {
             .prefix(&prefix)
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
+        let events = making.path().join(archive);
+        std::fs::create_dir(&events).map_err(|error| Error::io(&events, "cannot write the output there", &error))?;
         Ok(Output { path: place, making })
     }
 
@@ -146,9 +140,8 @@ mod tests {
     #[test]
     fn nothing_appears_before_it_is_published() {
         let (directory, input) = trace();
-        let path = default_path(&input).unwrap();
-        assert_eq!(path, directory.path().canonicalize().unwrap().join("trace-clc"));
-        let output = Output::prepare(&path, &input, false).unwrap();
+        let path = directory.path().join("trace-clc");
+        let output = Output::prepare(&path, &input, "traces", false).unwrap();
         std::fs::write(output.making().join("x"), "y").unwrap();
         assert!(!path.exists());
         output.publish().unwrap();
@@ -159,7 +152,7 @@ mod tests {
     #[test]
     fn an_abandoned_output_leaves_nothing() {
         let (directory, input) = trace();
-        drop(Output::prepare(&directory.path().join("out"), &input, false).unwrap());
+        drop(Output::prepare(&directory.path().join("out"), &input, "traces", false).unwrap());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
@@ -169,8 +162,8 @@ mod tests {
         let path = directory.path().join("out");
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("old.otf2"), "").unwrap();
-        assert!(Output::prepare(&path, &input, false).unwrap_err().message.contains("exists already"));
-        let output = Output::prepare(&path, &input, true).unwrap();
+        assert!(Output::prepare(&path, &input, "traces", false).unwrap_err().message.contains("exists already"));
+        let output = Output::prepare(&path, &input, "traces", true).unwrap();
         assert!(path.join("old.otf2").exists());
         output.publish().unwrap();
         assert!(path.exists() && !path.join("old.otf2").exists());
@@ -181,7 +174,7 @@ mod tests {
     fn the_input_is_safe() {
         let (directory, input) = trace();
         for path in [input.clone(), input.join("inside"), directory.path().to_path_buf()] {
-            assert!(Output::prepare(&path, &input, true).is_err(), "{path:?}");
+            assert!(Output::prepare(&path, &input, "traces", true).is_err(), "{path:?}");
         }
     }
 }

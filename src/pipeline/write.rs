@@ -1,15 +1,16 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::otf2::TimeMap;
-use crate::comm::{ReduceOp, Transport, agree};
+use crate::archive::otf2::{MarkerScope, TimeMap, copy};
+use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::moves::MoveCounts;
 use crate::pipeline::open::Opened;
 use crate::presync;
 use crate::presync::ModelKind;
 use crate::report::Warnings;
-use crate::report::progress::Progress;
-use crate::trace::{ClockProperties, Correction, Cursor, Error, LocationKind, Position, Result, Ticks};
+use crate::trace::progress::Progress;
+use crate::trace::{ClockProperties, Correction, Cursor, Error, Position, Result, Ticks};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// What came out of writing.
@@ -21,6 +22,8 @@ pub struct Written {
     pub moves: MoveCounts,
     /// Earliest and latest written time of the hosted locations, buffer flushes included.
     pub span: Option<(i64, i64)>,
+    /// Whether all hosted locations were copied as they are.
+    pub unchanged: bool,
 }
 
 /// Maps the timestamps of all hosted locations through pre-synchronisation and `corrections` (one per hosted timeline) and writes
@@ -42,6 +45,7 @@ pub fn write_locations(
         times: loaded.program.timelines.iter().map(|timeline| vec![0; timeline.len()]).collect(),
         moves: MoveCounts::default(),
         span: None,
+        unchanged: true,
     };
     let mut outcome = Ok(());
     'all: for (timeline, correction) in corrections.iter().enumerate() {
@@ -96,6 +100,7 @@ impl Job<'_> {
             }
             self.progress.advance(self.location.summary.events);
         } else {
+            written.unchanged = false;
             let mut map = Map {
                 presync: self.location.clock.cursor(),
                 location: self.location,
@@ -129,18 +134,11 @@ impl Job<'_> {
         if let Some(target) = target {
             archive.rewrite_local_definitions(id, target).map_err(place)?;
             if archive.has_snapshots(id) {
-                let mut map = |time: u64| self.map_global(time);
+                let mut map = |time: u64| map_global(self.correction, self.loaded.shift, self.number, time);
                 archive.rewrite_snapshots(id, target, &mut map).map_err(place)?;
             }
         }
         Ok(())
-    }
-
-    /// A time that is global already (snapshots are made from corrected times).
-    fn map_global(&self, time: u64) -> u64 {
-        let time = Ticks((time.min(presync::RANGE as u64) as i64) + self.loaded.shift.0);
-        let at = Position { time, location: self.number, number: u64::MAX };
-        self.correction.map(at).0.max(0) as u64
     }
 }
 
@@ -201,30 +199,97 @@ impl TimeMap for Map<'_> {
     }
 }
 
-/// Writes everything of the archive that belongs to no location: anchor, global definitions, markers, thumbnails, and the
-/// files that lie beside them. For one rank only, after all locations are written.
+/// Where the markers of the archive go: begin and duration of each, in order; `None` without a marker file.
+///
+/// Marker times are global. One that refers to a location or a process moves with it; the others stay, but for the shift of all
+/// times. Collective over the analysis ranks, since each knows its own corrections only.
+///
+/// # Errors
+/// The marker file is damaged, failures of the transport.
+pub fn map_markers(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    corrections: &[Correction],
+) -> Result<Option<Vec<(u64, u64)>>> {
+    let markers = agree(transport, opened.archive.markers())?;
+    let Some(markers) = markers else { return Ok(None) };
+    let groups: HashMap<u32, usize> = opened
+        .timelines
+        .all
+        .iter()
+        .enumerate()
+        .flat_map(|(timeline, t)| t.locations.iter().map(move |&l| (timeline, l)))
+        .map(|(timeline, location)| (opened.definitions.locations[location].group.0, timeline))
+        .collect();
+    let hosted = opened.placement.hosted_by(transport.rank());
+    // Markers that move with a timeline of this rank: (number, begin, end).
+    let mut moved: Vec<(u64, u64, u64)> = Vec::new();
+    for (number, marker) in markers.iter().enumerate() {
+        let timeline = match marker.scope {
+            MarkerScope::Location(id) => opened.timelines.of_location(&opened.definitions, id),
+            MarkerScope::LocationGroup(id) => groups.get(&id).copied(),
+            MarkerScope::Global | MarkerScope::Other => None,
+        };
+        if let Some(timeline) = timeline.filter(|timeline| hosted.contains(timeline)) {
+            let map = |time: u64| map_global(&corrections[timeline - hosted.start], loaded.shift, 0, time);
+            moved.push((number as u64, map(marker.time), map(marker.time.saturating_add(marker.duration))));
+        }
+    }
+    let shift = loaded.shift.0 as u64;
+    let mut times: Vec<(u64, u64)> =
+        markers.iter().map(|marker| (marker.time.saturating_add(shift), marker.duration)).collect();
+    for (number, begin, end) in all_gather_values(transport, &moved)?.into_iter().flatten() {
+        times[number as usize] = (begin, end.saturating_sub(begin));
+    }
+    Ok(Some(times))
+}
+
+/// A time that is global already (snapshots and markers are made from corrected times), mapped by the correction alone.
+fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
+    let time = Ticks(time.min(presync::RANGE as u64) as i64) + shift;
+    correction.map(Position { time, location, number: u64::MAX }).0.max(0) as u64
+}
+
+/// Writes everything of the archive that belongs to no location: global definitions, markers, thumbnails, the files that lie
+/// beside them, and the anchor at last. For one rank only, after all locations are written.
 ///
 /// # Errors
 /// Reading or writing fails.
 pub fn write_globals(
     opened: &Opened,
-    loaded: &Loaded,
     target: &Path,
-    span: Option<(i64, i64)>,
-    changed: bool,
-    map_marker: &mut dyn FnMut(u64, crate::archive::otf2::MarkerScope) -> u64,
-    copy_siblings: bool,
+    new_span: Option<(i64, i64)>,
+    markers: Option<&[(u64, u64)]>,
     warnings: &mut Warnings,
 ) -> Result<()> {
-    let _ = loaded;
-    let clock = opened.definitions.clock;
-    let new = if changed { new_clock_properties(&clock, span) } else { clock };
-    opened.archive.rewrite_globals(target, &new, map_marker, copy_siblings, warnings_of(warnings))
-}
-
-fn warnings_of(warnings: &mut Warnings) -> &mut dyn FnMut(String) {
-    let _ = warnings;
-    unimplemented!()
+    let archive = &opened.archive;
+    let old = opened.definitions.clock;
+    let new = new_clock_properties(&old, new_span);
+    archive.rewrite_definitions(target, (new != old).then_some(&new))?;
+    if let Some(markers) = markers {
+        archive.rewrite_markers(target, markers)?;
+    }
+    let thumbnails = archive.anchor().thumbnails;
+    // The samples of a thumbnail are equal slices of the trace: without a time of their own they cannot be moved.
+    let stale = thumbnails > 0 && new != old;
+    if stale {
+        warnings.add(format!("{thumbnails} thumbnails were left out: they show the trace with its old times"));
+    } else {
+        for i in 0..thumbnails {
+            let from = archive.thumbnail_path(i);
+            if from.exists() {
+                copy(&from, &archive.at(target).thumbnail_path(i))?;
+            }
+        }
+    }
+    for sibling in archive.siblings(&opened.definitions)? {
+        let to = target.join(&sibling.relative);
+        if !to.exists() {
+            copy(&sibling.path, &to)?;
+        }
+    }
+    archive.rewrite_anchor(target, stale)
 }
 
 /// Clock properties for timestamps within `span`.
@@ -241,11 +306,6 @@ pub fn new_clock_properties(old: &ClockProperties, span: Option<(i64, i64)>) -> 
         trace_length: (last - first).max(0) as u64,
         realtime,
     }
-}
-
-/// Whether `location` can carry MPI events.
-pub fn is_cpu(kind: LocationKind) -> bool {
-    kind == LocationKind::CpuThread
 }
 
 /// The earliest and latest written time of the whole trace. Collective over the analysis ranks.

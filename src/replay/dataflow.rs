@@ -69,8 +69,6 @@ struct Replay<'a> {
     runnable: VecDeque<u32>,
     /// Whether a timeline is in `runnable`.
     queued: Vec<bool>,
-    /// Next message per outgoing channel.
-    sent: Vec<u32>,
     /// Next message per incoming channel.
     arrived: Vec<u32>,
     /// Next instance per membership.
@@ -147,7 +145,6 @@ impl<'a> Replay<'a> {
             forward,
             runnable: (0..timelines as u32).collect(),
             queued: vec![true; timelines],
-            sent: vec![0; program.messages.outgoing.len()],
             arrived: vec![0; program.messages.incoming.len()],
             begun: vec![0; program.collectives.memberships.len()],
             local: (0..comms).map(|_| Flight::default()).collect(),

@@ -4,10 +4,11 @@ use crate::clc::controller::{ControllerParameters, error, next_decay};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 
-use crate::replay::blocking;
+use crate::replay::blocking::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
 use crate::replay::program::Program;
+use crate::trace::progress::Progress;
 use crate::trace::{Fraction, Result, Ticks};
 
 /// One pass, for the report.
@@ -28,8 +29,8 @@ pub struct Passes {
     pub least_advance: Ticks,
     /// What was tried, in order; empty if nothing has to move.
     pub passes: Vec<Pass>,
-    /// Whether timestamps were exchanged with the blocking operations of one analysis rank per process.
-    pub blocking: bool,
+    /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
+    pub groups: Option<Groups>,
     /// Logical times of the last pass, and the decay it was made with; `None` if nothing has to move.
     pub result: Option<(Forward, Fraction)>,
 }
@@ -43,31 +44,45 @@ pub fn run(
     program: &Program,
     controller: &ControllerParameters,
     separation: Ticks,
-    mut after_pass: impl FnMut(u32),
+    progress: &dyn Progress,
+) -> Result<Passes> {
+    progress.phase("replay", program.events() * u64::from(controller.max_passes));
+    let outcome = replay(transport, program, controller, separation, progress);
+    progress.finish();
+    outcome
+}
+
+fn replay(
+    transport: &mut dyn Transport,
+    program: &Program,
+    controller: &ControllerParameters,
+    separation: Ticks,
+    progress: &dyn Progress,
 ) -> Result<Passes> {
     let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
     let forward = dataflow::replay(transport, program, lamport)?;
     let least = largest(transport, &forward)?;
-    after_pass(0);
-    let mut outcome = Passes { least_advance: least, passes: Vec::new(), blocking: false, result: None };
+    let mut outcome = Passes { least_advance: least, passes: Vec::new(), groups: None, result: None };
     if least == Ticks::ZERO {
         return Ok(outcome);
     }
-    let mut groups = blocking::prepare(transport, program)?;
-    outcome.blocking = groups.is_some();
+    outcome.groups = blocking::prepare(transport, program)?;
     let mut decay = controller.first_decay;
     loop {
         let parameters = ForwardParameters { decay, separation };
-        let forward = match &mut groups {
+        let forward = match &outcome.groups {
             Some(groups) => blocking::forward(transport, program, groups, parameters)?,
             None => dataflow::replay(transport, program, parameters)?,
         };
         let largest_advance = largest(transport, &forward)?;
         let error = error(largest_advance, least);
         outcome.passes.push(Pass { decay, largest_advance, error });
-        after_pass(outcome.passes.len() as u32);
+        progress.advance(program.events());
         let next = next_decay(decay);
-        if error <= controller.max_error || outcome.passes.len() as u32 >= controller.max_passes || next.is_none() {
+        if controller.max_error.allows(largest_advance, least)
+            || outcome.passes.len() as u32 >= controller.max_passes
+            || next.is_none()
+        {
             outcome.result = Some((forward, decay));
             return Ok(outcome);
         }

@@ -12,7 +12,6 @@ mod matching;
 pub mod memory;
 mod moves;
 mod phases;
-pub mod progress;
 mod run;
 mod table;
 mod text;

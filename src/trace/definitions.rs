@@ -97,6 +97,8 @@ pub struct Communicator {
     pub name: String,
     /// Its members.
     pub members: CommMembers,
+    /// Ranks in its events are global MPI ranks instead of ranks in the communicator (OTF2 `GroupFlag` global members).
+    pub global_ranks: bool,
 }
 
 /// A code region (OTF2 `Region`), for reports.

@@ -8,6 +8,7 @@ mod error;
 mod event;
 mod fixed;
 mod ids;
+pub mod progress;
 mod ticks;
 mod timeline;
 

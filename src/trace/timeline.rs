@@ -1,6 +1,6 @@
 //! Timelines: which locations share a clock and are corrected together.
 
-use crate::trace::{Definitions, LocationGroupId, SystemTreeNodeId};
+use crate::trace::{Definitions, LocationGroupId, LocationId, SystemTreeNodeId};
 use std::collections::HashMap;
 
 /// The locations of one process: they share one clock, so one correction applies to all of them.
@@ -69,6 +69,14 @@ impl Timelines {
         }
         let nodes = number_nodes(definitions, &mut all);
         Timelines { all, processes, nodes }
+    }
+}
+
+impl Timelines {
+    /// The timeline that a location belongs to.
+    pub fn of_location(&self, definitions: &Definitions, id: LocationId) -> Option<usize> {
+        let index = definitions.locations.iter().position(|location| location.id == id)?;
+        self.all.iter().position(|timeline| timeline.locations.contains(&index))
     }
 }
 

@@ -141,15 +141,17 @@ impl<'a> Records<'a> {
             match kind {
                 control::END_OF_CHUNK => {
                     if start.is_some() || stamped {
-                        return Err(Error::new("a chunk ends between an event and what precedes it")
-                            .at_event(self.number + 1));
+                        return Err(
+                            Error::new("a chunk ends between an event and what precedes it").at_event(self.number + 1)
+                        );
                     }
                     self.open_chunk()?;
                 }
                 control::END_OF_FILE => {
                     if start.is_some() || stamped {
-                        return Err(Error::new("the file ends between an event and what precedes it")
-                            .at_event(self.number + 1));
+                        return Err(
+                            Error::new("the file ends between an event and what precedes it").at_event(self.number + 1)
+                        );
                     }
                     self.done = true;
                     return Ok(None);
@@ -189,8 +191,9 @@ impl<'a> Records<'a> {
                             Some(0 | 0xFF) => 1,
                             Some(&length) if length <= 8 => usize::from(length) + 1,
                             Some(length) => {
-                                return Err(Error::new(format!("a packed integer of {length} bytes"))
-                                    .at_event(self.number + 1));
+                                return Err(
+                                    Error::new(format!("a packed integer of {length} bytes")).at_event(self.number + 1)
+                                );
                             }
                         };
                         rest.split_at_checked(length).ok_or_else(|| self.truncated())?

@@ -82,7 +82,9 @@ impl LocalDefinitions {
                 MAPPING_TABLE => {
                     let kind = reader.u8()?;
                     if std::mem::replace(&mut seen[usize::from(kind)], true) {
-                        local.warnings.push("local definitions hold several id maps of one kind; the first counts".into());
+                        local
+                            .warnings
+                            .push("local definitions hold several id maps of one kind; the first counts".into());
                         continue;
                     }
                     match kind {

@@ -1,0 +1,301 @@
+//! Global definitions `NAME.def`.
+
+use crate::archive::otf2::bytes::Reader;
+use crate::archive::otf2::chunks::{FileKind, Records};
+use crate::trace::{
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Record types of global definitions that are interpreted.
+pub mod kind {
+    #![allow(missing_docs)] // the names are those of the OTF2 records
+    pub const CLOCK_PROPERTIES: u8 = 5;
+    pub const STRING: u8 = 10;
+    pub const SYSTEM_TREE_NODE: u8 = 12;
+    pub const LOCATION_GROUP: u8 = 13;
+    pub const LOCATION: u8 = 14;
+    pub const REGION: u8 = 15;
+    pub const GROUP: u8 = 18;
+    pub const COMM: u8 = 22;
+    pub const INTER_COMM: u8 = 43;
+}
+
+const MPI: u8 = 4;
+const COMM_LOCATIONS: u8 = 4;
+const COMM_GROUP: u8 = 5;
+const COMM_SELF: u8 = 6;
+const UNDEFINED: u32 = u32::MAX;
+
+#[derive(Debug, Clone)]
+struct Group {
+    id: u32,
+    kind: u8,
+    paradigm: u8,
+    global_members: bool,
+    members: Vec<u64>,
+}
+
+/// What has been read so far, before references are resolved.
+#[derive(Default)]
+struct Tables {
+    clock: Option<ClockProperties>,
+    strings: HashMap<u32, String>,
+    system_tree: Vec<(u32, u32, u32, u32)>,
+    location_groups: Vec<(u32, u32, u8, u32, u32)>,
+    locations: Vec<(u64, u32, u8, u64, u32)>,
+    regions: Vec<(u32, u32)>,
+    groups: Vec<Group>,
+    comms: Vec<(u32, u32, u32)>,
+    inter_comms: Vec<(u32, u32, u32, u32)>,
+    records: u64,
+}
+
+/// Reads the contents of a global definition file. `announced` is the number of records according to the anchor.
+///
+/// # Errors
+/// Damaged records, no clock properties, references to undefined locations or location groups.
+pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definitions, Vec<String>)> {
+    let mut tables = Tables::default();
+    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    while let Some(record) = records.next()? {
+        tables.records += 1;
+        tables.record(record.kind, Reader::new(record.payload, record.order)).map_err(|error| {
+            Error::new(format!("definition record {} (type {}): {}", record.number, record.kind, error.message))
+        })?;
+    }
+    tables.resolve(announced)
+}
+
+impl Tables {
+    fn record(&mut self, kind: u8, mut reader: Reader<'_>) -> Result<()> {
+        let reader = &mut reader;
+        match kind {
+            kind::CLOCK_PROPERTIES => {
+                let mut clock = ClockProperties {
+                    resolution: reader.u64()?,
+                    global_offset: reader.u64()?,
+                    trace_length: reader.u64()?,
+                    realtime: None,
+                };
+                clock.realtime = reader.u64().ok().filter(|&time| time != u64::MAX);
+                if clock.resolution == 0 {
+                    return Err(Error::new("the timer resolution is 0 ticks per second"));
+                }
+                self.clock.get_or_insert(clock);
+            }
+            kind::STRING => {
+                let id = reader.u32()?;
+                self.strings.insert(id, reader.string()?);
+            }
+            kind::SYSTEM_TREE_NODE => {
+                self.system_tree.push((reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?));
+            }
+            kind::LOCATION_GROUP => {
+                let fields = (reader.u32()?, reader.u32()?, reader.u8()?, reader.u32()?);
+                let creator = reader.u32().unwrap_or(UNDEFINED);
+                self.location_groups.push((fields.0, fields.1, fields.2, fields.3, creator));
+            }
+            kind::LOCATION => {
+                self.locations.push((reader.u64()?, reader.u32()?, reader.u8()?, reader.u64()?, reader.u32()?));
+            }
+            kind::REGION => self.regions.push((reader.u32()?, reader.u32()?)),
+            kind::GROUP => self.group(reader)?,
+            kind::COMM => self.comms.push((reader.u32()?, reader.u32()?, reader.u32()?)),
+            kind::INTER_COMM => {
+                self.inter_comms.push((reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let id = reader.u32()?;
+        let _name = reader.u32()?;
+        let old_kind = reader.u8()?;
+        let count = reader.u32()?;
+        // Each member takes at least a byte, so a wrong count ends in an error, not in an allocation.
+        let mut members = Vec::new();
+        for _ in 0..count {
+            members.push(reader.u64()?);
+        }
+        let tail =
+            |reader: &mut Reader<'_>| -> Result<(u8, u8, u32)> { Ok((reader.u8()?, reader.u8()?, reader.u32()?)) };
+        let (kind, paradigm, flags) = tail(reader).unwrap_or(match old_kind {
+            4 => (COMM_GROUP, MPI, 0),
+            5 => (COMM_SELF, MPI, 0),
+            6 => (COMM_LOCATIONS, MPI, 0),
+            other => (other, 0, 0),
+        });
+        self.groups.push(Group { id, kind, paradigm, global_members: flags & 1 != 0, members });
+        Ok(())
+    }
+
+    fn text(&self, id: u32) -> String {
+        self.strings.get(&id).cloned().unwrap_or_default()
+    }
+
+    fn resolve(self, announced: u64) -> Result<(Definitions, Vec<String>)> {
+        let mut warnings = Vec::new();
+        if self.records != announced {
+            warnings.push(format!(
+                "the anchor announces {announced} global definitions, the file has {}; other readers may refuse it",
+                self.records
+            ));
+        }
+        self.warn_of_duplicates(&mut warnings);
+        let clock = self.clock.ok_or_else(|| Error::new("no clock properties (timer resolution) are defined"))?;
+        let mut groups_seen = HashSet::new();
+        let mut location_groups = Vec::new();
+        for &(id, name, kind, parent, creator) in &self.location_groups {
+            if groups_seen.insert(id) {
+                location_groups.push(LocationGroup {
+                    id: LocationGroupId(id),
+                    name: self.text(name),
+                    accelerator: kind == 2,
+                    parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
+                    creator: (creator != UNDEFINED).then_some(LocationGroupId(creator)),
+                });
+            }
+        }
+        let mut locations = Vec::new();
+        let mut locations_seen = HashSet::new();
+        for &(id, name, kind, claimed_events, group) in &self.locations {
+            if !groups_seen.contains(&group) {
+                return Err(Error::new(format!("location group {group} of location {id} is not defined")));
+            }
+            if locations_seen.insert(id) {
+                locations.push(Location {
+                    id: LocationId(id),
+                    name: self.text(name),
+                    kind: match kind {
+                        1 => LocationKind::CpuThread,
+                        2 => LocationKind::AcceleratorStream,
+                        3 => LocationKind::Metric,
+                        other => LocationKind::Other(other),
+                    },
+                    group: LocationGroupId(group),
+                    claimed_events,
+                });
+            }
+        }
+        let processes = self.processes(&locations_seen)?;
+        let communicators = self.communicators(processes.len())?;
+        let system_tree = self
+            .system_tree
+            .iter()
+            .map(|&(id, name, class, parent)| SystemTreeNode {
+                id: SystemTreeNodeId(id),
+                name: self.text(name),
+                class: self.text(class),
+                parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
+            })
+            .collect();
+        let regions =
+            self.regions.iter().map(|&(id, name)| Region { id: RegionId(id), name: self.text(name) }).collect();
+        let definitions =
+            Definitions { clock, locations, location_groups, system_tree, processes, communicators, regions };
+        Ok((definitions, warnings))
+    }
+
+    fn warn_of_duplicates(&self, warnings: &mut Vec<String>) {
+        let mut count = |what: &str, ids: &mut dyn Iterator<Item = u64>| {
+            let mut seen = HashSet::new();
+            let twice = ids.filter(|id| !seen.insert(*id)).count();
+            if twice > 0 {
+                warnings.push(format!(
+                    "{twice} definitions of a {what} use an id that is taken; other readers may complain"
+                ));
+            }
+        };
+        count("group", &mut self.groups.iter().map(|group| u64::from(group.id)));
+        count("communicator", &mut self.comms.iter().map(|comm| u64::from(comm.0)));
+        count("location", &mut self.locations.iter().map(|location| location.0));
+        count("location group", &mut self.location_groups.iter().map(|group| u64::from(group.0)));
+    }
+
+    /// The location behind each MPI rank.
+    fn processes(&self, defined: &HashSet<u64>) -> Result<Vec<LocationId>> {
+        let Some(group) = self.groups.iter().find(|group| group.kind == COMM_LOCATIONS && group.paradigm == MPI) else {
+            return Ok(Vec::new());
+        };
+        let mut seen = HashSet::new();
+        for &member in &group.members {
+            if !defined.contains(&member) {
+                return Err(Error::new(format!(
+                    "location {member}, an MPI process by group {}, is not defined",
+                    group.id
+                )));
+            }
+            if !seen.insert(member) {
+                return Err(Error::new(format!("location {member} is two MPI processes in group {}", group.id)));
+            }
+        }
+        Ok(group.members.iter().map(|&member| LocationId(member)).collect())
+    }
+
+    fn communicators(&self, processes: usize) -> Result<Vec<Communicator>> {
+        // Ids of groups can be taken twice (EZTrace): the one that can be a communicator's counts.
+        let mut groups: BTreeMap<u32, &Group> = BTreeMap::new();
+        for group in &self.groups {
+            let fits = |group: &Group| matches!(group.kind, COMM_GROUP | COMM_SELF);
+            groups
+                .entry(group.id)
+                .and_modify(|known| {
+                    if !fits(known) && fits(group) {
+                        *known = group;
+                    }
+                })
+                .or_insert(group);
+        }
+        let members = |id: u32| -> Result<CommMembers> {
+            let Some(group) = groups.get(&id) else { return Ok(CommMembers::Undefined) };
+            if group.paradigm != MPI {
+                return Ok(CommMembers::NotMpi);
+            }
+            match group.kind {
+                COMM_SELF => Ok(CommMembers::SelfOnly),
+                COMM_GROUP => {
+                    let mut ranks = Vec::with_capacity(group.members.len());
+                    for &member in &group.members {
+                        if member >= processes as u64 {
+                            return Err(Error::new(format!(
+                                "group {id} refers to MPI process {member}, but there are only {processes}"
+                            )));
+                        }
+                        ranks.push(member as u32);
+                    }
+                    let distinct: HashSet<u32> = ranks.iter().copied().collect();
+                    if distinct.len() < ranks.len() {
+                        return Err(Error::new(format!("group {id} holds an MPI process twice")));
+                    }
+                    Ok(CommMembers::Intra(ranks))
+                }
+                // All processes, in the order of the group itself.
+                COMM_LOCATIONS => Ok(CommMembers::Intra((0..processes as u32).collect())),
+                _ => Ok(CommMembers::NotMpi),
+            }
+        };
+        let mut communicators = Vec::new();
+        for &(id, name, group) in &self.comms {
+            let global_ranks = groups.get(&group).is_some_and(|group| group.global_members);
+            communicators.push(Communicator {
+                id: CommId(id),
+                name: self.text(name),
+                members: members(group)?,
+                global_ranks,
+            });
+        }
+        for &(id, name, a, b) in &self.inter_comms {
+            let members = match (members(a)?, members(b)?) {
+                (CommMembers::Intra(a), CommMembers::Intra(b)) => CommMembers::Inter(a, b),
+                (CommMembers::NotMpi, _) | (_, CommMembers::NotMpi) => CommMembers::NotMpi,
+                _ => CommMembers::Undefined,
+            };
+            communicators.push(Communicator { id: CommId(id), name: self.text(name), members, global_ranks: false });
+        }
+        Ok(communicators)
+    }
+}

@@ -1,0 +1,23 @@
+//! OTF2 archives (trace formats 1 and 2, POSIX substrate) in pure Rust: a streaming codec for the buffer layer, the definitions
+//! and the records that a correction needs. Every other record passes through byte for byte.
+//!
+//! The facts of the format are those of the OTF2 library's sources and of files written by it; `docs/formats.md` has
+//! them.
+
+mod anchor;
+mod bytes;
+mod chunks;
+mod definitions;
+mod files;
+mod local;
+mod records;
+mod rewrite;
+mod scan;
+mod writer;
+
+pub use anchor::Anchor;
+pub use bytes::ByteOrder;
+pub use files::{Otf2Archive, Sibling};
+pub use local::{IdMap, LocalDefinitions};
+pub use rewrite::{Marker, MarkerScope, TimeMap, copy};
+pub use scan::ScanSummary;

@@ -1,0 +1,61 @@
+//! Streaming through the events of a location.
+
+use crate::archive::MappedFile;
+use crate::archive::otf2::chunks::{FileKind, Records};
+use crate::archive::otf2::files::Otf2Archive;
+use crate::archive::otf2::local::LocalDefinitions;
+use crate::archive::otf2::records::{decode, name};
+use crate::trace::{Event, LocationId, Result};
+
+/// What a scan counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanSummary {
+    /// Number of events.
+    pub events: u64,
+    /// Raw local time of the first and the last event, if there are any.
+    pub time_span: Option<(u64, u64)>,
+    /// Number of records by type.
+    pub by_type: Box<[u64; 256]>,
+    /// What is odd.
+    pub warnings: Vec<String>,
+}
+
+impl ScanSummary {
+    /// Number of events by OTF2 record name, those that occur.
+    pub fn by_kind(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.by_type.iter().enumerate().filter(|(_, count)| **count > 0).map(|(kind, &count)| (name(kind as u8), count))
+    }
+}
+
+impl Otf2Archive {
+    /// Calls `visit` with number (from 1), raw local time and contents of every event of a location, in order.
+    ///
+    /// # Errors
+    /// The file is missing or damaged; whatever `visit` returns.
+    pub fn scan_with(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        let path = self.event_path(location);
+        let bytes = MappedFile::open(&path)?;
+        let mut summary =
+            ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: local.warnings.clone() };
+        let mut run = || -> Result<()> {
+            let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+            while let Some(record) = records.next()? {
+                summary.by_type[usize::from(record.kind)] += 1;
+                let event = decode(record.kind, record.payload, record.order, local)
+                    .map_err(|error| error.at_event(record.number))?;
+                visit(record.number, record.time, event).map_err(|error| error.at_event(record.number))?;
+                let (first, _) = *summary.time_span.get_or_insert((record.time, record.time));
+                summary.time_span = Some((first, record.time));
+                summary.events = record.number;
+            }
+            Ok(())
+        };
+        run().map_err(|error| error.in_file(&path).at_location(location))?;
+        Ok(summary)
+    }
+}
