@@ -1,148 +1,104 @@
-//! stub
-#![allow(missing_docs)]
+//! How analysis ranks talk: the [`Transport`] seam with two implementations, MPI and threads of one process.
+//!
+//! Uses the trace's vocabulary only (errors). Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
+
+mod codec;
+mod exchange;
+mod launch;
+pub mod local;
+pub mod mpi;
+mod top2;
+
+pub use exchange::{agree, all_gather_values, broadcast_value, gather_values, sparse_exchange};
+pub use launch::start;
+pub use top2::Top2;
+
 use crate::trace::Result;
-use serde::{Serialize, de::DeserializeOwned};
+
+/// Separates kinds of messages that may be under way at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
+    /// Timestamps of a replay.
     Replay,
+    /// Messages of [`sparse_exchange`].
     Exchange,
 }
+
+/// Reductions on integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceOp {
+    /// Smallest.
     Min,
+    /// Largest.
     Max,
+    /// Sum.
     Sum,
 }
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Top2 {
-    pub max: i64,
-    pub holder: i64,
-    pub second: i64,
-}
-impl Top2 {
-    pub const NONE: Top2 = Top2 { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
-    pub fn one(max: i64, holder: i64) -> Top2 {
-        Top2 { max, holder, second: i64::MIN }
-    }
-    pub fn merge(self, o: Top2) -> Top2 {
-        if self.max > o.max || (self.max == o.max && self.holder <= o.holder) {
-            Top2 { max: self.max, holder: self.holder, second: self.second.max(o.max) }
-        } else {
-            o.merge(self)
-        }
-    }
-    pub fn excluding(&self, holder: i64) -> i64 {
-        if self.holder == holder { self.second } else { self.max }
-    }
-}
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GroupId(pub usize);
-pub trait Transport {
-    fn rank(&self) -> usize;
-    fn size(&self) -> usize;
-    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()>;
-    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>>;
-    fn start_vote(&mut self, values: &[i64]) -> Result<()>;
-    fn poll_vote(&mut self) -> Result<Option<Vec<i64>>>;
-    fn barrier(&mut self) -> Result<()>;
-    fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()>;
-    fn broadcast(&mut self, root: usize, bytes: &mut Vec<u8>) -> Result<()>;
-    fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
-    fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
-    fn idle(&mut self);
-    fn library(&self) -> String;
-    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId>;
-    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()>;
-    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]>;
-    fn group_bcast(&mut self, g: GroupId, root: usize, value: i64) -> Result<i64>;
-    fn group_reduce_top2(&mut self, g: GroupId, root: usize, v: Top2) -> Result<Option<Top2>>;
-    fn group_all_reduce_top2(&mut self, g: GroupId, v: Top2) -> Result<Top2>;
-    fn group_exscan_max(&mut self, g: GroupId, value: i64) -> Result<Option<i64>>;
-}
-pub fn sparse_exchange(_t: &mut dyn Transport, outgoing: Vec<(usize, Vec<u64>)>) -> Result<Vec<(usize, Vec<u64>)>> {
-    Ok(outgoing)
-}
-pub fn broadcast_value<T: Serialize + DeserializeOwned>(_t: &mut dyn Transport, _root: usize, v: T) -> Result<T> {
-    Ok(v)
-}
-pub fn all_gather_values<T: Serialize + DeserializeOwned + Clone>(_t: &mut dyn Transport, v: &T) -> Result<Vec<T>> {
-    Ok(vec![v.clone()])
-}
 
-pub fn gather_values<T: Serialize + DeserializeOwned + Clone>(
-    _t: &mut dyn Transport,
-    _root: usize,
-    v: &T,
-) -> Result<Option<Vec<T>>>
-where
-    T: Serialize,
-{
-    Ok(Some(vec![v.clone()]))
-}
-pub fn agree<T>(_t: &mut dyn Transport, v: Result<T>) -> Result<T> {
-    v
-}
-pub fn start() -> Result<Box<dyn Transport>> {
-    Ok(Box::new(Alone))
-}
-struct Alone;
-impl Transport for Alone {
-    fn rank(&self) -> usize {
-        0
-    }
-    fn size(&self) -> usize {
-        1
-    }
-    fn post(&mut self, _d: usize, _c: Channel, _w: Vec<u64>) -> Result<()> {
-        Ok(())
-    }
-    fn poll(&mut self, _c: Channel) -> Result<Option<(usize, Vec<u64>)>> {
-        Ok(None)
-    }
-    fn start_vote(&mut self, _v: &[i64]) -> Result<()> {
-        Ok(())
-    }
-    fn poll_vote(&mut self) -> Result<Option<Vec<i64>>> {
-        Ok(None)
-    }
-    fn barrier(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn all_reduce(&mut self, _op: ReduceOp, _v: &mut [i64]) -> Result<()> {
-        Ok(())
-    }
-    fn broadcast(&mut self, _r: usize, _b: &mut Vec<u8>) -> Result<()> {
-        Ok(())
-    }
-    fn gather(&mut self, _r: usize, b: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        Ok(Some(vec![b.to_vec()]))
-    }
-    fn all_gather(&mut self, b: &[u8]) -> Result<Vec<Vec<u8>>> {
-        Ok(vec![b.to_vec()])
-    }
-    fn idle(&mut self) {}
-    fn library(&self) -> String {
-        String::new()
-    }
-    fn create_group(&mut self, _m: &[usize], _t: u32) -> Result<GroupId> {
-        Ok(GroupId(0))
-    }
-    fn send_time(&mut self, _d: usize, _w: [i64; 2]) -> Result<()> {
-        Ok(())
-    }
-    fn receive_time(&mut self, _s: usize) -> Result<[i64; 2]> {
-        Ok([0, 0])
-    }
-    fn group_bcast(&mut self, _g: GroupId, _r: usize, v: i64) -> Result<i64> {
-        Ok(v)
-    }
-    fn group_reduce_top2(&mut self, _g: GroupId, _r: usize, v: Top2) -> Result<Option<Top2>> {
-        Ok(Some(v))
-    }
-    fn group_all_reduce_top2(&mut self, _g: GroupId, v: Top2) -> Result<Top2> {
-        Ok(v)
-    }
-    fn group_exscan_max(&mut self, _g: GroupId, _v: i64) -> Result<Option<i64>> {
-        Ok(None)
-    }
+/// A group of analysis ranks made by [`Transport::create_group`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GroupId(usize);
+
+/// Communication of one analysis rank with all others. Ranks wait by yielding the processor, so that more ranks than cores stay
+/// usable.
+///
+/// Every operation fails if the underlying library does; the error says which one.
+pub trait Transport {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// What the library below calls itself, for the report.
+    fn library(&self) -> String;
+
+    /// Sends `words` without waiting. Messages of one channel between two ranks arrive in order.
+    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()>;
+
+    /// The next message that has arrived on `channel`, with its sender.
+    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>>;
+
+    /// Starts to sum `values` (the same number on every rank) over all ranks; one vote at a time.
+    fn start_vote(&mut self, values: &[i64]) -> Result<()>;
+
+    /// The sums, as soon as all ranks have voted.
+    fn poll_vote(&mut self) -> Result<Option<Vec<i64>>>;
+
+    /// Called when there is nothing to do but wait.
+    fn idle(&mut self);
+
+    /// Combines `values` of all ranks, in place.
+    fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()>;
+
+    /// The bytes of all ranks, in order of ranks.
+    fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
+
+    /// The bytes of all ranks, in order of ranks, at `root` only.
+    fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
+
+    /// The bytes that `root` has; what the others give is ignored.
+    fn broadcast(&mut self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>>;
+
+    /// Makes a group of `members` (in the order of the group's ranks). Called by its members only, who agree on `tag`; groups
+    /// with common members have to be made in the same order everywhere.
+    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId>;
+
+    /// Sends one timestamp with a word that says what it belongs to (`Send`).
+    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()>;
+
+    /// Waits for the next timestamp of `source` (`Recv`).
+    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]>;
+
+    /// The value of the group's rank `root` (`Bcast`).
+    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64>;
+
+    /// The two largest of all values, at the group's rank `root` only (`Reduce`).
+    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>>;
+
+    /// The two largest of all values (`Allreduce`).
+    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2>;
+
+    /// The largest of the values of all lower ranks of the group; `None` at its rank 0 (`Exscan`).
+    fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>>;
 }

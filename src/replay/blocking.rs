@@ -250,15 +250,15 @@ fn exchange(
             if is_root { NO_LOWER_BOUND } else { value }
         }
         (CollectiveClass::NToOne, Direction::Forward) | (CollectiveClass::OneToN, Direction::Backward) => {
-            transport.group_reduce_top2(group, root, own)?.map_or(NO_LOWER_BOUND, |top| top.excluding(rank))
+            transport.group_reduce(group, root, own)?.map_or(NO_LOWER_BOUND, |top| top.excluding(rank))
         }
-        (CollectiveClass::NToN, _) => transport.group_all_reduce_top2(group, own)?.excluding(rank),
+        (CollectiveClass::NToN, _) => transport.group_all_reduce(group, own)?.excluding(rank),
         (CollectiveClass::Prefix, Direction::Forward) => {
-            transport.group_exscan_max(group, contribution)?.unwrap_or(NO_LOWER_BOUND)
+            transport.group_exscan(group, contribution)?.unwrap_or(NO_LOWER_BOUND)
         }
         (CollectiveClass::Prefix, Direction::Backward) => {
             let reversed = groups.reversed.get(&index).copied().unwrap_or(group);
-            transport.group_exscan_max(reversed, contribution)?.unwrap_or(NO_LOWER_BOUND)
+            transport.group_exscan(reversed, contribution)?.unwrap_or(NO_LOWER_BOUND)
         }
         (CollectiveClass::Unconstrained, _) => NO_LOWER_BOUND,
     })
