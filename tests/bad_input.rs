@@ -250,7 +250,7 @@ fn events_that_refer_to_nothing() {
 fn traces_that_contradict_themselves() {
     let copy = Copy::of(HALO);
     change_send(&copy, 0, &[0xFF]);
-    refused_in_parallel(&copy, &["the trace contradicts itself", "location 0, event "]);
+    refused_in_parallel(&copy, &["trace: location 0, event ", "the trace contradicts itself"]);
 }
 
 #[test]

@@ -75,7 +75,9 @@ pub fn correct(
         max_passes: parameters.max_passes,
         max_error: parameters.max_error,
     };
-    let passes = passes::run(transport, program, &controller, parameters.minimum_separation, progress)?;
+    // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
+    let passes = passes::run(transport, program, &controller, parameters.minimum_separation, progress)
+        .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
     let corrections = backward(transport, &loaded, &passes, &parameters)?;
     let predicted = corrected_times(program, &corrections);
