@@ -245,6 +245,24 @@ fn events_that_refer_to_nothing() {
     refused_in_parallel(&copy, &[&format!("0.evt: location 0, event {event}: "), "77"]);
 }
 
+/// Local ids mean what the location's own tables say.
+#[test]
+fn id_maps_that_lead_to_nothing() {
+    // Kind 6 (communicators), the number of entries, dense or sparse, the entries.
+    let dense: Vec<u8> = [&[6, 1, 12, 0][..], &[1, 99].repeat(12)].concat();
+    let sparse: Vec<u8> = [vec![6, 1, 12, 1], (0..12).flat_map(|local| [1, local, 1, 99]).collect()].concat();
+    for table in [dense, sparse] {
+        let copy = Copy::of(HALO);
+        let record = [&[5, table.len() as u8][..], &table].concat();
+        edit(&copy.local(0), |bytes| drop(bytes.splice(HEADER..HEADER, record)));
+        refused_in_parallel(&copy, &["0.evt: location 0, event ", "communicator 99"]);
+    }
+    // A table that promises more entries than it has.
+    let copy = Copy::of(HALO);
+    edit(&copy.local(0), |bytes| drop(bytes.splice(HEADER..HEADER, [5, 6, 6, 3, 0xFF, 0xFF, 0xFF, 0])));
+    refused_in_parallel(&copy, &["0.def: location 0: "]);
+}
+
 /// A message less shifts all later ones with the same tag, until a process would have to receive before it could send.
 #[test]
 fn traces_that_contradict_themselves() {
