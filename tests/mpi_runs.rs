@@ -170,14 +170,9 @@ fn a_dry_run_and_info_need_no_output() {
 fn a_launcher_of_another_library_is_noticed() {
     let _machine = alone_on_the_machine();
     let trace = fixture("tracer-halo-4");
-    // A process without launcher that is told it was launched. MPICH takes its own variable at its word.
-    let signs: &[&str] = if launcher().open_mpi {
-        &["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"]
-    } else {
-        &["OMPI_COMM_WORLD_SIZE"]
-    };
+    // A process without launcher that is told it was launched.
     let directory = tempfile::tempdir().unwrap();
-    for sign in signs {
+    for sign in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"] {
         let mut command = alone();
         command.env("CLC_REPLAY_MPI", "always").env(sign, "4").current_dir(directory.path());
         let finished = run(command.arg(&trace).args(["-o", "out"])).expect(2, sign);
