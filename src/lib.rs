@@ -12,4 +12,5 @@ pub mod pipeline;
 pub mod presync;
 pub mod replay;
 pub mod report;
+pub mod simulate;
 pub mod trace;

@@ -7,6 +7,7 @@ use clc_replay::report;
 use clc_replay::trace::{Error, Result};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     let mut transport = match comm::start() {
@@ -22,9 +23,19 @@ fn main() -> ExitCode {
     logging::init(job.log_options(), transport.rank());
     match run(transport.as_mut(), &job) {
         Ok(status) => ExitCode::from(status),
-        Err(error) => end(first.then_some(&Stop::from(error)), Stop::ERROR),
+        Err(error) => {
+            // An error of this rank alone: others may wait for it, for ever.
+            if !transport.leave(PATIENCE) {
+                Stop::from(error).print();
+                transport.abort(i32::from(Stop::ERROR));
+            }
+            end(first.then_some(&Stop::from(error)), Stop::ERROR)
+        }
     }
 }
+
+/// Ranks that fail together come to their end within this time.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
     if let Some(stop) = stop {
@@ -43,6 +54,9 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         }
         Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
         Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
+        Job::Simulate(options) => {
+            (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
+        }
     };
     drop(bar);
     let printed = match &outcome {
@@ -60,6 +74,7 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Resu
             let all = matches!(job, Job::Info(options) if options.all);
             (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)
         }
+        Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };
     let to_stdout = json == Some(Path::new("-"));
     if let Some(path) = json.filter(|_| !to_stdout) {

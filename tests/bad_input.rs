@@ -78,14 +78,16 @@ type Damage = (fn(&mut Vec<u8>), &'static str);
 
 #[test]
 fn anchors_that_cannot_be_read() {
-    let damages: [Damage; 10] = [
+    let damages: [Damage; 12] = [
         (|bytes| *bytes = b"hello\n".to_vec(), "not an OTF2 anchor file"),
         (Vec::clear, "not an OTF2 anchor file"),
         (|bytes| bytes[1] = 7, "not an OTF2 anchor file"),
+        (|bytes| bytes[7] = 0, "unknown version 0 of the anchor"),
         (|bytes| bytes.truncate(40), "truncated"),
         (|bytes| bytes.truncate(50), "truncated"),
         (|bytes| bytes[8] = 3, "version 3 of the trace format"),
         (|bytes| bytes[28] = 2, "SIONlib"),
+        (|bytes| bytes[28] = 9, "unknown file substrate 9"),
         (|bytes| bytes[29] = 2, "zlib"),
         (|bytes| bytes[12..20].fill(0), "chunk size 0"),
         (|bytes| bytes[20..28].fill(0xFF), "chunk size"),
@@ -129,14 +131,11 @@ fn truncated_event_files() {
     let marks = damage::items(&whole, true).last().unwrap().whole.start;
     let record = damage::items(&whole, true)[500].clone();
     let inside_a_record = record.whole.start + 1;
-    for length in [0, 2, 10, HEADER, HEADER + 4, marks / 3, inside_a_record, record.whole.end, marks] {
+    for length in [0, 1, 2, 10, HEADER, HEADER + 4, marks / 3, inside_a_record, record.whole.end, marks] {
         std::fs::write(copy.events(3), &whole[..length]).unwrap();
         refused(&copy, &["3.evt: location 3", "truncated"]);
     }
     refused_in_parallel(&copy, &["3.evt: location 3", "truncated"]);
-    // Of one byte nobody can say what it was.
-    std::fs::write(copy.events(3), &whole[..1]).unwrap();
-    refused(&copy, &["3.evt: location 3", "no chunk header at byte 0"]);
 }
 
 #[test]
@@ -239,6 +238,11 @@ fn events_that_refer_to_nothing() {
     let copy = Copy::of(HALO);
     let event = change_send(&copy, 1, &[1, 99]);
     refused_in_parallel(&copy, &[&format!("0.evt: location 0, event {event}: "), "communicator 99"]);
+
+    // The value that OTF2 has for an undefined communicator.
+    let copy = Copy::of(HALO);
+    let event = change_send(&copy, 1, &[0xFF]);
+    refused(&copy, &[&format!("0.evt: location 0, event {event}: "), "communicator 4294967295 is not defined"]);
 
     let copy = Copy::of(HALO);
     let event = change_send(&copy, 0, &[1, 77]);
@@ -347,6 +351,8 @@ fn outputs_that_cannot_be_written() {
     // Not even root can make a directory below a file.
     std::fs::write(copy.directory.path().join("file"), "").unwrap();
     refused_by(alone(), &copy, ["trace", "-o", "file/out"], &["file", "cannot write the output there"]);
+    refused_by(alone(), &copy, ["trace", "-o", "trace/traces.otf2/out"], &["lies inside the trace"]);
+    refused_by(alone(), &copy, ["trace", "-o", ".", "--force"], &["not a name for an output directory"]);
     let report = ["check", "trace", "--report", "not/there.json"];
     refused_by(alone(), &copy, report, &["not/there.json", "cannot write the report"]);
 }

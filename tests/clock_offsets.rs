@@ -3,11 +3,11 @@
 
 mod common;
 
-use clc_replay::archive::otf2::Otf2Archive;
+use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
 use clc_replay::presync::Method;
-use clc_replay::trace::Ticks;
+use clc_replay::trace::{ClockOffset, Event, RegionId, Ticks};
 use common::{alone, anchor, fixture, more_traces, name, run, tool};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// Times by location, in the order of the events.
@@ -111,4 +111,35 @@ fn chosen_offsets_are_applied_as_libotf2_does() {
         assert_eq!(raw[&0], raw[&1], "{offsets}");
         assert_eq!(raw[&1], expected[&1], "{offsets}");
     }
+}
+
+/// Every process with offsets of its own, in an archive that libotf2 did not write.
+#[test]
+fn every_process_has_its_own_offsets() {
+    let (definitions, _) = Otf2Archive::open(&fixture("tracer-halo-4")).unwrap().read_definitions().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    let writer = ArchiveWriter::create(&trace, "traces", CreateOptions::default()).unwrap();
+    let mut counts = HashMap::new();
+    for (location, index) in definitions.locations.iter().zip(0..) {
+        let record = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
+        let offsets = [
+            record(1_000_000, 1000 + 77 * index),
+            record(2_000_001, 1000 - 333 * index),
+            record(7_000_000, 5000),
+            record(7_100_000, 4000 + 12_345 * index),
+        ];
+        writer.local_definitions(location.id, &offsets).unwrap();
+        let mut file = writer.events(location.id).unwrap();
+        let region = RegionId(definitions.regions[0].id.0);
+        for k in 0..5000 {
+            let event = if k % 2 == 0 { Event::Enter(region) } else { Event::Leave(region) };
+            file.event(500_000 + 1777 * k, &event).unwrap();
+        }
+        counts.insert(location.id, file.finish().unwrap());
+    }
+    writer.finish(&definitions, &counts).unwrap();
+    let (times, offsets) = own_times(&trace);
+    assert_eq!(offsets, 16);
+    assert_close(&times_of_libotf2(&trace), &times, 1, "offsets by process");
 }

@@ -34,6 +34,10 @@ fn correct(mut command: Command, trace: &Path, options: &[&str]) -> Corrected {
     command.arg(trace).arg("-o").arg(directory.path().join("out")).arg("--report").arg(&report).args(options);
     let finished = run(&mut command).expect(0, &name(trace));
     assert!(!finished.stderr.contains("clc-replay:"), "{}", finished.stderr);
+    let made = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut made: Vec<_> = made.collect();
+    made.sort();
+    assert_eq!(made, ["out", "report.json"], "something is left behind");
     let report = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     Corrected { directory, report }
 }
@@ -172,7 +176,7 @@ fn a_launcher_of_another_library_is_noticed() {
     let trace = fixture("tracer-halo-4");
     // A process without launcher that is told it was launched.
     let directory = tempfile::tempdir().unwrap();
-    for sign in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"] {
+    for sign in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"] {
         let mut command = alone();
         command.env("CLC_REPLAY_MPI", "always").env(sign, "4").current_dir(directory.path());
         let finished = run(command.arg(&trace).args(["-o", "out"])).expect(2, sign);

@@ -2,5 +2,6 @@
 
 mod mmap;
 pub mod otf2;
+pub mod truth;
 
 pub use mmap::MappedFile;

@@ -5,19 +5,7 @@
 //! times; 1 - γ grows tenfold from pass to pass until the largest advance is within the allowed multiple of D₀, the largest
 //! advance that the plain Lamport clock (γ = 0, δ = 0) needs on the same times.
 
-use crate::clc::ErrorLimit;
 use crate::trace::{Fraction, Ticks};
-
-/// When to stop, and where to start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ControllerParameters {
-    /// 1 - γ of the first pass.
-    pub first_decay: Fraction,
-    /// At most so many passes; at least 1.
-    pub max_passes: u32,
-    /// A pass is good if its largest advance is at most this multiple of D₀.
-    pub max_error: ErrorLimit,
-}
 
 /// γ is never below 1/2: a local interval is never squeezed to less than half.
 pub const LARGEST_DECAY: Fraction = match Fraction::from_bits(1 << (Fraction::BITS - 1)) {

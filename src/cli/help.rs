@@ -66,3 +66,19 @@ Examples:
 Exit status:
   0  the trace could be read
   2  an error";
+
+pub(super) const SIMULATE: &str = "\
+Makes a trace of a simulated application on a machine whose clocks are wrong in a known way. The true time of every event \
+is kept beside it, so that `clc-replay evaluate` can tell how far any correction is from the truth.";
+
+pub(super) const SIMULATE_AFTER: &str = "\
+Examples:
+  clc-replay simulate out --ranks 64 --events 100k --pattern halo2d --clock walk --seed 7
+  clc-replay simulate out --pattern mix --clock 'offset=5ms,drift=20ppm,sine=20us/0.5s;3:jump=1ms@50%'
+  clc-replay simulate out --measurements 0 --asymmetry 0.5    no offsets recorded, routes differ by direction
+
+Exit status:
+  0  the trace is complete
+  2  an error; nothing was written
+
+Read on: docs/clocks.md has all clock models.";

@@ -9,11 +9,13 @@ mod help;
 pub mod logging;
 mod options;
 pub mod progress;
+mod simulate;
 mod stop;
 mod values;
 
 pub use duration::Duration;
 pub use options::{CheckOptions, CommonOptions, CorrectOptions, InfoOptions, LogOptions, SynchronisationOptions};
+pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, SimulateOptions};
 pub use stop::Stop;
 pub use values::LatencyOption;
 
@@ -29,6 +31,8 @@ pub enum Job {
     Check(CheckOptions),
     /// `clc-replay info TRACE`: describe a trace.
     Info(InfoOptions),
+    /// `clc-replay simulate DIR`: make a trace whose true times are known.
+    Simulate(SimulateOptions),
 }
 
 impl Job {
@@ -57,6 +61,7 @@ impl Job {
             Job::Correct(options) => &options.common.log,
             Job::Check(options) => &options.common.log,
             Job::Info(options) => &options.log,
+            Job::Simulate(options) => &options.made.log,
         }
     }
 }
@@ -85,6 +90,9 @@ enum Subcommands {
     /// Describe a trace: processes, nodes, communicators, events, clock offsets
     #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
     Info(InfoOptions),
+    /// Make a trace of a simulated application on a machine with wrong clocks, and its true times
+    #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_AFTER, max_term_width = 100)]
+    Simulate(SimulateOptions),
 }
 
 impl From<Subcommands> for Job {
@@ -92,6 +100,7 @@ impl From<Subcommands> for Job {
         match subcommand {
             Subcommands::Check(options) => Job::Check(options),
             Subcommands::Info(options) => Job::Info(options),
+            Subcommands::Simulate(options) => Job::Simulate(options),
         }
     }
 }

@@ -1,45 +1,58 @@
 //! What every transport can do, built from what it has to.
 
-use crate::comm::codec::{decode, encode};
 use crate::comm::{Channel, ReduceOp, Transport};
+use crate::trace::codec::{decode, encode};
 use crate::trace::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Sends messages to some ranks and returns those sent here, by sender in ascending order; messages to oneself included. Every rank
-/// takes part, nobody knows beforehand from whom it receives.
+/// Sends messages to some ranks and returns those sent here, by sender in ascending order (messages of one sender in
+/// the order in which they were sent); messages to oneself included. Every rank takes part, nobody knows beforehand from
+/// whom it receives. Costs no memory or message per rank of the world; uses the vote.
 ///
 /// # Errors
-/// Failures of the transport.
+/// A destination that does not exist (then on every rank); failures of the transport.
 pub fn sparse_exchange(
     transport: &mut dyn Transport,
     outgoing: Vec<(usize, Vec<u64>)>,
 ) -> Result<Vec<(usize, Vec<u64>)>> {
+    // A rank may leave this exchange and send in the next one while another still waits for the last vote; it cannot get
+    // to the one after that. So two channels keep them apart.
+    let channel =
+        if transport.next_exchange().is_multiple_of(2) { Channel::EvenExchange } else { Channel::OddExchange };
     let here = transport.rank();
     let mut received = Vec::new();
-    if transport.size() == 1 {
-        return Ok(outgoing);
-    }
-    // How many messages each rank gets. Nobody gets past this sum before everybody has finished the exchange before.
-    let mut counts = vec![0i64; transport.size()];
-    for (destination, _) in &outgoing {
-        counts[*destination] += i64::from(*destination != here);
-    }
-    transport.all_reduce(ReduceOp::Sum, &mut counts)?;
-    let mut expected = counts[here];
+    let mut failure = None;
+    let mut balance = 0;
     for (destination, words) in outgoing {
         if destination == here {
             received.push((here, words));
-        } else {
-            transport.post(destination, Channel::Exchange, words)?;
+            continue;
+        }
+        match transport.post(destination, channel, words) {
+            Ok(()) => balance += 1,
+            Err(error) => failure = failure.or(Some(error)),
         }
     }
-    while expected > 0 {
-        match transport.poll(Channel::Exchange)? {
-            Some(message) => {
+    // All messages are sent before the first vote. So when sent and received are equal over all ranks, all have arrived.
+    loop {
+        transport.start_vote(&[balance, i64::from(failure.is_some())])?;
+        let sums = loop {
+            while let Some(message) = transport.poll(channel)? {
                 received.push(message);
-                expected -= 1;
+                balance -= 1;
             }
-            None => transport.idle(),
+            match transport.poll_vote()? {
+                Some(sums) => break sums,
+                None => transport.idle(),
+            }
+        };
+        match sums[..] {
+            [0, 0] => break,
+            [_, 0] => {}
+            _ => {
+                let other = || Error::new("another analysis rank could not send a message");
+                return Err(failure.unwrap_or_else(other));
+            }
         }
     }
     received.sort_by_key(|(source, _)| *source);
@@ -51,25 +64,22 @@ pub fn sparse_exchange(
 /// # Errors
 /// That one; failures of the transport.
 pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> {
-    let (value, error) = match outcome {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(error)),
-    };
-    let mut failed = [i64::from(error.is_some())];
-    transport.all_reduce(ReduceOp::Max, &mut failed)?;
-    if failed[0] != 0 {
-        let errors: Vec<Option<Error>> = all_gather_values(transport, &error)?;
-        if let Some(first) = errors.into_iter().flatten().next() {
-            return Err(first);
-        }
+    let mut lowest = [if outcome.is_err() { transport.rank() as i64 } else { i64::MAX }];
+    transport.all_reduce(ReduceOp::Min, &mut lowest)?;
+    if lowest[0] == i64::MAX {
+        return outcome;
     }
-    value.ok_or_else(|| Error::new("an analysis rank failed without saying why; this is a bug"))
+    let root = lowest[0] as usize;
+    match broadcast_value(transport, root, outcome.err())? {
+        Some(error) => Err(error),
+        None => Err(Error::new(format!("analysis rank {root} has failed without saying why"))),
+    }
 }
 
-/// The value that `root` has.
+/// The value that `root` has; what the others give is ignored.
 ///
 /// # Errors
-/// Failures of the transport.
+/// Failures of the transport; a value that cannot be encoded.
 pub fn broadcast_value<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
     root: usize,
@@ -78,32 +88,44 @@ pub fn broadcast_value<T: Serialize + DeserializeOwned>(
     if transport.size() == 1 {
         return Ok(value);
     }
-    let bytes = if transport.rank() == root { encode(&value)? } else { Vec::new() };
-    let bytes = transport.broadcast(root, bytes)?;
-    if transport.rank() == root { Ok(value) } else { decode(&bytes) }
+    if transport.rank() != root {
+        return decode(&transport.broadcast(root, Vec::new())?);
+    }
+    // The others wait in any case, and fail to decode nothing.
+    let (bytes, failure) = split(encode(&value));
+    transport.broadcast(root, bytes)?;
+    failure.map_or(Ok(value), Err)
 }
 
 /// The values of all ranks, in order of ranks.
 ///
 /// # Errors
-/// Failures of the transport.
+/// Failures of the transport; a value that cannot be encoded.
 pub fn all_gather_values<T: Serialize + DeserializeOwned>(transport: &mut dyn Transport, value: &T) -> Result<Vec<T>> {
-    let bytes = encode(value)?;
-    transport.all_gather(&bytes)?.iter().map(|bytes| decode(bytes)).collect()
+    let (bytes, failure) = split(encode(value));
+    let all = transport.all_gather(&bytes)?;
+    failure.map_or(Ok(()), Err)?;
+    all.iter().map(|bytes| decode(bytes)).collect()
 }
 
 /// The values of all ranks, in order of ranks, at `root` only.
 ///
 /// # Errors
-/// Failures of the transport.
+/// Failures of the transport; a value that cannot be encoded.
 pub fn gather_values<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
     root: usize,
     value: &T,
 ) -> Result<Option<Vec<T>>> {
-    let bytes = encode(value)?;
-    match transport.gather(root, &bytes)? {
-        Some(all) => all.iter().map(|bytes| decode(bytes)).collect::<Result<Vec<T>>>().map(Some),
-        None => Ok(None),
+    let (bytes, failure) = split(encode(value));
+    let all = transport.gather(root, &bytes)?;
+    failure.map_or(Ok(()), Err)?;
+    all.map(|all| all.iter().map(|bytes| decode(bytes)).collect()).transpose()
+}
+
+fn split(encoded: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
+    match encoded {
+        Ok(bytes) => (bytes, None),
+        Err(error) => (Vec::new(), Some(error)),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Uses the trace's vocabulary only (errors). Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
 
-mod codec;
+mod backoff;
 mod exchange;
 mod launch;
 pub mod local;
@@ -13,15 +13,24 @@ pub use exchange::{agree, all_gather_values, broadcast_value, gather_values, spa
 pub use launch::start;
 pub use top2::Top2;
 
-use crate::trace::Result;
+use crate::trace::{Error, Result};
+use std::collections::HashSet;
+use std::time::Duration;
 
 /// Separates kinds of messages that may be under way at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     /// Timestamps of a replay.
     Replay,
-    /// Messages of [`sparse_exchange`].
-    Exchange,
+    /// Messages of [`sparse_exchange`], every other time.
+    EvenExchange,
+    /// Messages of [`sparse_exchange`], the other times.
+    OddExchange,
+}
+
+impl Channel {
+    /// Number of channels.
+    pub const COUNT: usize = 3;
 }
 
 /// Reductions on integers.
@@ -42,7 +51,9 @@ pub struct GroupId(usize);
 /// Communication of one analysis rank with all others. Ranks wait by yielding the processor, so that more ranks than cores stay
 /// usable.
 ///
-/// Every operation fails if the underlying library does; the error says which one.
+/// Collective operations (votes among them, separately) are called by all ranks in the same order. Every operation fails if the
+/// underlying library does, or if an argument names no rank; the error says which one. Such an error is one rank's own and leaves the
+/// ranks out of step: the caller has to end the run ([`Transport::leave`], [`Transport::abort`]).
 pub trait Transport {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -53,22 +64,30 @@ pub trait Transport {
     /// What the library below calls itself, for the report.
     fn library(&self) -> String;
 
-    /// Sends `words` without waiting. Messages of one channel between two ranks arrive in order.
+    /// Sends `words` without waiting, also to this rank itself. Messages of one channel between two ranks arrive in order.
     fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()>;
 
-    /// The next message that has arrived on `channel`, with its sender.
+    /// The next message that has arrived on `channel`, with its sender; `None` if there is none now.
     fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>>;
 
+    /// Counts the calls, the first is 1: which exchange [`sparse_exchange`] is at.
+    fn next_exchange(&mut self) -> u64;
+
     /// Starts to sum `values` (the same number on every rank) over all ranks; one vote at a time.
+    /// Other collective operations may come between start and end.
     fn start_vote(&mut self, values: &[i64]) -> Result<()>;
 
-    /// The sums, as soon as all ranks have voted.
+    /// The sums, as soon as all ranks have voted. `None` if they have not, or if no vote was started. A rank may see the result
+    /// earlier than others: what it does next can reach a rank that still waits.
     fn poll_vote(&mut self) -> Result<Option<Vec<i64>>>;
 
-    /// Called when there is nothing to do but wait.
+    /// Called when there is nothing to do but wait: yields, and sleeps for moments when the wait is long.
     fn idle(&mut self);
 
-    /// Combines `values` of all ranks, in place.
+    /// Waits for all ranks.
+    fn barrier(&mut self) -> Result<()>;
+
+    /// Combines `values` of all ranks, in place; the same number on every rank.
     fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()>;
 
     /// The bytes of all ranks, in order of ranks.
@@ -101,4 +120,27 @@ pub trait Transport {
 
     /// The largest of the values of all lower ranks of the group; `None` at its rank 0 (`Exscan`).
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>>;
+
+    /// Called when this rank has nothing more to do, with or without an error of its own: whether all ranks have come to
+    /// that point within `patience`. If not, the error is not shared by all, others may wait for this rank, and only
+    /// [`Transport::abort`] ends the run.
+    fn leave(&mut self, patience: Duration) -> bool;
+
+    /// Ends the processes of all ranks at once with this exit status.
+    fn abort(&mut self, status: i32) -> !;
+}
+
+/// The rank of analysis rank `own` in a group of `members`.
+///
+/// # Errors
+/// It is no member, a member occurs twice, or one does not exist in a world of `size`.
+fn place_in_group(members: &[usize], own: usize, size: usize) -> Result<usize> {
+    let mut seen = HashSet::with_capacity(members.len());
+    if let Some(member) = members.iter().find(|&&member| member >= size || !seen.insert(member)) {
+        return Err(Error::new(format!(
+            "analysis rank {member} cannot be in a group, or only once, in a world of {size}"
+        )));
+    }
+    let place = members.iter().position(|&member| member == own);
+    place.ok_or_else(|| Error::new("a group is made by its members only"))
 }

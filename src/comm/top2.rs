@@ -1,37 +1,42 @@
-//! The two largest contributions to a maximum.
+//! The two largest contributions to a maximum, so that every member can leave out its own.
 
-/// The two largest contributions and who gave the largest: enough for every member to know the maximum over the *others*, since
-/// a process never constrains itself.
+/// The result of a maximum over several contributors that still knows what it would be without any one of them.
+///
+/// A process never constrains itself: the end of an N-to-N operation on member *i* must not come before the largest begin
+/// of the *others*. One reduction serves all members when it carries the largest value, who gave it, and the
+/// largest value that anybody else gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Top2 {
-    /// The largest value; [`i64::MIN`] if there is none.
+    /// The largest contribution, `i64::MIN` if there is none.
     pub max: i64,
-    /// Who gave it; the lowest rank if several did.
+    /// Who gave the largest contribution; of several, the one with the lowest number.
     pub holder: i64,
-    /// The largest value of all others; [`i64::MIN`] if there is none.
+    /// The largest contribution of anybody but `holder`, `i64::MIN` if there is none.
     pub second: i64,
 }
 
 impl Top2 {
-    /// No contribution.
+    /// No contribution at all: the neutral element of [`Top2::merge`].
     pub const NONE: Top2 = Top2 { max: i64::MIN, holder: i64::MAX, second: i64::MIN };
 
-    /// One contribution.
+    /// The contribution `value` of contributor `holder`.
     pub fn one(value: i64, holder: i64) -> Top2 {
         Top2 { max: value, holder, second: i64::MIN }
     }
 
-    /// Both together; associative and commutative for contributions of different holders.
+    /// Both sets of contributions together. Associative and commutative, so that any reduction tree gives the same
+    /// result. A contributor may occur on both sides.
+    #[must_use]
     pub fn merge(self, other: Top2) -> Top2 {
         let (winner, loser) =
-            if (self.max, -self.holder) >= (other.max, -other.holder) { (self, other) } else { (other, self) };
-        Top2 { second: winner.second.max(loser.max), ..winner }
+            if (other.max, self.holder) > (self.max, other.holder) { (other, self) } else { (self, other) };
+        Top2 { max: winner.max, holder: winner.holder, second: winner.second.max(loser.excluding(winner.holder)) }
     }
 
-    /// The largest contribution of all but `member`; [`i64::MIN`] if there is none.
-    pub fn excluding(&self, member: i64) -> i64 {
-        if self.holder == member { self.second } else { self.max }
+    /// The largest contribution of anybody but `contributor`, `i64::MIN` if there is none.
+    pub fn excluding(self, contributor: i64) -> i64 {
+        if contributor == self.holder { self.second } else { self.max }
     }
 }
 
@@ -40,19 +45,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Few distinct values and contributors, so that ties and repetitions are common.
+    fn contributions() -> impl Strategy<Value = Vec<(i64, i64)>> {
+        let value = prop_oneof![4 => -3_i64..3, 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
+        proptest::collection::vec((value, 0_i64..6), 0..12)
+    }
+
+    fn largest<'a>(contributions: impl Iterator<Item = &'a (i64, i64)>) -> i64 {
+        contributions.map(|c| c.0).max().unwrap_or(i64::MIN)
+    }
+
     proptest! {
         #[test]
-        fn everybody_learns_the_maximum_of_the_others(values in prop::collection::vec(-5i64..5, 1..8), cut in 0usize..8) {
-            let one = |(holder, &value): (usize, &i64)| Top2::one(value, holder as i64);
-            let forward = values.iter().enumerate().map(one).fold(Top2::NONE, Top2::merge);
-            let cut = cut.min(values.len());
-            let left = values.iter().enumerate().take(cut).map(one).fold(Top2::NONE, Top2::merge);
-            let right = values.iter().enumerate().skip(cut).map(one).fold(Top2::NONE, Top2::merge);
-            prop_assert_eq!(right.merge(left), forward);
-            for member in 0..values.len() {
-                let others = values.iter().enumerate().filter(|(i, _)| *i != member).map(|(_, &v)| v).max();
-                prop_assert_eq!(forward.excluding(member as i64), others.unwrap_or(i64::MIN));
+        fn any_order_and_any_tree_equal_brute_force(
+            (ordered, shuffled, cut) in contributions()
+                .prop_flat_map(|c| (Just(c.clone()), Just(c.clone()).prop_shuffle(), 0..=c.len())),
+        ) {
+            let fold = |part: &[(i64, i64)]| {
+                part.iter().fold(Top2::NONE, |sum, &(value, holder)| sum.merge(Top2::one(value, holder)))
+            };
+            let result = fold(&shuffled[..cut]).merge(fold(&shuffled[cut..]));
+            prop_assert_eq!(result, fold(&ordered));
+            prop_assert_eq!(result, fold(&shuffled[cut..]).merge(fold(&shuffled[..cut])));
+            prop_assert_eq!(result.max, largest(ordered.iter()));
+            for contributor in 0..7 {
+                let others = largest(ordered.iter().filter(|c| c.1 != contributor));
+                prop_assert_eq!(result.excluding(contributor), others, "without {}", contributor);
+            }
+            if let Some(holder) = ordered.iter().filter(|c| c.0 == result.max).map(|c| c.1).min() {
+                prop_assert_eq!(result.holder, holder);
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_neutral() {
+        let one = Top2::one(i64::MIN, 4);
+        assert_eq!(one.merge(Top2::NONE), one);
+        assert_eq!(Top2::NONE.merge(one), one);
     }
 }

@@ -1,7 +1,5 @@
 //! `clc-replay TRACE`: corrects a trace.
 
-use crate::clc::controller::ControllerParameters;
-use crate::clc::forward::ForwardParameters;
 use crate::cli::CorrectOptions;
 use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
 use crate::commands::{Outcome, summary};
@@ -10,14 +8,12 @@ use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
-use crate::replay::amortise::{corrected_times, corrections};
-use crate::replay::bounds::{Direction, bounds};
+use crate::replay::amortise::{self, corrected_times};
 use crate::replay::passes;
 use crate::replay::survey::survey;
-use crate::replay::{blocking, passes::Passes};
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
-use crate::trace::{Correction, Error, Result, Ticks};
+use crate::trace::{Error, Result, Ticks};
 use std::path::PathBuf;
 
 /// Corrects the trace and writes the result. Collective over the analysis ranks; the outcome is on rank 0.
@@ -70,16 +66,11 @@ pub fn correct(
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
     timing.lap("check", program.events());
 
-    let controller = ControllerParameters {
-        first_decay: parameters.decay.fraction(),
-        max_passes: parameters.max_passes,
-        max_error: parameters.max_error,
-    };
     // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
-    let passes = passes::run(transport, program, &controller, parameters.minimum_separation, progress)
+    let passes = passes::run(transport, program, &parameters, progress)
         .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
-    let corrections = backward(transport, &loaded, &passes, &parameters)?;
+    let corrections = amortise::run(transport, program, &passes, &parameters)?;
     let predicted = corrected_times(program, &corrections);
     timing.lap("backward", program.events());
 
@@ -164,23 +155,4 @@ pub fn correct(
         warnings: whole.warnings.into_list(),
         output: published,
     }))))
-}
-
-/// Backward amortisation: the caps of the logical sends by the exchange that suits the replay, then the curves.
-fn backward(
-    transport: &mut dyn Transport,
-    loaded: &crate::pipeline::load::Loaded,
-    passes: &Passes,
-    parameters: &crate::clc::Parameters,
-) -> Result<Vec<Correction>> {
-    let program = &loaded.program;
-    let Some((forward, decay)) = &passes.result else {
-        return Ok(program.timelines.iter().map(|_| Correction::identity()).collect());
-    };
-    let caps = match &passes.groups {
-        Some(groups) => blocking::backward(transport, program, groups, forward)?,
-        None => bounds(transport, program, &forward.logical, Direction::Backward)?,
-    };
-    let forward_parameters = ForwardParameters { decay: *decay, separation: parameters.minimum_separation };
-    Ok(corrections(program, forward, &caps, forward_parameters, parameters.slope.fraction()))
 }

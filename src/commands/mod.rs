@@ -3,13 +3,15 @@
 mod check;
 mod correct;
 mod info;
+mod simulate;
 mod summary;
 
 pub use check::check;
 pub use correct::correct;
 pub use info::info;
+pub use simulate::simulate;
 
-use crate::report::{Info, Report};
+use crate::report::{Info, Made, Report};
 
 /// What a command found, on rank 0; the other ranks only know how it ends.
 #[derive(Debug)]
@@ -18,4 +20,6 @@ pub enum Outcome {
     Report(Box<Report>),
     /// The description of a trace.
     Info(Box<Info>),
+    /// A trace that was made.
+    Made(Box<Made>),
 }

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn large_files_are_spread() {
         let placement = Placement::new(&[1000, 1000, 10, 10, 10, 2000], 6, 2);
-        assert_eq!(placement.hosted_by(0), 0..5);
+        assert_eq!(placement.hosted_by(0), 0..3);
         assert_eq!(Placement::new(&[1, 1, 1], 3, 3).hosted_by(2), 2..3);
     }
 }

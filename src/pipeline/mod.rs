@@ -1,6 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod load;
+pub mod made;
 pub mod moves;
 pub mod open;
 pub mod output;

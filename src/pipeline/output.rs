@@ -21,6 +21,34 @@ impl Output {
     /// beside it.
     pub fn prepare(path: &Path, input: &Path, archive: &str, force: bool) -> Result<Output> {
         let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
+        let output = Output::checked(path, force, |place| {
+            if place.starts_with(&input) {
+                let what = if place == input { "is the trace itself" } else { "lies inside the trace" };
+                return Err(Error::new(format!("the output {what}"))
+                    .in_file(path)
+                    .hint("choose another one with --output"));
+            }
+            if input.starts_with(place) {
+                return Err(Error::new("the output contains the trace")
+                    .in_file(path)
+                    .hint("choose another one with --output"));
+            }
+            Ok(())
+        })?;
+        let events = output.making().join(archive);
+        std::fs::create_dir(&events).map_err(|error| Error::io(&events, "cannot write the output there", &error))?;
+        Ok(output)
+    }
+
+    /// As [`Output::prepare`], for a trace that is made from nothing; the temporary directory is empty.
+    ///
+    /// # Errors
+    /// `path` exists and `force` is not set, or is no trace; nothing can be written beside it.
+    pub fn fresh(path: &Path, force: bool) -> Result<Output> {
+        Output::checked(path, force, |_| Ok(()))
+    }
+
+    fn checked(path: &Path, force: bool, check: impl FnOnce(&Path) -> Result<()>) -> Result<Output> {
         let (parent, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name),
             _ => return Err(Error::new("not a name for an output directory").in_file(path)),
@@ -31,17 +59,7 @@ impl Output {
         })?;
         let place = parent.join(name);
         let place = place.canonicalize().unwrap_or(place);
-        if place.starts_with(&input) {
-            let what = if place == input { "is the trace itself" } else { "lies inside the trace" };
-            return Err(Error::new(format!("the output {what}"))
-                .in_file(path)
-                .hint("choose another one with --output"));
-        }
-        if input.starts_with(&place) {
-            return Err(Error::new("the output contains the trace")
-                .in_file(path)
-                .hint("choose another one with --output"));
-        }
+        check(&place)?;
         if place.symlink_metadata().is_ok() {
             if !force {
                 return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
@@ -61,8 +79,6 @@ impl Output {
             .prefix(&prefix)
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
-        let events = making.path().join(archive);
-        std::fs::create_dir(&events).map_err(|error| Error::io(&events, "cannot write the output there", &error))?;
         Ok(Output { path: place, making })
     }
 

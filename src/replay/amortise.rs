@@ -1,15 +1,42 @@
 //! Backward amortisation of the hosted timelines: from the forward replay to one correction per timeline.
 
+use crate::clc::Parameters;
 use crate::clc::backward::{Demand, Knot, amortise};
 use crate::clc::forward::ForwardParameters;
+use crate::comm::Transport;
 use crate::matching::sync::SyncTimeline;
+use crate::replay::blocking;
+use crate::replay::bounds::{Direction, bounds};
 use crate::replay::forward::{Forward, TimelineClock};
+use crate::replay::passes::Passes;
 use crate::replay::program::{NO_UPPER_BOUND, Program};
-use crate::trace::{Correction, Curve, Fraction, Piece, Position, Ticks};
+use crate::trace::{Correction, Curve, Fraction, Piece, Position, Result, Ticks};
+
+/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. One
+/// correction per hosted timeline. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn run(
+    transport: &mut dyn Transport,
+    program: &Program,
+    passes: &Passes,
+    parameters: &Parameters,
+) -> Result<Vec<Correction>> {
+    let Some((forward, decay)) = &passes.result else {
+        return Ok(program.timelines.iter().map(|_| Correction::identity()).collect());
+    };
+    let caps = match &passes.groups {
+        Some(groups) => blocking::backward(transport, program, groups, forward)?,
+        None => bounds(transport, program, &forward.logical, Direction::Backward)?,
+    };
+    let forward_parameters = ForwardParameters { decay: *decay, separation: parameters.minimum_separation };
+    Ok(corrections(program, forward, &caps, forward_parameters, parameters.slope.fraction()))
+}
 
 /// The correction of every hosted timeline. `caps` are the bounds of the logical sends
 /// ([`crate::replay::bounds::Direction::Backward`] of the logical times), `slope` is m.
-pub fn corrections(
+fn corrections(
     program: &Program,
     forward: &Forward,
     caps: &[Vec<i64>],

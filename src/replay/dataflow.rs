@@ -11,7 +11,7 @@
 use crate::clc::forward::ForwardParameters;
 use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Channel, Top2, Transport};
-use crate::matching::collectives::CollectiveComm;
+use crate::matching::collectives::{CollectiveComm, Instance};
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
@@ -160,6 +160,7 @@ impl<'a> Replay<'a> {
         let alone = self.transport.size() == 1;
         let mut last_vote: Option<Vec<i64>> = None;
         let mut voting = false;
+        self.contribute_silence()?;
         loop {
             while let Some(timeline) = self.runnable.pop_front() {
                 self.queued[timeline as usize] = false;
@@ -183,6 +184,8 @@ impl<'a> Replay<'a> {
             if let Some(sums) = self.transport.poll_vote()? {
                 voting = false;
                 if sums[0] == sums[1] && last_vote.as_ref() == Some(&sums) {
+                    // Another rank may not have seen this vote yet: what the next replay sends must not reach it in this one.
+                    self.transport.barrier()?;
                     return Ok(sums[2] == 0);
                 }
                 last_vote = Some(sums);
@@ -267,25 +270,56 @@ impl<'a> Replay<'a> {
         let index = membership.comm as usize;
         let comm = &program.collectives.comms[index];
         let member = &comm.members[membership.member as usize];
-        let rank = member.rank;
-        let value = if member.sends[instance] { time } else { NO_LOWER_BOUND };
+        let (rank, sends) = (member.rank, member.sends[instance]);
         let members = comm.members.len() as u32;
-        let class = self.class(comm, instance);
+        if self.synchronising {
+            self.contribute(index, instance, rank, NO_LOWER_BOUND)?;
+        } else if sends {
+            self.contribute(index, instance, rank, time)?;
+        }
         let state = self.local[index].state(instance);
         state.begun += 1;
-        let last = state.begun == members;
-        let complete = match contributors(comm, instance, class, rank) {
-            Some(needed) => {
-                if value != NO_LOWER_BOUND {
-                    state.top = state.top.merge(Top2::one(value, i64::from(rank)));
-                }
-                state.count += 1;
-                (state.count == needed).then_some((state.top, state.count))
-            }
-            None => None,
-        };
-        if last {
+        if state.begun == members {
             self.local[index].finish(instance);
+        }
+        Ok(())
+    }
+
+    /// Contributions of members that send nothing: nobody waits for their begin, so they are made before anything runs.
+    fn contribute_silence(&mut self) -> Result<()> {
+        if self.synchronising {
+            return Ok(());
+        }
+        let program = self.program;
+        for (index, comm) in program.collectives.comms.iter().enumerate() {
+            for (instance, Instance { class, root, .. }) in comm.instances.iter().enumerate() {
+                for member in comm.members.iter().filter(|member| !member.sends[instance]) {
+                    let needed = match class {
+                        CollectiveClass::OneToN => member.rank == *root,
+                        CollectiveClass::NToOne => member.rank != *root,
+                        _ => true,
+                    };
+                    if needed {
+                        self.contribute(index, instance, member.rank, NO_LOWER_BOUND)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
+    fn contribute(&mut self, index: usize, instance: usize, rank: u32, value: i64) -> Result<()> {
+        let comm = &self.program.collectives.comms[index];
+        let class = self.class(comm, instance);
+        let mut complete = None;
+        if let Some(needed) = contributors(comm, instance, class, rank) {
+            let state = self.local[index].state(instance);
+            if value != NO_LOWER_BOUND {
+                state.top = state.top.merge(Top2::one(value, i64::from(rank)));
+            }
+            state.count += 1;
+            complete = (state.count == needed).then_some((state.top, state.count));
         }
         if class == CollectiveClass::Prefix {
             if rank + 1 == comm.size {

@@ -1,6 +1,7 @@
 //! The passes of the forward replay.
 
-use crate::clc::controller::{ControllerParameters, error, next_decay};
+use crate::clc::Parameters;
+use crate::clc::controller::{error, next_decay};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 
@@ -42,12 +43,11 @@ pub struct Passes {
 pub fn run(
     transport: &mut dyn Transport,
     program: &Program,
-    controller: &ControllerParameters,
-    separation: Ticks,
+    parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
-    progress.phase("replay", program.events() * u64::from(controller.max_passes));
-    let outcome = replay(transport, program, controller, separation, progress);
+    progress.phase("replay", program.events() * u64::from(parameters.max_passes));
+    let outcome = replay(transport, program, parameters, progress);
     progress.finish();
     outcome
 }
@@ -55,8 +55,7 @@ pub fn run(
 fn replay(
     transport: &mut dyn Transport,
     program: &Program,
-    controller: &ControllerParameters,
-    separation: Ticks,
+    parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
@@ -67,20 +66,30 @@ fn replay(
         return Ok(outcome);
     }
     outcome.groups = blocking::prepare(transport, program)?;
-    let mut decay = controller.first_decay;
+    match outcome.groups {
+        Some(_) => tracing::info!("canonical replay: one process per analysis rank, blocking operations"),
+        None => tracing::info!("dataflow replay: batched timestamps"),
+    }
+    let mut decay = parameters.decay.fraction();
     loop {
-        let parameters = ForwardParameters { decay, separation };
+        let constants = ForwardParameters { decay, separation: parameters.minimum_separation };
         let forward = match &outcome.groups {
-            Some(groups) => blocking::forward(transport, program, groups, parameters)?,
-            None => dataflow::replay(transport, program, parameters)?,
+            Some(groups) => blocking::forward(transport, program, groups, constants)?,
+            None => dataflow::replay(transport, program, constants)?,
         };
         let largest_advance = largest(transport, &forward)?;
         let error = error(largest_advance, least);
         outcome.passes.push(Pass { decay, largest_advance, error });
         progress.advance(program.events());
+        tracing::info!(
+            pass = outcome.passes.len(),
+            gamma = 1.0 - decay.to_f64(),
+            largest_advance = largest_advance.0,
+            error
+        );
         let next = next_decay(decay);
-        if controller.max_error.allows(largest_advance, least)
-            || outcome.passes.len() as u32 >= controller.max_passes
+        if parameters.max_error.allows(largest_advance, least)
+            || outcome.passes.len() as u32 >= parameters.max_passes
             || next.is_none()
         {
             outcome.result = Some((forward, decay));

@@ -30,7 +30,7 @@ fn trace(info: &Info) -> String {
     let trace = &info.trace;
     let mut text = format!("{:<INDENT$}{}\n", "Trace", trace.path);
     let mut line = |label: &str, content: String| text += &labelled(label, &content, INDENT);
-    line("Archive", format!("{}, written by {}", shorten(&trace.name, 40), shorten(&trace.creator, 60)));
+    line("Archive", super::text::archive(trace));
     line("Processes", count(trace.processes));
     line("Nodes", count(trace.nodes));
     line("Locations", count(trace.locations));

@@ -2,7 +2,10 @@
 
 use super::format::{bytes, count, duration, percent, plural, rate};
 use super::table::{Table, labelled, shorten};
-use super::{CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, Report, Stage, Verdict, WorstKind};
+use super::{
+    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, Report, Stage, TraceSummary, Verdict,
+    WorstKind,
+};
 use crate::presync::Method;
 use std::fmt::Write;
 
@@ -61,7 +64,7 @@ fn trace(report: &Report) -> String {
     let (trace, parameters) = (&report.trace, &report.parameters);
     let mut text = format!("{:<INDENT$}{}\n", "Trace", trace.path);
     let mut line = |label: &str, content: String| text += &labelled(label, &content, INDENT);
-    line("", format!("{}, written by {}", shorten(&trace.name, 40), shorten(&trace.creator, 60)));
+    line("", archive(trace));
     line(
         "",
         format!(
@@ -105,6 +108,15 @@ fn trace(report: &Report) -> String {
         line("", "alltoallv and its like are taken as all-to-all".into());
     }
     text
+}
+
+/// Name of the archive and of the tool that wrote it, if it says so.
+pub(super) fn archive(trace: &TraceSummary) -> String {
+    let name = shorten(&trace.name, 40);
+    match trace.creator.as_str() {
+        "" => name,
+        creator => format!("{name}, written by {}", shorten(creator, 60)),
+    }
 }
 
 fn violations(report: &Report) -> String {

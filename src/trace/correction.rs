@@ -119,7 +119,8 @@ impl Curve {
             Curve::Line { start, from, end, to } => {
                 let span = i128::from(end.0) - i128::from(start.0);
                 if span == 0 {
-                    return from;
+                    // All at one time: down to the left vertex, but not under the jumps that happened since.
+                    return from.max(jumps);
                 }
                 let rise = i128::from(to.0) - i128::from(from.0);
                 let along = i128::from(time.0) - i128::from(start.0);

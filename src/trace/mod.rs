@@ -2,6 +2,7 @@
 //!
 //! The lowest layer. It knows no file format, no MPI and no command line; everything else builds on it.
 
+pub mod codec;
 mod correction;
 mod definitions;
 mod error;

@@ -36,9 +36,16 @@ def run(*arguments: str) -> Iterator[str]:
 
 
 def events(anchor: str) -> Iterator[Event]:
-    """All events in otf2-print's order: by time, and in file order within a location."""
-    pending = None
+    """All events in otf2-print's order: by time, and in file order within a location.
+
+    Snapshots, which repeat events, come in a section of their own and are left out.
+    """
+    pending, section = None, ""
     for line in run("--", anchor):
+        if line.startswith("=== "):
+            section = line
+        if "Snapshots" in section:
+            continue
         match = EVENT.match(line)
         if match:
             if pending:

@@ -6,7 +6,7 @@ use crate::trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Smallest and largest chunk that libotf2 accepts, in bytes.
-const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
+pub const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
 
 /// Contents of the anchor file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,8 +55,14 @@ pub struct Reader<'a> {
     order: ByteOrder,
 }
 
+#[cold]
 fn truncated() -> Error {
     Error::new("the record ends in the middle of a field")
+}
+
+#[cold]
+fn too_long(length: u8, width: u8) -> Error {
+    Error::new(format!("a packed integer of {length} bytes where at most {width} are allowed"))
 }
 
 impl<'a> Reader<'a> {
@@ -117,14 +123,12 @@ impl<'a> Reader<'a> {
 
     /// A packed integer of at most `width` bytes: its length, then the low-order bytes; 0xFF stands for all ones.
     #[inline]
-    fn packed(&mut self, width: u8) -> Result<u64> {
+    pub fn packed(&mut self, width: u8) -> Result<u64> {
         let length = self.u8()?;
         match length {
             0 => Ok(0),
             0xFF => Ok(if width == 8 { u64::MAX } else { (1 << (8 * width)) - 1 }),
-            _ if length > width => {
-                Err(Error::new(format!("a packed integer of {length} bytes where at most {width} are allowed")))
-            }
+            _ if length > width => Err(too_long(length, width)),
             _ => {
                 let digits = self.take(usize::from(length))?;
                 let fold = |value: u64, &digit: &u8| value << 8 | u64::from(digit);
@@ -176,13 +180,20 @@ impl<'a> Reader<'a> {
 pub struct Writer {
     /// What has been written.
     pub bytes: Vec<u8>,
-    order: ByteOrder,
+    /// In which order.
+    pub order: ByteOrder,
 }
 
 impl Writer {
     /// With nothing in it.
     pub fn new(order: ByteOrder) -> Self {
         Writer { bytes: Vec::new(), order }
+    }
+
+    /// With nothing in it, but the memory of `bytes`.
+    pub fn with_bytes(order: ByteOrder, mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        Writer { bytes, order }
     }
 
     /// One byte.
@@ -241,7 +252,7 @@ impl Writer {
     /// A record: type, length (long form if `bound`, the largest possible length, asks for it), payload.
     pub fn record(&mut self, kind: u8, payload: &[u8], bound: usize) {
         self.bytes.push(kind);
-        if bound >= 255 {
+        if bound.max(payload.len()) >= 255 {
             self.bytes.push(0xFF);
             self.full_u64(payload.len() as u64);
         } else {

@@ -1,7 +1,7 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
-use crate::archive::otf2::records::{control, is_singleton};
+use crate::archive::otf2::records::{control, singleton_width};
 use crate::trace::{Error, Result};
 
 /// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
@@ -37,6 +37,8 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
     /// Byte order of the chunk.
     pub order: ByteOrder,
+    /// The chunk it stands in, from 0.
+    pub chunk: usize,
 }
 
 /// Iterates over the records of a file.
@@ -52,6 +54,12 @@ pub struct Records<'a> {
     number: u64,
     time: u64,
     done: bool,
+    /// Numbers of the first and last event of the present chunk, as its header says.
+    counters: (u64, u64),
+    /// Events before the present chunk.
+    before_chunk: u64,
+    /// Chunks whose header counts other events than there are.
+    miscounted: u64,
 }
 
 impl<'a> Records<'a> {
@@ -67,6 +75,9 @@ impl<'a> Records<'a> {
             number: 0,
             time: 0,
             done: false,
+            counters: (1, 0),
+            before_chunk: 0,
+            miscounted: 0,
         }
     }
 
@@ -84,6 +95,21 @@ impl<'a> Records<'a> {
         end - self.rest.len()
     }
 
+    /// Number of finished chunks whose header counts other events than there are. Reading forward does not need the counters,
+    /// seeking does.
+    pub fn miscounted(&self) -> u64 {
+        self.miscounted
+    }
+
+    #[cold]
+    fn close_chunk(&mut self) {
+        if self.kind != FileKind::Definitions && self.counters != (self.before_chunk + 1, self.number) {
+            self.miscounted += 1;
+        }
+        self.before_chunk = self.number;
+    }
+
+    #[cold]
     fn open_chunk(&mut self) -> Result<()> {
         let start = self.chunk * self.chunk_size;
         let Some(bytes) = self.bytes.get(start..) else {
@@ -91,7 +117,9 @@ impl<'a> Records<'a> {
         };
         let mut bytes = &bytes[..bytes.len().min(self.chunk_size)];
         match bytes {
-            [] => return Err(Error::new("the file is truncated: it ends without an end-of-file mark")),
+            [] | [control::CHUNK] => {
+                return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
+            }
             [control::CHUNK, tag, ..] if ByteOrder::from_tag(*tag).is_some() => {
                 self.order = ByteOrder::from_tag(*tag).unwrap_or(ByteOrder::Little);
             }
@@ -100,12 +128,15 @@ impl<'a> Records<'a> {
         if bytes.len() < CHUNK_HEADER {
             return Err(Error::new("the file is truncated in the middle of a chunk header"));
         }
+        let mut header = Reader::new(&bytes[2..CHUNK_HEADER], self.order);
+        self.counters = (header.full_u64()?, header.full_u64()?);
         bytes = &bytes[CHUNK_HEADER..];
         self.chunk += 1;
         self.rest = bytes;
         Ok(())
     }
 
+    #[cold]
     fn truncated(&self) -> Error {
         let end = self.bytes.len();
         if self.chunk * self.chunk_size >= end {
@@ -145,6 +176,7 @@ impl<'a> Records<'a> {
                             Error::new("a chunk ends between an event and what precedes it").at_event(self.number + 1)
                         );
                     }
+                    self.close_chunk();
                     self.open_chunk()?;
                 }
                 control::END_OF_FILE => {
@@ -153,12 +185,19 @@ impl<'a> Records<'a> {
                             Error::new("the file ends between an event and what precedes it").at_event(self.number + 1)
                         );
                     }
+                    self.close_chunk();
                     self.done = true;
                     return Ok(None);
                 }
                 control::TIMESTAMP if events => {
                     if stamped {
                         return Err(Error::new("two timestamps in a row").at_event(self.number + 1));
+                    }
+                    if start.is_some() {
+                        // No writer does this, and a copy of the event would keep the old time in its middle.
+                        return Err(
+                            Error::new("a timestamp between an attribute list and its event").at_event(self.number + 1)
+                        );
                     }
                     let Some((time, rest)) = rest.split_first_chunk::<8>() else { return Err(self.truncated()) };
                     let time = self.order.u64(*time);
@@ -174,8 +213,7 @@ impl<'a> Records<'a> {
                     self.rest = rest;
                 }
                 control::ATTRIBUTE_LIST if events => {
-                    let before = *start.get_or_insert(self.rest);
-                    let _ = before;
+                    start.get_or_insert(self.rest);
                     self.rest = self.skip_length_framed(rest)?.1;
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
@@ -185,15 +223,17 @@ impl<'a> Records<'a> {
                 _ => {
                     let begin = start.unwrap_or(self.rest);
                     let attributes = begin.len() - self.rest.len();
-                    let (payload, after) = if self.kind == FileKind::Events && is_singleton(kind) {
+                    let width = if self.kind == FileKind::Events { singleton_width(kind) } else { None };
+                    let (payload, after) = if let Some(width) = width {
                         let length = match rest.first() {
                             None => return Err(self.truncated()),
                             Some(0 | 0xFF) => 1,
-                            Some(&length) if length <= 8 => usize::from(length) + 1,
+                            Some(&length) if length <= width => usize::from(length) + 1,
                             Some(length) => {
-                                return Err(
-                                    Error::new(format!("a packed integer of {length} bytes")).at_event(self.number + 1)
-                                );
+                                return Err(Error::new(format!(
+                                    "a packed integer of {length} bytes where at most {width} are allowed"
+                                ))
+                                .at_event(self.number + 1));
                             }
                         };
                         rest.split_at_checked(length).ok_or_else(|| self.truncated())?
@@ -216,6 +256,7 @@ impl<'a> Records<'a> {
                         kind,
                         payload,
                         order: self.order,
+                        chunk: self.chunk - 1,
                     }));
                 }
             }

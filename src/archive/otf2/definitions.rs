@@ -205,9 +205,8 @@ impl Tables {
             let mut seen = HashSet::new();
             let twice = ids.filter(|id| !seen.insert(*id)).count();
             if twice > 0 {
-                warnings.push(format!(
-                    "{twice} definitions of a {what} use an id that is taken; other readers may complain"
-                ));
+                warnings
+                    .push(format!("ids of a {what} are defined twice ({twice} of them); other readers may complain"));
             }
         };
         count("group", &mut self.groups.iter().map(|group| u64::from(group.id)));

@@ -6,7 +6,7 @@ use crate::trace::{ClockOffset, Error, Result};
 use std::collections::HashMap;
 
 /// OTF2 local definition `MappingTable`.
-const MAPPING_TABLE: u8 = 5;
+pub const MAPPING_TABLE: u8 = 5;
 /// OTF2 local definition `ClockOffset`.
 pub const CLOCK_OFFSET: u8 = 6;
 /// Kind of a mapping table of regions.

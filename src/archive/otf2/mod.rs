@@ -7,16 +7,23 @@
 mod anchor;
 mod bytes;
 mod chunks;
+mod create;
 mod definitions;
+mod encode;
+mod event_writer;
 mod files;
 mod local;
 mod records;
 mod rewrite;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use anchor::Anchor;
-pub use bytes::ByteOrder;
+pub use bytes::{ByteOrder, Writer as FieldWriter};
+pub use create::{ArchiveWriter, CreateOptions, MappingTable};
+pub use event_writer::EventFileWriter;
 pub use files::{Otf2Archive, Sibling};
 pub use local::{IdMap, LocalDefinitions};
 pub use rewrite::{Marker, MarkerScope, TimeMap, copy};

@@ -118,16 +118,20 @@ pub fn name(kind: u8) -> String {
     }
 }
 
-/// Whether a record has no length: its payload is one packed integer.
+/// Some record types have no length: their payload is one packed integer of at most so many bytes.
 #[inline]
-pub fn is_singleton(kind: u8) -> bool {
-    matches!(kind, 12 | 13 | 16 | 17 | 20 | 21 | 24 | 28 | 29 | 30)
+pub fn singleton_width(kind: u8) -> Option<u8> {
+    match kind {
+        12 | 13 | 24 => Some(4),
+        16 | 17 | 20 | 21 | 28..=30 => Some(8),
+        _ => None,
+    }
 }
 
 /// Upper bound of type, length and payload of a record, by which libotf2 decides whether a chunk has room.
 pub fn bound(kind: u8, payload: &[u8], order: ByteOrder) -> usize {
-    if is_singleton(kind) {
-        return if matches!(kind, 12 | 13 | 24) { 1 + 5 } else { 1 + 9 };
+    if let Some(width) = singleton_width(kind) {
+        return 2 + usize::from(width);
     }
     let fixed = kind.checked_sub(10).and_then(|index| RECORDS.get(usize::from(index)));
     let most = match (fixed, kind) {

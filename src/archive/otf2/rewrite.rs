@@ -1,13 +1,13 @@
 //! Writing an archive again with other times: whatever is no time stays byte for byte.
 
 use crate::archive::MappedFile;
-use crate::archive::otf2::bytes::{Reader, Writer};
+use crate::archive::otf2::bytes::{ByteOrder, Reader, Writer};
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::definitions::kind;
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::CLOCK_OFFSET;
 use crate::archive::otf2::records::{BUFFER_FLUSH, attribute_bound, bound};
-use crate::archive::otf2::writer::ChunkWriter;
+use crate::archive::otf2::writer::{ChunkWriter, Source};
 use crate::trace::{ClockProperties, Error, LocationId, Result};
 use std::path::Path;
 
@@ -50,6 +50,9 @@ pub struct Marker {
 /// OTF2 marker file record `Marker`.
 const MARKER: u8 = 6;
 
+/// More than packed integers in a snapshot record can be shorter than their upper bound.
+const SNAPSHOT_SLACK: usize = 64;
+
 impl Otf2Archive {
     /// Writes the event file of a location into `target` (the directory of another archive of the same name), with every time
     /// mapped. Times must not decrease.
@@ -71,13 +74,15 @@ impl Otf2Archive {
                     .at_event(record.number));
             }
             last = time;
-            let most = bound(record.kind, record.payload, record.order) + attributes_bound(&record);
-            if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
+            same_order(&record, &writer).map_err(|error| error.in_file(&path).at_location(location))?;
+            let raw = if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
                 patch_flush(&record, map, &mut patched);
-                writer.event(time, &patched, most, record.stamped)?;
+                &patched
             } else {
-                writer.event(time, record.raw, most, record.stamped)?;
-            }
+                record.raw
+            };
+            let most = || bound(record.kind, record.payload, record.order) + attributes_bound(&record);
+            writer.event(time, raw, most, Some(Source::of(&record)))?;
         }
         writer.finish()?;
         Ok(())
@@ -261,11 +266,27 @@ impl Otf2Archive {
                 let at = raw.len() - record.payload.len();
                 raw[at..at + 8].copy_from_slice(&record.order.bytes(map(record.order.u64(*original))));
             }
-            writer.event(map(record.time), &raw, raw.len() + 64, record.stamped)?;
+            same_order(&record, &writer).map_err(|error| error.in_file(&path).at_location(location))?;
+            writer.event(map(record.time), &raw, || raw.len() + SNAPSHOT_SLACK, Some(Source::of(&record)))?;
         }
         writer.finish()?;
         Ok(())
     }
+}
+
+/// Records are copied as they are, so all chunks of a file have to have the byte order of its first.
+#[inline]
+fn same_order(record: &Record<'_>, writer: &ChunkWriter) -> Result<()> {
+    if record.order == writer.order() { Ok(()) } else { Err(mixed_order(record.order, record.number)) }
+}
+
+#[cold]
+fn mixed_order(order: ByteOrder, number: u64) -> Error {
+    let order = match order {
+        ByteOrder::Little => "little",
+        ByteOrder::Big => "big",
+    };
+    Error::new(format!("the byte order changes to {order} endian within the file")).at_event(number)
 }
 
 /// What becomes of a record.
@@ -286,12 +307,20 @@ fn rewrite_records(
     let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
     let mut writer = ChunkWriter::create(target, chunk_size, records.order(), false)?;
     let mut new = Vec::new();
-    while let Some(record) = records.next().map_err(|error| error.in_file(path))? {
-        match decide(&record, &mut new) {
-            Action::Keep => writer.record(record.raw)?,
-            Action::Drop => {}
-            Action::Replace => writer.record(&new)?,
-        }
+    // The layout of the file can be kept until a record of another size comes.
+    let mut source = Some(());
+    while let Some(record) = records.next().map_err(|error| Error { event: None, ..error }.in_file(path))? {
+        same_order(&record, &writer).map_err(|error| Error { event: None, ..error }.in_file(path))?;
+        let raw = match decide(&record, &mut new) {
+            Action::Keep => record.raw,
+            Action::Drop => {
+                source = None;
+                continue;
+            }
+            Action::Replace => &new,
+        };
+        source = source.filter(|()| raw.len() == record.raw.len());
+        writer.record(raw, source.map(|()| record.chunk))?;
     }
     writer.finish()?;
     Ok(())

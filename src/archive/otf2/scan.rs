@@ -44,14 +44,21 @@ impl Otf2Archive {
             ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: local.warnings.clone() };
         let mut run = || -> Result<()> {
             let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+            let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;
                 let event = decode(record.kind, record.payload, record.order, local)
                     .map_err(|error| error.at_event(record.number))?;
                 visit(record.number, record.time, event).map_err(|error| error.at_event(record.number))?;
-                let (first, _) = *summary.time_span.get_or_insert((record.time, record.time));
-                summary.time_span = Some((first, record.time));
-                summary.events = record.number;
+                if events == 0 {
+                    first = record.time;
+                }
+                (last, events) = (record.time, record.number);
+            }
+            summary.events = events;
+            summary.time_span = (events > 0).then_some((first, last));
+            if records.miscounted() > 0 {
+                summary.warnings.push("chunk headers of event files count other events than there are".into());
             }
             Ok(())
         };

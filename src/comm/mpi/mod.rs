@@ -1,120 +1,147 @@
 //! Analysis ranks as MPI processes.
 //!
-//! `rsmpi` (crate `mpi`) initialises and finalises the library and provides its bindings. Calls go through [`call`], which
+//! `rsmpi` (crate `mpi`) initialises and finalises the library and provides its bindings. Calls go through `call`, which
 //! checks every return code: the safe layer of rsmpi discards them, and its reductions check neither element type nor
 //! length. Every wait is an immediate operation with `test` and `yield`, since MPICH otherwise spins and more ranks than cores would
 //! stand still.
 
 mod call;
+mod mail;
+mod operations;
+mod start;
+mod tops;
 
+use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, GroupId, ReduceOp, Top2, Transport};
 use crate::trace::{Error, Result};
-use call::{Communicator, PendingSend, TopReduction, Vote};
-use std::collections::VecDeque;
+use call::{Communicator, Request};
+use mail::{Mail, TIME_TAG};
+use operations::SendReceive;
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
+use tops::TopReduction;
 
-/// One rank of `MPI_COMM_WORLD`.
+/// One rank of `MPI_COMM_WORLD`. Stays on the thread that initialised MPI.
 pub struct MpiTransport {
-    /// Dropped last: it finalises MPI.
+    /// Used for nothing but the farewell, so that no operation that another rank has not come to can mix with it.
     world: Communicator,
-    groups: Vec<Option<Communicator>>,
+    /// Messages, timestamps and collective operations.
+    traffic: Communicator,
+    /// Votes run beside everything else.
+    votes: Communicator,
+    groups: Vec<Group>,
     reduction: TopReduction,
-    /// Messages under way, oldest first.
-    sending: VecDeque<PendingSend>,
-    vote: Option<Vote>,
-    waiter: Waiter,
+    mail: Mail,
+    vote: Option<Request<SendReceive<i64>>>,
+    farewell: Option<Request<()>>,
+    exchanges: u64,
+    backoff: Backoff,
+    /// Last of the fields that MPI knows of: dropping it finalises MPI.
     _universe: mpi::environment::Universe,
+    _not_send: PhantomData<*const ()>,
 }
 
-const REPLAY_TAG: i32 = 1;
-const EXCHANGE_TAG: i32 = 2;
-const TIME_TAG: i32 = 3;
-
-/// Yields for a while, then sleeps: a rank with nothing to do must not take the core from one that has.
-#[derive(Debug, Default)]
-struct Waiter {
-    since: Option<Instant>,
-    turns: u32,
+/// A group of one needs no communicator, of which libraries have few.
+#[derive(Clone, Copy)]
+enum Group {
+    Alone,
+    Several(Communicator),
 }
 
-impl Waiter {
-    const PATIENCE: Duration = Duration::from_millis(20);
-    const NAP: Duration = Duration::from_micros(200);
-
-    fn rest(&mut self) {
-        self.turns = self.turns.wrapping_add(1);
-        // Looking at the time costs as much as a yield.
-        if self.turns.is_multiple_of(64) && self.since.get_or_insert_with(Instant::now).elapsed() > Self::PATIENCE {
-            std::thread::sleep(Self::NAP);
-        } else {
-            std::thread::yield_now();
+impl Group {
+    /// This rank's rank in the group, and the number of members.
+    fn place(self) -> (usize, usize) {
+        match self {
+            Group::Alone => (0, 1),
+            Group::Several(communicator) => (communicator.rank, communicator.size),
         }
-    }
-
-    fn success(&mut self) {
-        self.since = None;
     }
 }
 
 impl MpiTransport {
-    /// Initialises MPI. A panic on any rank from now on ends all of them, with its message printed once.
-    ///
-    /// # Errors
-    /// MPI is initialised already or refuses.
-    pub fn initialise() -> Result<MpiTransport> {
-        let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled)
-            .ok_or_else(|| Error::new("MPI is initialised already"))?;
-        let world = Communicator::world()?;
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            print(panic);
-            call::abort(2);
-        }));
-        Ok(MpiTransport {
-            world,
-            groups: Vec::new(),
-            reduction: TopReduction::new()?,
-            sending: VecDeque::new(),
-            vote: None,
-            waiter: Waiter::default(),
-            _universe: universe,
-        })
-    }
-
-    /// Lets sends go on, and frees the buffers of those that are done.
-    fn progress(&mut self) -> Result<()> {
-        // In order, so that looking at one tells of all before it.
-        while let Some(oldest) = self.sending.front_mut() {
-            if !oldest.test()? {
-                break;
-            }
-            self.sending.pop_front();
-        }
-        Ok(())
-    }
+    /// How long a rank waits at its end for its last messages to be taken.
+    const LAST_MESSAGES: Duration = Duration::from_secs(5);
+    /// Longest piece of a broadcast: a count has to fit a C int.
+    const PIECE: usize = 1 << 30;
 
     /// Waits for an immediate operation.
-    fn wait(&mut self, mut test: impl FnMut() -> Result<bool>) -> Result<()> {
-        while !test()? {
-            self.progress()?;
-            self.waiter.rest();
+    fn wait<B>(&mut self, mut request: Request<B>) -> Result<B> {
+        while !request.test()? {
+            self.mail.progress()?;
+            self.backoff.rest();
         }
-        self.waiter.success();
+        self.backoff.success();
+        request.finish()
+    }
+
+    fn group(&self, group: GroupId, root: usize) -> Result<Group> {
+        let group = *self.groups.get(group.0).ok_or_else(|| Error::new("an unknown group of analysis ranks"))?;
+        let (_, size) = group.place();
+        if root >= size {
+            return Err(Error::new(format!("rank {root} is no member of a group of {size}")));
+        }
+        Ok(group)
+    }
+
+    fn check_root(&self, root: usize) -> Result<()> {
+        if root >= self.traffic.size {
+            return Err(Error::new(format!("there is no analysis rank {root}")));
+        }
         Ok(())
     }
 
-    fn group(&self, group: GroupId) -> Option<Communicator> {
-        self.groups.get(group.0).copied().flatten()
+    fn all_bytes(&mut self, root: Option<usize>, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        // Everybody learns whether it is too much for MPI, so that nobody waits for those who do.
+        let mut total = [i64::try_from(bytes.len()).unwrap_or(i64::MAX)];
+        self.all_reduce(ReduceOp::Sum, &mut total)?;
+        if total[0] > i64::from(i32::MAX) {
+            return Err(Error::new(format!("{} bytes of all analysis ranks are too many to gather at once", total[0])));
+        }
+        let lengths = self.traffic.gather_one(root, bytes.len() as i64)?;
+        let (_, lengths) = self.wait(lengths)?;
+        let gather = self.traffic.gather(root, bytes, &lengths)?;
+        let (_, all, _, _) = self.wait(gather)?;
+        if root.is_some_and(|root| root != self.traffic.rank) {
+            return Ok(None);
+        }
+        let mut rest: &[u8] = &all;
+        let mut parts = Vec::with_capacity(lengths.len());
+        for &length in &lengths {
+            let split = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
+            let (part, next) = split.ok_or_else(|| Error::new("gathered bytes do not have their announced length"))?;
+            parts.push(part.to_vec());
+            rest = next;
+        }
+        Ok(Some(parts))
+    }
+}
+
+impl Drop for MpiTransport {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + Self::LAST_MESSAGES;
+        while !self.mail.is_sent() && self.mail.progress().is_ok() && Instant::now() < deadline {
+            self.backoff.rest();
+        }
+        // In the same order everywhere, as they were made. With an operation still under way, finalising has to do.
+        if self.vote.is_none() && self.mail.is_sent() {
+            for group in self.groups.drain(..) {
+                if let Group::Several(communicator) = group {
+                    communicator.free();
+                }
+            }
+            self.votes.free();
+            self.traffic.free();
+        }
     }
 }
 
 impl Transport for MpiTransport {
     fn rank(&self) -> usize {
-        self.world.rank
+        self.traffic.rank
     }
 
     fn size(&self) -> usize {
-        self.world.size
+        self.traffic.size
     }
 
     fn library(&self) -> String {
@@ -124,23 +151,29 @@ impl Transport for MpiTransport {
     }
 
     fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
-        self.progress()?;
-        let send = PendingSend::start(&self.world, destination, tag(channel), words)?;
-        self.sending.push_back(send);
-        Ok(())
+        self.mail.send(&self.traffic, destination, channel as i32, words)
     }
 
     fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
-        self.progress()?;
-        let message = self.world.poll(tag(channel))?;
+        let message = self.mail.receive(&self.traffic, channel)?;
         if message.is_some() {
-            self.waiter.success();
+            self.backoff.success();
+        } else {
+            self.mail.progress()?;
         }
         Ok(message)
     }
 
+    fn next_exchange(&mut self) -> u64 {
+        self.exchanges += 1;
+        self.exchanges
+    }
+
     fn start_vote(&mut self, values: &[i64]) -> Result<()> {
-        self.vote = Some(Vote::start(&self.world, ReduceOp::Sum, values)?);
+        if self.vote.is_some() {
+            return Err(Error::new("a vote was started before the last one had ended"));
+        }
+        self.vote = Some(self.votes.all_reduce(ReduceOp::Sum, values)?);
         Ok(())
     }
 
@@ -149,104 +182,133 @@ impl Transport for MpiTransport {
         if !vote.test()? {
             return Ok(None);
         }
-        Ok(self.vote.take().map(Vote::result))
+        self.backoff.success();
+        self.vote.take().map(|vote| Ok(vote.finish()?.1.into_vec())).transpose()
     }
 
     fn idle(&mut self) {
-        self.waiter.rest();
+        self.backoff.rest();
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        let barrier = self.traffic.barrier()?;
+        self.wait(barrier)
     }
 
     fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()> {
-        let mut reduction = Vote::start(&self.world, op, values)?;
-        self.wait(|| reduction.test())?;
-        values.copy_from_slice(&reduction.result());
+        let reduction = self.traffic.all_reduce(op, values)?;
+        let (_, combined) = self.wait(reduction)?;
+        values.copy_from_slice(&combined);
         Ok(())
     }
 
     fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut lengths = vec![0i64; self.size()];
-        lengths[self.rank()] = bytes.len() as i64;
-        self.all_reduce(ReduceOp::Sum, &mut lengths)?;
-        let mut gather = call::Gather::start(&self.world, None, bytes, &lengths)?;
-        self.wait(|| gather.test())?;
-        Ok(gather.result(&lengths).unwrap_or_default())
+        Ok(self.all_bytes(None, bytes)?.unwrap_or_default())
     }
 
     fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let mut lengths = vec![0i64; self.size()];
-        lengths[self.rank()] = bytes.len() as i64;
-        self.all_reduce(ReduceOp::Sum, &mut lengths)?;
-        let mut gather = call::Gather::start(&self.world, Some(root), bytes, &lengths)?;
-        self.wait(|| gather.test())?;
-        Ok(gather.result(&lengths))
+        self.check_root(root)?;
+        self.all_bytes(Some(root), bytes)
     }
 
     fn broadcast(&mut self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        self.check_root(root)?;
         let here = self.rank() == root;
-        let mut length = [if here { bytes.len() as i64 } else { 0 }];
-        self.all_reduce(ReduceOp::Sum, &mut length)?;
-        let buffer = if here { bytes } else { vec![0; length[0] as usize] };
-        let mut broadcast = call::Broadcast::start(&self.world, root, buffer)?;
-        self.wait(|| broadcast.test())?;
-        Ok(broadcast.result())
+        let length = self.traffic.broadcast(root, (bytes.len() as u64).to_ne_bytes().to_vec())?;
+        let length = u64::from_ne_bytes(*self.wait(length)?.first_chunk().unwrap_or(&[0; 8]));
+        let length = usize::try_from(length).map_err(|_| Error::new("a broadcast is larger than the memory"))?;
+        let mut received = Vec::new();
+        for start in (0..length).step_by(Self::PIECE) {
+            let end = length.min(start.saturating_add(Self::PIECE));
+            let piece = if here { bytes[start..end].to_vec() } else { vec![0; end - start] };
+            let broadcast = self.traffic.broadcast(root, piece)?;
+            let piece = self.wait(broadcast)?;
+            match here {
+                true => {}
+                false if length <= Self::PIECE => received = piece.into_vec(),
+                false => received.extend_from_slice(&piece),
+            }
+        }
+        Ok(if here { bytes } else { received })
     }
 
     fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
-        // A group of one needs no communicator, of which libraries have few.
-        let communicator = if members.len() > 1 { Some(self.world.subset(members, tag)?) } else { None };
-        self.groups.push(communicator);
+        crate::comm::place_in_group(members, self.rank(), self.size())?;
+        self.groups.push(match members {
+            [_] => Group::Alone,
+            _ => Group::Several(self.traffic.subset(members, tag)?),
+        });
         Ok(GroupId(self.groups.len() - 1))
     }
 
     fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
-        let words = vec![words[0] as u64, words[1] as u64];
-        let mut send = PendingSend::start(&self.world, destination, TIME_TAG, words)?;
-        // A timestamp is small enough to be delivered eagerly: usually this is done at once.
-        if !send.test()? {
-            self.sending.push_back(send);
-        }
-        Ok(())
+        self.mail.send(&self.traffic, destination, TIME_TAG, words.map(i64::cast_unsigned).to_vec())
     }
 
     fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
-        let mut receive = call::ReceiveTime::start(&self.world, source, TIME_TAG)?;
-        self.wait(|| receive.test())?;
-        Ok(receive.result())
+        let receive = self.traffic.receive_time(source, TIME_TAG)?;
+        match *self.wait(receive)? {
+            [time, which] => Ok([time.cast_signed(), which.cast_signed()]),
+            _ => Err(Error::new("a timestamp has an unexpected length")),
+        }
     }
 
     fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
-        let Some(communicator) = self.group(group) else { return Ok(value) };
-        let mut broadcast = call::Broadcast::start(&communicator, root, value.to_ne_bytes().to_vec())?;
-        self.wait(|| broadcast.test())?;
-        let bytes = broadcast.result();
+        let Group::Several(communicator) = self.group(group, root)? else { return Ok(value) };
+        let broadcast = communicator.broadcast(root, value.to_ne_bytes().to_vec())?;
+        let bytes = self.wait(broadcast)?;
         Ok(bytes.first_chunk().map_or(i64::MIN, |bytes| i64::from_ne_bytes(*bytes)))
     }
 
     fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
-        let Some(communicator) = self.group(group) else { return Ok(Some(value)) };
-        let mut reduce = self.reduction.start(&communicator, Some(root), value)?;
-        self.wait(|| reduce.test())?;
-        Ok((communicator.rank == root).then(|| reduce.result()))
+        let Group::Several(communicator) = self.group(group, root)? else { return Ok(Some(value)) };
+        let reduction = self.reduction.start(&communicator, Some(root), value)?;
+        let (_, received) = self.wait(reduction)?;
+        Ok(received.first().copied().filter(|_| communicator.rank == root))
     }
 
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
-        let Some(communicator) = self.group(group) else { return Ok(value) };
-        let mut reduce = self.reduction.start(&communicator, None, value)?;
-        self.wait(|| reduce.test())?;
-        Ok(reduce.result())
+        let Group::Several(communicator) = self.group(group, 0)? else { return Ok(value) };
+        let reduction = self.reduction.start(&communicator, None, value)?;
+        let (_, received) = self.wait(reduction)?;
+        Ok(received.first().copied().unwrap_or(Top2::NONE))
     }
 
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
-        let Some(communicator) = self.group(group) else { return Ok(None) };
-        let mut scan = call::Exscan::start(&communicator, value)?;
-        self.wait(|| scan.test())?;
-        Ok((communicator.rank > 0).then(|| scan.result()))
+        let Group::Several(communicator) = self.group(group, 0)? else { return Ok(None) };
+        let scan = communicator.exscan(value)?;
+        let (_, received) = self.wait(scan)?;
+        Ok(received.first().copied().filter(|_| communicator.rank > 0))
     }
-}
 
-fn tag(channel: Channel) -> i32 {
-    match channel {
-        Channel::Replay => REPLAY_TAG,
-        Channel::Exchange => EXCHANGE_TAG,
+    fn leave(&mut self, patience: Duration) -> bool {
+        let start = Instant::now();
+        let mut farewell = match self.farewell.take() {
+            Some(farewell) => farewell,
+            None => match self.world.barrier() {
+                Ok(farewell) => farewell,
+                Err(_) => return false,
+            },
+        };
+        loop {
+            match farewell.test() {
+                Ok(true) => break true,
+                Ok(false) if start.elapsed() < patience => {
+                    // Messages may still be needed by those who are not there yet; a failure shows in the farewell.
+                    let _ = self.mail.progress();
+                    self.backoff.rest();
+                }
+                Ok(false) => {
+                    self.farewell = Some(farewell);
+                    break false;
+                }
+                Err(_) => break false,
+            }
+        }
+    }
+
+    fn abort(&mut self, status: i32) -> ! {
+        call::abort(status);
+        std::process::exit(status)
     }
 }

@@ -1,0 +1,265 @@
+//! The options of `clc-replay simulate` and what they share with `perturb`.
+
+use super::options::LogOptions;
+use super::values::{self, LatencyOption};
+use crate::simulate::units::{parse_count, parse_duration};
+use crate::simulate::{ClockSpec, LatencyModel, MeasurementPlan, PairClass, PatternKind, Scenario};
+use crate::trace::{Error, Result};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, value_parser};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const APPLICATION: &str = "Application";
+const CLOCKS: &str = "Clocks";
+const NETWORK: &str = "Network";
+const OUTPUT: &str = "Output";
+
+/// Options of `clc-replay simulate`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct SimulateOptions {
+    /// Directory to write the trace to; the truth goes to DIR/truth
+    #[arg(value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// Number of processes
+    #[arg(long, value_name = "N", default_value = "16", value_parser = count, help_heading = APPLICATION)]
+    pub ranks: u64,
+
+    /// Processes per node, in blocks; locations of a node share a clock
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
+    pub ranks_per_node: u32,
+
+    /// Locations per process: the first one calls MPI, the others only compute
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
+    pub threads: u32,
+
+    /// Events per process, on average: 5000, 100k, 2M
+    ///
+    /// The application ends with the first step that reaches it.
+    #[arg(long, value_name = "N", default_value = "10k", value_parser = count, help_heading = APPLICATION)]
+    pub events: u64,
+
+    /// What the application does
+    ///
+    /// mix uses every class of MPI operation, on the world and on sub-communicators; the others are communication
+    /// skeletons of well-known kinds of programs.
+    #[arg(long, default_value = "halo2d", help_heading = APPLICATION,
+          value_parser = PossibleValuesParser::new(PatternKind::ALL.iter().map(|p| p.name())).try_map(|n| PatternKind::from_str(&n)))]
+    pub pattern: PatternKind,
+
+    /// Mean computation between communication
+    #[arg(long, value_name = "DURATION", default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
+    pub compute: i64,
+
+    /// Load imbalance, 0 to 1: the mean computation of a process is up to this share longer or shorter
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, help_heading = APPLICATION)]
+    pub imbalance: f64,
+
+    /// Size of a typical message in bytes
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = count, help_heading = APPLICATION)]
+    pub message_bytes: u64,
+
+    /// Ticks per second of the timer, up to 10^12
+    #[arg(long, value_name = "HZ", default_value = "1G", value_parser = count, help_heading = CLOCKS)]
+    pub resolution: u64,
+
+    /// Clocks and how they are measured.
+    #[command(flatten)]
+    pub clocks: ClockOptions,
+
+    /// The network.
+    #[command(flatten)]
+    pub network: NetworkOptions,
+
+    /// Where and how it is written.
+    #[command(flatten)]
+    pub made: MadeOptions,
+}
+
+/// Clocks, and the measurements of their offsets: what `simulate` and `perturb` share.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ClockOptions {
+    /// How wrong the clocks are: a preset, or a specification (docs/clocks.md)
+    ///
+    /// Presets: perfect, offset, drift, linear, sine, walk, ntp, jump, stuck, coarse, mixed, decentralised3,
+    /// decentralised12, decentralised12-failing. A specification adds parts, such as
+    /// offset=5ms,drift=20ppm,sine=20us/0.5s, for all nodes but node 0, the reference; 1+3-5:jump=1ms@50% names nodes,
+    /// all: is everyone, and ";" separates groups of nodes.
+    #[arg(long, value_name = "MODEL", default_value = "linear", value_parser = specification, help_heading = CLOCKS)]
+    pub clock: String,
+
+    /// Everything random follows from it: same seed, same bytes
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = CLOCKS)]
+    pub seed: u64,
+
+    /// Clock offset measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances
+    ///
+    /// Made as tracers make them, by ping-pong with node 0, and recorded as OTF2 ClockOffset.
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = CLOCKS)]
+    pub measurements: u32,
+
+    /// Ping-pong exchanges per measurement; the one with the shortest round trip counts
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = CLOCKS)]
+    pub exchanges: u32,
+}
+
+/// How long messages travel: minimum plus an exponential tail.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct NetworkOptions {
+    /// Minimum delay of a message
+    #[arg(long, value_name = "DURATION", default_value = "same-node=300ns,other-node=2us", value_parser = values::latency, help_heading = NETWORK)]
+    pub latency: LatencyOption,
+
+    /// Mean of the exponentially distributed delay on top of the minimum
+    #[arg(long, value_name = "DURATION", default_value = "same-node=100ns,other-node=1us", value_parser = values::latency, help_heading = NETWORK)]
+    pub tail: LatencyOption,
+
+    /// Bytes per second of every connection
+    #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = count, help_heading = NETWORK)]
+    pub bandwidth: u64,
+
+    /// Largest message in bytes that does not wait for its receive
+    #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = count, help_heading = NETWORK)]
+    pub eager_limit: u64,
+
+    /// How much longer the minimum delay is in one direction of each pair of nodes: 0.5 is 50 %
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = NETWORK)]
+    pub asymmetry: f64,
+}
+
+/// What every command that makes a trace from another or from nothing takes.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct MadeOptions {
+    /// Replace the output directory if it exists and holds a trace
+    #[arg(long, help_heading = OUTPUT)]
+    pub force: bool,
+
+    /// Write no truth files
+    #[arg(long, help_heading = OUTPUT)]
+    pub no_truth: bool,
+
+    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub report: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+impl SimulateOptions {
+    /// The scenario that is asked for, checked.
+    ///
+    /// # Errors
+    /// A parameter is out of bounds, with what is allowed.
+    pub fn scenario(&self) -> Result<Scenario> {
+        let ranks = u32::try_from(self.ranks)
+            .map_err(|_| Error::new(format!("{} ranks", self.ranks)).hint("allowed are 1 to 1048576"))?;
+        let scenario = Scenario {
+            ranks,
+            ranks_per_node: self.ranks_per_node,
+            threads: self.threads,
+            events: self.events,
+            pattern: self.pattern,
+            latency: self.network.model(),
+            compute: self.compute,
+            imbalance: self.imbalance,
+            message_bytes: self.message_bytes,
+            resolution: self.resolution,
+            clock: self.clocks.clock.parse()?,
+            seed: self.clocks.seed,
+            measurements: self.clocks.plan(),
+        };
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    /// All parameters by name, as they would be given again.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let mut list = vec![
+            ("ranks", self.ranks.to_string()),
+            ("ranks-per-node", self.ranks_per_node.to_string()),
+            ("threads", self.threads.to_string()),
+            ("events", self.events.to_string()),
+            ("pattern", self.pattern.name().to_owned()),
+            ("compute", picoseconds(self.compute)),
+            ("imbalance", self.imbalance.to_string()),
+            ("message-bytes", self.message_bytes.to_string()),
+            ("resolution", self.resolution.to_string()),
+        ];
+        list.extend(self.clocks.parameters());
+        list.extend(self.network.parameters());
+        list
+    }
+}
+
+impl ClockOptions {
+    /// How offsets are measured.
+    pub fn plan(&self) -> MeasurementPlan {
+        MeasurementPlan { count: self.measurements, exchanges: self.exchanges }
+    }
+
+    /// The parameters by name.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("clock", self.clock.clone()),
+            ("seed", self.seed.to_string()),
+            ("measurements", self.measurements.to_string()),
+            ("exchanges", self.exchanges.to_string()),
+        ]
+    }
+}
+
+impl NetworkOptions {
+    /// The latency model.
+    pub fn model(&self) -> LatencyModel {
+        let picoseconds = |duration: super::Duration| duration.picoseconds() as i64;
+        let class = |minimum, tail| PairClass {
+            minimum: picoseconds(minimum),
+            tail: picoseconds(tail),
+            bandwidth: self.bandwidth,
+        };
+        LatencyModel {
+            same_node: class(self.latency.same_node, self.tail.same_node),
+            other_node: class(self.latency.other_node, self.tail.other_node),
+            eager_limit: self.eager_limit,
+            asymmetry: self.asymmetry,
+        }
+    }
+
+    /// The parameters by name.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("latency", self.latency.to_string()),
+            ("tail", self.tail.to_string()),
+            ("bandwidth", self.bandwidth.to_string()),
+            ("eager-limit", self.eager_limit.to_string()),
+            ("asymmetry", self.asymmetry.to_string()),
+        ]
+    }
+}
+
+fn picoseconds(time: i64) -> String {
+    format!("{time}ps")
+}
+
+fn clause(error: Error) -> String {
+    match error.hint {
+        Some(hint) => format!("{} ({hint})", error.message),
+        None => error.message,
+    }
+}
+
+fn count(text: &str) -> std::result::Result<u64, String> {
+    parse_count(text).map_err(clause)
+}
+
+fn duration(text: &str) -> std::result::Result<i64, String> {
+    parse_duration(text).map_err(clause)
+}
+
+/// Checks a clock specification; it is kept as the user wrote it.
+fn specification(text: &str) -> std::result::Result<String, String> {
+    ClockSpec::from_str(text).map(|_| text.to_owned()).map_err(clause)
+}

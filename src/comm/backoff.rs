@@ -1,0 +1,60 @@
+//! How a rank waits: it yields the processor, and sleeps once waiting has become long.
+
+use std::time::{Duration, Instant};
+
+/// Waiting that leaves the processor to ranks that have something to do: with more ranks than cores a rank that spins keeps
+/// those from running that it waits for.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    turns: u32,
+    since: Option<Instant>,
+}
+
+impl Backoff {
+    /// Looking at the time costs as much as a yield: so many turns only yield.
+    const FREE_TURNS: u32 = 64;
+    /// Yields only, for so long.
+    const PATIENCE: Duration = Duration::from_millis(20);
+    /// Longest sleep at a time. The wait gets longer by a hundredth at most, as sleeps are a hundredth of the time waited.
+    const LONGEST_NAP: Duration = Duration::from_millis(1);
+
+    /// Lets others run for a moment.
+    pub fn rest(&mut self) {
+        self.turns = self.turns.saturating_add(1);
+        if self.turns > Self::FREE_TURNS {
+            let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+            if waited > Self::PATIENCE {
+                std::thread::sleep((waited / 100).min(Self::LONGEST_NAP));
+                return;
+            }
+        }
+        std::thread::yield_now();
+    }
+
+    /// What was waited for has come.
+    pub fn success(&mut self) {
+        *self = Backoff::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_waits_sleep_and_success_starts_anew() {
+        let mut backoff = Backoff::default();
+        let start = Instant::now();
+        let mut turns = 0;
+        while start.elapsed() < Duration::from_millis(120) {
+            backoff.rest();
+            if start.elapsed() > Duration::from_millis(60) {
+                turns += 1;
+            }
+        }
+        // At most one turn in 0.2 ms once it sleeps; a spinning rank makes hundreds of thousands.
+        assert!(turns <= 400, "{turns} turns in 60 ms");
+        backoff.success();
+        assert_eq!((backoff.turns, backoff.since), (0, None));
+    }
+}

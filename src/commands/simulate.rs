@@ -1,0 +1,60 @@
+//! `clc-replay simulate DIR`: makes a trace whose true times are known.
+
+use crate::cli::SimulateOptions;
+use crate::comm::{Transport, broadcast_value};
+use crate::commands::Outcome;
+use crate::pipeline::made::{write_parameters, write_simulated};
+use crate::pipeline::output::Output;
+use crate::report::{Made, SCHEMA, Stopwatch};
+use crate::trace::Result;
+use crate::trace::progress::Progress;
+
+/// Simulates on rank 0; the others wait for it. Collective over the analysis ranks.
+///
+/// # Errors
+/// Impossible parameters; the output exists or cannot be written.
+pub fn simulate(
+    transport: &mut dyn Transport,
+    options: &SimulateOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let made = if transport.rank() == 0 { run(options, progress).map(Some) } else { Ok(None) };
+    let outcome = match &made {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.clone()),
+    };
+    let outcome: Result<()> = broadcast_value(transport, 0, outcome)?;
+    outcome?;
+    Ok(made?.map(|made| Outcome::Made(Box::new(made))))
+}
+
+fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Made> {
+    let mut watch = Stopwatch::start();
+    let scenario = options.scenario()?;
+    let output = Output::fresh(&options.output, options.made.force)?;
+    progress.phase("simulate", 0);
+    let summary = write_simulated(&scenario, output.making(), !options.made.no_truth)?;
+    let parameters = options.parameters();
+    if !options.made.no_truth {
+        write_parameters(output.making(), "simulate", &parameters)?;
+    }
+    let path = output.path.clone();
+    output.publish()?;
+    progress.finish();
+    let nodes = scenario.nodes().last().map_or(0, |last| u64::from(*last) + 1);
+    Ok(Made {
+        schema: SCHEMA,
+        command: "simulate".into(),
+        output: path.display().to_string(),
+        truth: !options.made.no_truth,
+        processes: u64::from(scenario.ranks),
+        nodes,
+        locations: summary.events.len() as u64,
+        events: summary.events.iter().sum(),
+        true_seconds: (summary.end as f64) / 1e12,
+        largest_error_seconds: None,
+        parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        seconds: watch.lap(),
+        warnings: Vec::new(),
+    })
+}

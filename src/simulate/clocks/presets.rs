@@ -1,0 +1,50 @@
+//! Clock specifications that have a name.
+
+/// A named clock specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// What the user writes.
+    pub name: &'static str,
+    /// What it stands for.
+    pub text: &'static str,
+    /// What it models.
+    pub about: &'static str,
+}
+
+/// All presets, in the order in which help lists them.
+///
+/// The `decentralised` presets follow the experiments on decentralised synchronisation by Umansky and Leontev, with 3 and
+/// with 12 nodes: every node has a generator with Gaussian noise, and in the last one nodes fail on the way. Their
+/// parameters are assumptions of this program, chosen to be typical of quartz oscillators.
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "perfect", text: "", about: "no error" },
+    Preset { name: "offset", text: "offset=5ms", about: "constant offsets" },
+    Preset { name: "drift", text: "drift=20ppm", about: "constant drifts" },
+    Preset { name: "linear", text: "offset=5ms,drift=20ppm", about: "what linear interpolation removes" },
+    Preset { name: "sine", text: "linear,sine=20us/0.5s", about: "periodic temperature" },
+    Preset { name: "walk", text: "linear,walk=5ppm", about: "random walk of the frequency (Allan-type)" },
+    Preset { name: "ntp", text: "offset=1ms,drift=1ppm,ntp=50us/20%", about: "a daemon that slews the clock" },
+    Preset { name: "jump", text: "linear,jump=500us", about: "one step, forward or backward" },
+    Preset { name: "stuck", text: "linear,stuck=200us", about: "stands still, then catches up" },
+    Preset { name: "coarse", text: "linear;all:resolution=1us", about: "a resolution of a microsecond" },
+    Preset {
+        name: "mixed",
+        text: "linear,sine=10us/0.7s,walk=2ppm,noise=1ppm/1ms,ntp=20us/30%",
+        about: "everything that happens to a clock that is in order",
+    },
+    Preset {
+        name: "decentralised3",
+        text: "all:offset=1ms,all:drift=10ppm,all:noise=1ppm/1ms",
+        about: "3 nodes, Gaussian generator noise, no reference",
+    },
+    Preset {
+        name: "decentralised12",
+        text: "all:offset=1ms,all:drift=10ppm,all:noise=1ppm/1ms",
+        about: "12 nodes, Gaussian generator noise, no reference",
+    },
+    Preset {
+        name: "decentralised12-failing",
+        text: "decentralised12;3:jump=1ms@30%;7:drift=500ppm@50%;10:stuck=1ms@70%",
+        about: "12 nodes of which three fail: a step, a runaway generator, a standstill",
+    },
+];

@@ -1,0 +1,88 @@
+//! The communicators of the patterns: index in the list = id of the definition.
+
+use super::PatternKind;
+use crate::simulate::random::Random;
+use crate::trace::{CommId, CommMembers, Communicator};
+
+/// Index of MPI_COMM_SELF in the communicators of `mix`.
+pub(in crate::simulate) const COMM_SELF: u32 = 1;
+/// Domain of the random order of a communicator.
+const ORDER: u64 = 5;
+
+/// A way to split the processes: for each process its communicator and its rank therein.
+#[derive(Debug, Clone, Default)]
+pub(in crate::simulate) struct Family {
+    /// Communicator index, rank in it; none for a process that is in no communicator of the family.
+    pub(super) places: Vec<Option<(u32, u32)>>,
+    /// Index and members of each communicator.
+    pub(super) comms: Vec<(u32, Vec<u32>)>,
+}
+
+/// The communicators that a pattern uses, and the families that they form.
+pub(in crate::simulate) fn communicators(
+    kind: PatternKind,
+    nodes: &[u32],
+    seed: u64,
+) -> (Vec<Communicator>, Vec<Family>) {
+    let ranks = nodes.len() as u32;
+    let mut list = Vec::new();
+    let mut families = Vec::new();
+    let mut add = |groups: Vec<(String, Vec<u32>)>| {
+        let mut family = Family { places: vec![None; ranks as usize], comms: Vec::new() };
+        for (name, members) in groups.into_iter().filter(|(_, members)| !members.is_empty()) {
+            let index = list.len() as u32;
+            for (&process, rank) in members.iter().zip(0..) {
+                family.places[process as usize] = Some((index, rank));
+            }
+            let definition = Communicator {
+                id: CommId(index),
+                name,
+                members: CommMembers::Intra(members.clone()),
+                global_ranks: false,
+            };
+            list.push(definition);
+            family.comms.push((index, members));
+        }
+        // MPI_COMM_SELF comes second and belongs to no family.
+        if index_of_self(kind, list.len()) {
+            list.push(Communicator {
+                id: CommId(COMM_SELF),
+                name: "MPI_COMM_SELF".into(),
+                members: CommMembers::SelfOnly,
+                global_ranks: false,
+            });
+        }
+        families.push(family);
+    };
+    let world: Vec<u32> = (0..ranks).collect();
+    add(vec![("MPI_COMM_WORLD".into(), world.clone())]);
+    if kind != PatternKind::Mix {
+        return (list, families);
+    }
+    add(vec![("reversed".into(), world.iter().rev().copied().collect())]);
+    let (even, odd): (Vec<u32>, Vec<u32>) = world.iter().partition(|&&rank| rank % 2 == 0);
+    add(vec![("even".into(), even), ("odd reversed".into(), odd.into_iter().rev().collect())]);
+    let mut by_node: Vec<(String, Vec<u32>)> = Vec::new();
+    for (&rank, &node) in world.iter().zip(nodes) {
+        if node as usize == by_node.len() {
+            by_node.push((format!("node {node}"), Vec::new()));
+        }
+        if let Some((_, members)) = by_node.get_mut(node as usize) {
+            members.push(rank);
+        }
+    }
+    add(by_node);
+    // Two thirds of the processes in random order: the others are in no communicator of this family.
+    let mut some = world;
+    let mut random = Random::new(seed, &[ORDER]);
+    for i in (1..some.len()).rev() {
+        some.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    some.truncate((some.len() * 2).div_ceil(3));
+    add(vec![("some".into(), some)]);
+    (list, families)
+}
+
+fn index_of_self(kind: PatternKind, defined: usize) -> bool {
+    kind == PatternKind::Mix && defined == COMM_SELF as usize
+}

@@ -1,0 +1,311 @@
+//! Who happened before whom: all pairs (logical send, logical receive) of a trace, by the rules of MPI.
+//!
+//! Point-to-point messages match in the order in which receives were posted; collective instances by the order in which
+//! a process started them on a communicator. A pair within one process is no constraint: program order holds already.
+
+use super::model::{EventRef, Timeline, Trace};
+use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, Root};
+use std::collections::BTreeMap;
+
+/// What a constraint comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    PointToPoint,
+    /// Bcast, Scatter, Scatterv.
+    OneToAll,
+    /// Reduce, Gather, Gatherv.
+    AllToOne,
+    /// Allreduce, Allgather, Allgatherv, Alltoall, Reduce_scatter, Reduce_scatter_block, Barrier; Alltoallv and
+    /// Alltoallw on demand.
+    AllToAll,
+    /// Scan, Exscan.
+    Prefix,
+}
+
+/// `receive` happened at least `latency` (mu) ticks after `send`, on another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dependency {
+    pub kind: Kind,
+    pub send: EventRef,
+    pub receive: EventRef,
+    pub latency: i64,
+}
+
+/// The choices a user has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Minimum latency mu of two processes on the same node, in ticks.
+    pub same_node: i64,
+    /// Minimum latency mu of two processes on different nodes, in ticks.
+    pub other_node: i64,
+    /// Whether Alltoallv and Alltoallw count as N-to-N operations; otherwise they constrain nobody.
+    pub vector_all_to_all: bool,
+}
+
+/// All that is known about the communication of a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// All constraints, sorted.
+    pub dependencies: Vec<Dependency>,
+    /// All matched messages (send, receive), also those of a process to itself, sorted.
+    pub messages: Vec<(EventRef, EventRef)>,
+    /// Sends that no receive matches, sorted.
+    pub unmatched_sends: Vec<EventRef>,
+    /// Completed receives that no send matches, sorted.
+    pub unmatched_receives: Vec<EventRef>,
+    /// Ends of collectives whose instance is not complete on all members, or whose members disagree on it, sorted.
+    pub incomplete_collectives: Vec<EventRef>,
+}
+
+/// A completed receive: where it was posted, where it was complete.
+struct Receive {
+    posted: usize,
+    index: usize,
+    message: Message,
+}
+
+/// A completed collective call of one process: where it began, where it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    pub begin: usize,
+    pub end: usize,
+    pub collective: Collective,
+}
+
+/// Finds all matches of a trace.
+pub fn matching(trace: &Trace, rules: &Rules) -> Matching {
+    let timelines = trace.timelines();
+    let mut found = Matching::default();
+    match_messages(trace, rules, &timelines, &mut found);
+    match_collectives(trace, rules, &timelines, &mut found);
+    found.dependencies.sort_unstable();
+    found.messages.sort_unstable();
+    found.unmatched_sends.sort_unstable();
+    found.unmatched_receives.sort_unstable();
+    found.incomplete_collectives.sort_unstable();
+    found
+}
+
+/// Minimum latency of one pair of processes.
+fn latency(trace: &Trace, rules: &Rules, a: usize, b: usize) -> i64 {
+    if trace.processes[a].node == trace.processes[b].node { rules.same_node } else { rules.other_node }
+}
+
+/// The process that has `rank` in `comm`, seen from process `own`.
+fn process_of(trace: &Trace, own: usize, comm: CommId, rank: u32) -> Option<usize> {
+    match trace.members(comm)? {
+        CommMembers::Intra(members) => members.get(rank as usize).map(|&process| process as usize),
+        CommMembers::SelfOnly => (rank == 0).then_some(own),
+        CommMembers::Inter(..) | CommMembers::NotMpi | CommMembers::Undefined => {
+            panic!("the reference knows intra-communicators only")
+        }
+    }
+}
+
+/// The k-th send of (sender, receiver, communicator, tag) matches the k-th posted receive of the same four.
+fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
+    type Channel = (usize, usize, CommId, u32);
+    let mut channels: BTreeMap<Channel, (Vec<EventRef>, Vec<EventRef>)> = BTreeMap::new();
+    for (process, timeline) in timelines.iter().enumerate() {
+        let (sends, receives) = messages_of(timeline);
+        for (index, message) in sends {
+            let send = EventRef { process, index };
+            match process_of(trace, process, message.comm, message.peer) {
+                Some(peer) => channels.entry((process, peer, message.comm, message.tag)).or_default().0.push(send),
+                None => found.unmatched_sends.push(send),
+            }
+        }
+        for Receive { index, message, .. } in receives {
+            let receive = EventRef { process, index };
+            match process_of(trace, process, message.comm, message.peer) {
+                Some(peer) => channels.entry((peer, process, message.comm, message.tag)).or_default().1.push(receive),
+                None => found.unmatched_receives.push(receive),
+            }
+        }
+    }
+    for ((sender, receiver, _, _), (sends, receives)) in channels {
+        let both = sends.len().min(receives.len());
+        for (&send, &receive) in sends.iter().zip(&receives) {
+            found.messages.push((send, receive));
+            if sender != receiver {
+                let latency = latency(trace, rules, sender, receiver);
+                found.dependencies.push(Dependency { kind: Kind::PointToPoint, send, receive, latency });
+            }
+        }
+        found.unmatched_sends.extend(&sends[both..]);
+        found.unmatched_receives.extend(&receives[both..]);
+    }
+}
+
+/// The sends of one process in program order, and its completed receives in the order in which they were posted.
+///
+/// A request lives from its first record to its completion or cancellation; then its id is free for another one. A
+/// cancelled request was no communication. A receive without a completion is left out, a send without one is a send.
+/// A request id that is used again while still open leaves the older request without completion, and a completion
+/// of a receive whose request was not recorded counts as posted where it completes.
+fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
+    let mut sends: Vec<(usize, Message)> = Vec::new();
+    let mut receives = Vec::new();
+    let mut open: BTreeMap<u64, usize> = BTreeMap::new();
+    for (index, entry) in timeline.iter().enumerate() {
+        match entry.event {
+            Event::MpiSend(message) => sends.push((index, message)),
+            Event::MpiIsend(message, request) => {
+                sends.push((index, message));
+                open.insert(request, index);
+            }
+            Event::MpiIsendComplete(request) => {
+                open.remove(&request);
+            }
+            Event::MpiIrecvRequest(request) => {
+                open.insert(request, index);
+            }
+            Event::MpiIrecv(message, request) => {
+                let posted = open.remove(&request).unwrap_or(index);
+                receives.push(Receive { posted, index, message });
+            }
+            Event::MpiRequestCancelled(request) => {
+                let cancelled = open.remove(&request);
+                sends.retain(|&(send, _)| Some(send) != cancelled);
+            }
+            Event::MpiRecv(message) => receives.push(Receive { posted: index, index, message }),
+            _ => {}
+        }
+    }
+    receives.sort_by_key(|receive| receive.posted);
+    (sends, receives)
+}
+
+/// The completed collective calls of one process, in the order in which they began.
+///
+/// Blocking calls nest on a location at most (an end belongs to the last open begin of its location); non-blocking
+/// ones are paired by request. A call without end, or an end without begin, takes part in nothing.
+pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
+    let mut calls = Vec::new();
+    let mut begun: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut requested: BTreeMap<u64, usize> = BTreeMap::new();
+    for (index, entry) in timeline.iter().enumerate() {
+        let call = |begin: Option<usize>, collective| begin.map(|begin| Call { begin, end: index, collective });
+        match entry.event {
+            Event::MpiCollectiveBegin => begun.entry(entry.location).or_default().push(index),
+            Event::NonBlockingCollectiveRequest(request) => {
+                requested.insert(request, index);
+            }
+            Event::MpiRequestCancelled(request) => {
+                requested.remove(&request);
+            }
+            Event::MpiCollectiveEnd(collective) => {
+                calls.extend(call(begun.entry(entry.location).or_default().pop(), collective));
+            }
+            Event::NonBlockingCollectiveComplete(collective, request) => {
+                calls.extend(call(requested.remove(&request), collective));
+            }
+            _ => {}
+        }
+    }
+    calls.sort_by_key(|call| call.begin);
+    calls
+}
+
+/// The k-th call of every member on a communicator is the k-th instance.
+fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
+    let calls: Vec<Vec<Call>> = timelines.iter().map(calls_of).collect();
+    for communicator in &trace.communicators {
+        let CommMembers::Intra(members) = &communicator.members else { continue };
+        let of_member = |&process: &u32| -> Vec<Call> {
+            let on_it = |call: &&Call| call.collective.comm == communicator.id;
+            calls[process as usize].iter().filter(on_it).copied().collect()
+        };
+        let sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
+        let complete = sequences.iter().map(Vec::len).min().unwrap_or(0);
+        for k in 0..complete {
+            let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
+            match constraints(trace, rules, members, &instance) {
+                Some(pairs) => found.dependencies.extend(pairs),
+                None => found.incomplete_collectives.extend(members.iter().zip(&instance).map(end)),
+            }
+        }
+        for (member, sequence) in members.iter().zip(&sequences) {
+            found.incomplete_collectives.extend(sequence[complete..].iter().map(|call| end((member, call))));
+        }
+    }
+}
+
+/// The end of a member's call.
+fn end((member, call): (&u32, &Call)) -> EventRef {
+    EventRef { process: *member as usize, index: call.end }
+}
+
+/// The constraints of one instance; `None` if its members disagree on the operation or the root.
+fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call]) -> Option<Vec<Dependency>> {
+    let op = instance.first()?.collective.op;
+    let root = instance.first()?.collective.root;
+    if instance.iter().any(|call| (call.collective.op, call.collective.root) != (op, root)) {
+        return None;
+    }
+    let ranks = 0..members.len();
+    let mu = |from: usize, to: usize| latency(trace, rules, members[from] as usize, members[to] as usize);
+    let sends = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.sent > 0;
+    let receives = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.received > 0;
+    let pair = |kind: Kind, from: usize, to: usize, latency: i64| Dependency {
+        kind,
+        send: EventRef { process: members[from] as usize, index: instance[from].begin },
+        receive: EventRef { process: members[to] as usize, index: instance[to].end },
+        latency,
+    };
+    let kind = class(op, rules);
+    let mut pairs = Vec::new();
+    match kind {
+        None | Some(Kind::PointToPoint) => {}
+        Some(Kind::OneToAll) => {
+            let root = rank_of(root, members)?;
+            for to in ranks.filter(|&to| to != root && sends(root) && receives(to)) {
+                pairs.push(pair(Kind::OneToAll, root, to, mu(root, to)));
+            }
+        }
+        Some(Kind::AllToOne) => {
+            let root = rank_of(root, members)?;
+            let others = || ranks.clone().filter(|&from| from != root);
+            let least = others().map(|from| mu(from, root)).min();
+            for from in others().filter(|&from| sends(from) && receives(root)) {
+                pairs.push(pair(Kind::AllToOne, from, root, least?));
+            }
+        }
+        Some(kind @ (Kind::AllToAll | Kind::Prefix)) => {
+            let distinct = || ranks.clone().flat_map(|a| ranks.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
+            let least = distinct().map(|(a, b)| mu(a, b)).min();
+            for (from, to) in distinct().filter(|&(from, to)| sends(from) && receives(to)) {
+                if kind == Kind::AllToAll || from < to {
+                    pairs.push(pair(kind, from, to, least?));
+                }
+            }
+        }
+    }
+    Some(pairs)
+}
+
+/// A root as a rank of an intra-communicator.
+fn rank_of(root: Root, members: &[u32]) -> Option<usize> {
+    match root {
+        Root::Rank(rank) if (rank as usize) < members.len() => Some(rank as usize),
+        _ => None,
+    }
+}
+
+/// The class of an operation; `None` for those that synchronise nobody.
+fn class(op: CollectiveOp, rules: &Rules) -> Option<Kind> {
+    match op {
+        CollectiveOp::BCAST | CollectiveOp::SCATTER | CollectiveOp::SCATTERV => Some(Kind::OneToAll),
+        CollectiveOp::REDUCE | CollectiveOp::GATHER | CollectiveOp::GATHERV => Some(Kind::AllToOne),
+        CollectiveOp::BARRIER
+        | CollectiveOp::ALLREDUCE
+        | CollectiveOp::ALLGATHER
+        | CollectiveOp::ALLGATHERV
+        | CollectiveOp::ALLTOALL
+        | CollectiveOp::REDUCE_SCATTER
+        | CollectiveOp::REDUCE_SCATTER_BLOCK => Some(Kind::AllToAll),
+        CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => rules.vector_all_to_all.then_some(Kind::AllToAll),
+        CollectiveOp::SCAN | CollectiveOp::EXSCAN => Some(Kind::Prefix),
+        _ => None,
+    }
+}

@@ -1,0 +1,24 @@
+//! The oracle of the project: the extended controlled logical clock, written down literally.
+//!
+//! Everything here is serial, dense (every event, not only the synchronisation events) and as slow as it takes to be
+//! obviously right. It shares nothing with the program but the vocabulary of [`clc_replay::trace`], so that a mistake
+//! in one of them shows as a difference:
+//!
+//! * [`model`]: a trace as plain data, and its timelines;
+//! * [`matching`]: every happened-before pair of a trace;
+//! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
+//! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
+//! * [`generate`]: random traces of valid MPI programs, with the true time of every event.
+//!
+//! A test uses it by `mod reference;`.
+
+// Every integration test is a crate of its own and uses only a part of this module.
+#![allow(dead_code)]
+
+pub mod backward;
+pub mod forward;
+pub mod generate;
+pub mod matching;
+pub mod model;
+pub mod properties;
+pub mod violations;

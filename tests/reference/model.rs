@@ -1,0 +1,159 @@
+//! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
+
+use clc_replay::trace::{
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId,
+};
+
+/// Regions of generated traces have the ids `0..REGIONS`.
+pub const REGIONS: u32 = 4;
+
+/// A recorded event. `time` is the pre-synchronised time C in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    pub time: i64,
+    pub event: Event,
+}
+
+/// One process: where it runs, and its event streams (threads), each with nondecreasing times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub node: u32,
+    pub locations: Vec<Vec<Recorded>>,
+}
+
+/// A trace. The index of a process is its global MPI rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    pub processes: Vec<Process>,
+    pub communicators: Vec<Communicator>,
+}
+
+/// An event in the merged stream of its process, and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    pub time: i64,
+    pub location: usize,
+    pub number: usize,
+    pub event: Event,
+}
+
+/// The events of all locations of one process, merged by (time, location, number). One logical clock ticks on it.
+pub type Timeline = Vec<Entry>;
+
+/// An event of a trace: its process, and its index in the timeline of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventRef {
+    pub process: usize,
+    pub index: usize,
+}
+
+/// One value per event, `[process][index in the timeline]`.
+pub type PerEvent = Vec<Vec<i64>>;
+
+/// One value per event, `[process][location][number]`.
+pub type PerLocation = Vec<Vec<Vec<i64>>>;
+
+impl Trace {
+    /// The timeline of every process.
+    pub fn timelines(&self) -> Vec<Timeline> {
+        self.processes.iter().map(Process::timeline).collect()
+    }
+
+    /// The pre-synchronised times C.
+    pub fn times(&self) -> PerEvent {
+        self.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.time).collect()).collect()
+    }
+
+    /// Brings values per location into the order of the timelines.
+    pub fn merge(&self, values: &PerLocation) -> PerEvent {
+        let value = |process: usize, entry: &Entry| values[process][entry.location][entry.number];
+        let timelines = self.timelines();
+        timelines.iter().enumerate().map(|(p, timeline)| timeline.iter().map(|e| value(p, e)).collect()).collect()
+    }
+
+    /// The inverse of [`Trace::merge`].
+    pub fn split(&self, values: &PerEvent) -> PerLocation {
+        let mut split: PerLocation =
+            self.processes.iter().map(|p| p.locations.iter().map(|events| vec![0; events.len()]).collect()).collect();
+        for (process, timeline) in self.timelines().iter().enumerate() {
+            for (index, entry) in timeline.iter().enumerate() {
+                split[process][entry.location][entry.number] = values[process][index];
+            }
+        }
+        split
+    }
+
+    /// The communicator with this id, if it is defined.
+    pub fn members(&self, comm: CommId) -> Option<&CommMembers> {
+        self.communicators.iter().find(|c| c.id == comm).map(|c| &c.members)
+    }
+
+    /// The id that [`Trace::definitions`] gives to a location; not in the order of the processes, so that a rank is no index.
+    pub fn location_id(&self, process: usize, location: usize) -> LocationId {
+        let processes = self.processes.len();
+        LocationId((processes * (location + 1) - process) as u64)
+    }
+
+    /// The same definitions as an archive would hold them: all locations of process 0, then of process 1, ...
+    pub fn definitions(&self) -> Definitions {
+        let mut locations = Vec::new();
+        for (p, process) in self.processes.iter().enumerate() {
+            for (l, events) in process.locations.iter().enumerate() {
+                locations.push(Location {
+                    id: self.location_id(p, l),
+                    name: format!("thread {l}"),
+                    kind: LocationKind::CpuThread,
+                    group: LocationGroupId(p as u32),
+                    claimed_events: events.len() as u64,
+                });
+            }
+        }
+        let group = |(p, process): (usize, &Process)| LocationGroup {
+            id: LocationGroupId(p as u32),
+            name: format!("rank {p}"),
+            accelerator: false,
+            parent: Some(SystemTreeNodeId(process.node + 1)),
+            creator: None,
+        };
+        let node = |id: u32, name: String, class: &str, parent| SystemTreeNode {
+            id: SystemTreeNodeId(id),
+            name,
+            class: class.to_string(),
+            parent,
+        };
+        let nodes = self.processes.iter().map(|p| p.node + 1).max().unwrap_or(0);
+        let mut system_tree = vec![node(0, "machine".into(), "machine", None)];
+        system_tree.extend((0..nodes).map(|n| node(n + 1, format!("node {n}"), "node", Some(SystemTreeNodeId(0)))));
+        let all_times = || self.processes.iter().flat_map(|p| &p.locations).flatten().map(|recorded| recorded.time);
+        let (first, last) = (all_times().min().unwrap_or(0), all_times().max().unwrap_or(0));
+        Definitions {
+            clock: ClockProperties {
+                resolution: 1_000_000_000,
+                global_offset: u64::try_from(first).expect("times of a trace are not negative"),
+                trace_length: u64::try_from(last - first).expect("a maximum is not below a minimum"),
+                realtime: None,
+            },
+            locations,
+            location_groups: self.processes.iter().enumerate().map(group).collect(),
+            system_tree,
+            processes: (0..self.processes.len()).map(|p| self.location_id(p, 0)).collect(),
+            communicators: self.communicators.clone(),
+            regions: (0..REGIONS).map(|r| Region { id: RegionId(r), name: format!("region {r}") }).collect(),
+        }
+    }
+}
+
+impl Process {
+    /// The merged events of all locations.
+    pub fn timeline(&self) -> Timeline {
+        let mut timeline = Vec::new();
+        for (location, events) in self.locations.iter().enumerate() {
+            for (number, recorded) in events.iter().enumerate() {
+                timeline.push(Entry { time: recorded.time, location, number, event: recorded.event });
+            }
+        }
+        timeline.sort_by_key(|entry| (entry.time, entry.location, entry.number));
+        timeline
+    }
+}
