@@ -54,6 +54,7 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         }
         Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
         Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
+        Job::Perturb(options) => (commands::perturb(transport, options, bar.as_ref())?, options.made.report.as_deref()),
         Job::Simulate(options) => {
             (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
         }

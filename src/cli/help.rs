@@ -82,3 +82,19 @@ Exit status:
   2  an error; nothing was written
 
 Read on: docs/clocks.md has all clock models.";
+
+pub(super) const PERTURB: &str = "\
+Adds known clock errors to a recorded trace whose own clocks are good: one node's, or a corrected one. Every record is kept, \
+only times change; recorded clock offsets are replaced by measurements of the wrong clocks. The original times are kept beside \
+the result as the truth, for `clc-replay evaluate`.";
+
+pub(super) const PERTURB_AFTER: &str = "\
+Examples:
+  clc-replay perturb traces/run1 wrong --clock ntp --nodes 4
+  clc-replay perturb traces/run1-clc wrong --clock 'offset=1ms,drift=20ppm' --per-process --seed 3
+
+Exit status:
+  0  the trace is complete
+  2  an error; nothing was written
+
+Read on: docs/clocks.md has all clock models.";

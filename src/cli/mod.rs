@@ -15,7 +15,7 @@ mod values;
 
 pub use duration::Duration;
 pub use options::{CheckOptions, CommonOptions, CorrectOptions, InfoOptions, LogOptions, SynchronisationOptions};
-pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, SimulateOptions};
+pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
 pub use values::LatencyOption;
 
@@ -33,6 +33,8 @@ pub enum Job {
     Info(InfoOptions),
     /// `clc-replay simulate DIR`: make a trace whose true times are known.
     Simulate(SimulateOptions),
+    /// `clc-replay perturb TRACE DIR`: a recorded trace with known clock errors.
+    Perturb(PerturbOptions),
 }
 
 impl Job {
@@ -62,6 +64,7 @@ impl Job {
             Job::Check(options) => &options.common.log,
             Job::Info(options) => &options.log,
             Job::Simulate(options) => &options.made.log,
+            Job::Perturb(options) => &options.made.log,
         }
     }
 }
@@ -93,6 +96,9 @@ enum Subcommands {
     /// Make a trace of a simulated application on a machine with wrong clocks, and its true times
     #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_AFTER, max_term_width = 100)]
     Simulate(SimulateOptions),
+    /// Add known clock errors to a recorded trace, and keep its times as the truth
+    #[command(long_about = help::PERTURB, after_long_help = help::PERTURB_AFTER, max_term_width = 100)]
+    Perturb(PerturbOptions),
 }
 
 impl From<Subcommands> for Job {
@@ -101,6 +107,7 @@ impl From<Subcommands> for Job {
             Subcommands::Check(options) => Job::Check(options),
             Subcommands::Info(options) => Job::Info(options),
             Subcommands::Simulate(options) => Job::Simulate(options),
+            Subcommands::Perturb(options) => Job::Perturb(options),
         }
     }
 }

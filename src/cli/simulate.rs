@@ -60,6 +60,14 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = count, help_heading = APPLICATION)]
     pub message_bytes: u64,
 
+    /// Bytes per second of every connection
+    #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = count, help_heading = NETWORK)]
+    pub bandwidth: u64,
+
+    /// Largest message in bytes that does not wait for its receive
+    #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = count, help_heading = NETWORK)]
+    pub eager_limit: u64,
+
     /// Ticks per second of the timer, up to 10^12
     #[arg(long, value_name = "HZ", default_value = "1G", value_parser = count, help_heading = CLOCKS)]
     pub resolution: u64,
@@ -69,6 +77,45 @@ pub struct SimulateOptions {
     pub clocks: ClockOptions,
 
     /// The network.
+    #[command(flatten)]
+    pub network: NetworkOptions,
+
+    /// Where and how it is written.
+    #[command(flatten)]
+    pub made: MadeOptions,
+}
+
+/// Options of `clc-replay perturb`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct PerturbOptions {
+    /// The trace, whose times are taken for the truth: one node's, or corrected already
+    pub trace: PathBuf,
+
+    /// Directory to write the disturbed trace to; the truth goes to DIR/truth
+    #[arg(value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// Number of clocks: the processes are spread over them in blocks
+    ///
+    /// By default every node of the machine has its clock, or every process if the trace has one node only.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = CLOCKS)]
+    pub nodes: Option<u32>,
+
+    /// A clock for every process
+    #[arg(long, conflicts_with = "nodes", help_heading = CLOCKS)]
+    pub per_process: bool,
+
+    /// Go on if the trace itself violates the clock condition
+    ///
+    /// Its times cannot all be true then, and neither can a judgement by them.
+    #[arg(long, help_heading = CLOCKS)]
+    pub anyway: bool,
+
+    /// Clocks and how they are measured.
+    #[command(flatten)]
+    pub clocks: ClockOptions,
+
+    /// The network of the measurements.
     #[command(flatten)]
     pub network: NetworkOptions,
 
@@ -115,14 +162,6 @@ pub struct NetworkOptions {
     #[arg(long, value_name = "DURATION", default_value = "same-node=100ns,other-node=1us", value_parser = values::latency, help_heading = NETWORK)]
     pub tail: LatencyOption,
 
-    /// Bytes per second of every connection
-    #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = count, help_heading = NETWORK)]
-    pub bandwidth: u64,
-
-    /// Largest message in bytes that does not wait for its receive
-    #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = count, help_heading = NETWORK)]
-    pub eager_limit: u64,
-
     /// How much longer the minimum delay is in one direction of each pair of nodes: 0.5 is 50 %
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = NETWORK)]
     pub asymmetry: f64,
@@ -162,7 +201,7 @@ impl SimulateOptions {
             threads: self.threads,
             events: self.events,
             pattern: self.pattern,
-            latency: self.network.model(),
+            latency: LatencyModel { eager_limit: self.eager_limit, ..self.network.model(self.bandwidth) },
             compute: self.compute,
             imbalance: self.imbalance,
             message_bytes: self.message_bytes,
@@ -186,6 +225,8 @@ impl SimulateOptions {
             ("compute", picoseconds(self.compute)),
             ("imbalance", self.imbalance.to_string()),
             ("message-bytes", self.message_bytes.to_string()),
+            ("bandwidth", self.bandwidth.to_string()),
+            ("eager-limit", self.eager_limit.to_string()),
             ("resolution", self.resolution.to_string()),
         ];
         list.extend(self.clocks.parameters());
@@ -212,19 +253,15 @@ impl ClockOptions {
 }
 
 impl NetworkOptions {
-    /// The latency model.
-    pub fn model(&self) -> LatencyModel {
+    /// The latency model, with connections of `bandwidth` bytes per second.
+    pub fn model(&self, bandwidth: u64) -> LatencyModel {
         let picoseconds = |duration: super::Duration| duration.picoseconds() as i64;
-        let class = |minimum, tail| PairClass {
-            minimum: picoseconds(minimum),
-            tail: picoseconds(tail),
-            bandwidth: self.bandwidth,
-        };
+        let class = |minimum, tail| PairClass { minimum: picoseconds(minimum), tail: picoseconds(tail), bandwidth };
         LatencyModel {
             same_node: class(self.latency.same_node, self.tail.same_node),
             other_node: class(self.latency.other_node, self.tail.other_node),
-            eager_limit: self.eager_limit,
             asymmetry: self.asymmetry,
+            ..LatencyModel::default()
         }
     }
 
@@ -233,8 +270,6 @@ impl NetworkOptions {
         vec![
             ("latency", self.latency.to_string()),
             ("tail", self.tail.to_string()),
-            ("bandwidth", self.bandwidth.to_string()),
-            ("eager-limit", self.eager_limit.to_string()),
             ("asymmetry", self.asymmetry.to_string()),
         ]
     }

@@ -3,12 +3,14 @@
 mod check;
 mod correct;
 mod info;
+mod perturb;
 mod simulate;
 mod summary;
 
 pub use check::check;
 pub use correct::correct;
 pub use info::info;
+pub use perturb::perturb;
 pub use simulate::simulate;
 
 use crate::report::{Info, Made, Report};

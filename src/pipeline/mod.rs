@@ -5,5 +5,6 @@ pub mod made;
 pub mod moves;
 pub mod open;
 pub mod output;
+pub mod perturb;
 pub mod timing;
 pub mod write;

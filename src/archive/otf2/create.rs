@@ -4,7 +4,7 @@ use crate::archive::otf2::anchor::{Anchor, CHUNK_SIZES};
 use crate::archive::otf2::bytes::{ByteOrder, Writer};
 use crate::archive::otf2::definitions::kind;
 use crate::archive::otf2::event_writer::EventFileWriter;
-use crate::archive::otf2::local::{CLOCK_OFFSET, MAPPING_TABLE};
+use crate::archive::otf2::local::{MAPPING_TABLE, clock_offset_record};
 use crate::archive::otf2::writer::ChunkWriter;
 use crate::trace::{ClockOffset, CommMembers, Definitions, Error, LocationId, LocationKind, Result};
 use std::collections::HashMap;
@@ -128,11 +128,7 @@ impl ArchiveWriter {
             chunks.record(&self.record(MAPPING_TABLE, &payload), None)?;
         }
         for offset in offsets {
-            let mut payload = Writer::new(self.options.order);
-            payload.full_u64(offset.time);
-            payload.i64(offset.offset);
-            payload.full_u64(offset.standard_deviation.to_bits());
-            chunks.record(&self.record(CLOCK_OFFSET, &payload), None)?;
+            chunks.record(&clock_offset_record(offset, self.options.order), None)?;
         }
         chunks.finish().map(|_| ())
     }

@@ -1,6 +1,6 @@
 //! Local definitions `NAME/<location>.def`: id mappings and clock offsets.
 
-use crate::archive::otf2::bytes::Reader;
+use crate::archive::otf2::bytes::{ByteOrder, Reader, Writer};
 use crate::archive::otf2::chunks::{FileKind, Records};
 use crate::trace::{ClockOffset, Error, Result};
 use std::collections::HashMap;
@@ -65,6 +65,17 @@ pub struct LocalDefinitions {
     pub communicators: IdMap,
     /// What is odd.
     pub warnings: Vec<String>,
+}
+
+/// The record of a clock offset.
+pub(super) fn clock_offset_record(offset: &ClockOffset, order: ByteOrder) -> Vec<u8> {
+    let mut payload = Writer::new(order);
+    payload.full_u64(offset.time);
+    payload.i64(offset.offset);
+    payload.full_u64(offset.standard_deviation.to_bits());
+    let mut record = Writer::new(order);
+    record.record(CLOCK_OFFSET, &payload.bytes, payload.bytes.len());
+    record.bytes
 }
 
 impl LocalDefinitions {

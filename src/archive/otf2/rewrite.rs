@@ -5,10 +5,10 @@ use crate::archive::otf2::bytes::{ByteOrder, Reader, Writer};
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::definitions::kind;
 use crate::archive::otf2::files::Otf2Archive;
-use crate::archive::otf2::local::CLOCK_OFFSET;
+use crate::archive::otf2::local::{CLOCK_OFFSET, clock_offset_record};
 use crate::archive::otf2::records::{BUFFER_FLUSH, attribute_bound, bound};
 use crate::archive::otf2::writer::{ChunkWriter, Source};
-use crate::trace::{ClockProperties, Error, LocationId, Result};
+use crate::trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
 use std::path::Path;
 
 /// New times for the events of one location.
@@ -120,17 +120,31 @@ impl Otf2Archive {
     /// # Errors
     /// Reading or writing fails.
     pub fn rewrite_local_definitions(&self, location: LocationId, target: &Path) -> Result<()> {
+        self.replace_clock_offsets(location, target, &[])
+    }
+
+    /// Writes the local definitions of a location into `target` with `offsets`, in increasing order of time, in the place of its
+    /// clock offsets. Without a file and without offsets nothing happens.
+    ///
+    /// # Errors
+    /// Reading or writing fails.
+    pub fn replace_clock_offsets(&self, location: LocationId, target: &Path, offsets: &[ClockOffset]) -> Result<()> {
         let path = self.local_definition_path(location);
-        if !path.exists() {
+        let target = self.at(target).local_definition_path(location);
+        let chunk = self.anchor().definition_chunk;
+        if path.exists() {
+            let bytes = MappedFile::open(&path)?;
+            let drop_offsets = |record: &Record<'_>, _: &mut Vec<u8>| match record.kind {
+                CLOCK_OFFSET => Action::Drop,
+                _ => Action::Keep,
+            };
+            let writer = rewrite_records_open(&path, &bytes, &target, chunk, drop_offsets)?;
+            return append_offsets(writer, offsets);
+        }
+        if offsets.is_empty() {
             return Ok(());
         }
-        let bytes = MappedFile::open(&path)?;
-        let target = self.at(target).local_definition_path(location);
-        let drop_offsets = |record: &Record<'_>, _: &mut Vec<u8>| match record.kind {
-            CLOCK_OFFSET => Action::Drop,
-            _ => Action::Keep,
-        };
-        rewrite_records(&path, &bytes, &target, self.anchor().definition_chunk, drop_offsets)
+        append_offsets(ChunkWriter::create(&target, chunk, self.anchor().order, false)?, offsets)
     }
 
     /// Writes the global definitions into `target`, with the clock properties `clock` in the place of the old ones.
@@ -302,8 +316,27 @@ fn rewrite_records(
     bytes: &[u8],
     target: &Path,
     chunk_size: u64,
-    mut decide: impl FnMut(&Record<'_>, &mut Vec<u8>) -> Action,
+    decide: impl FnMut(&Record<'_>, &mut Vec<u8>) -> Action,
 ) -> Result<()> {
+    rewrite_records_open(path, bytes, target, chunk_size, decide)?.finish().map(|_| ())
+}
+
+/// Ends a local definition file with `offsets`.
+fn append_offsets(mut writer: ChunkWriter, offsets: &[ClockOffset]) -> Result<()> {
+    for offset in offsets {
+        writer.record(&clock_offset_record(offset, writer.order()), None)?;
+    }
+    writer.finish().map(|_| ())
+}
+
+/// As [`rewrite_records`], but more records can follow.
+fn rewrite_records_open(
+    path: &Path,
+    bytes: &[u8],
+    target: &Path,
+    chunk_size: u64,
+    mut decide: impl FnMut(&Record<'_>, &mut Vec<u8>) -> Action,
+) -> Result<ChunkWriter> {
     let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
     let mut writer = ChunkWriter::create(target, chunk_size, records.order(), false)?;
     let mut new = Vec::new();
@@ -322,8 +355,7 @@ fn rewrite_records(
         source = source.filter(|()| raw.len() == record.raw.len());
         writer.record(raw, source.map(|()| record.chunk))?;
     }
-    writer.finish()?;
-    Ok(())
+    Ok(writer)
 }
 
 /// A marker, and its fields after the times.

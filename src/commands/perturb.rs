@@ -1,0 +1,135 @@
+//! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
+
+use crate::clc::Parameters;
+use crate::clc::latency::MinimumLatency;
+use crate::cli::PerturbOptions;
+use crate::comm::{ReduceOp, Transport, agree, broadcast_value};
+use crate::commands::Outcome;
+use crate::pipeline::load::{LoadOptions, load};
+use crate::pipeline::made::{make_truth_directory, write_parameters};
+use crate::pipeline::open::open;
+use crate::pipeline::output::Output;
+use crate::pipeline::perturb::{Disturb, assign_nodes, disturb_locations};
+use crate::pipeline::write::write_globals;
+use crate::presync::Method;
+use crate::replay::survey::survey;
+use crate::report::{Made, SCHEMA, Stopwatch};
+use crate::simulate::units::SECOND;
+use crate::simulate::{ClockSpec, OffsetMeter};
+use crate::trace::progress::Progress;
+use crate::trace::{Error, Result, Ticks};
+use std::path::PathBuf;
+
+/// Disturbs the clocks of a trace and keeps its times as the truth. Collective over the analysis ranks; the outcome is on rank 0.
+///
+/// # Errors
+/// The trace cannot be read or has violations itself; impossible parameters; the output exists or cannot be written.
+pub fn perturb(
+    transport: &mut dyn Transport,
+    options: &PerturbOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let mut watch = Stopwatch::start();
+    let mut opened = open(transport, &options.trace)?;
+    let mut warnings = std::mem::take(&mut opened.warnings);
+    let clock: ClockSpec = options.clocks.clock.parse()?;
+    // Measurements are a few bytes: the bandwidth does not matter.
+    let latency = options.network.model(10_000_000_000);
+    latency.validate()?;
+    options.clocks.plan().validate()?;
+
+    let mut output = None;
+    let prepared = if transport.rank() == 0 {
+        Output::prepare(&options.output, opened.archive.directory(), opened.archive.name(), options.made.force)
+            .and_then(|prepared| {
+                if !options.made.no_truth {
+                    make_truth_directory(prepared.making())?;
+                }
+                Ok(output.insert(prepared).making().to_path_buf())
+            })
+    } else {
+        Ok(PathBuf::new())
+    };
+    let target: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
+    let target = target?;
+
+    let load_options = LoadOptions {
+        presync: Method::Linear,
+        latency: MinimumLatency::default(),
+        alltoallv: false,
+        separation: Parameters::default().minimum_separation,
+    };
+    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+    let program = &loaded.program;
+    let found = survey(transport, program, &program.times(|timeline| &timeline.time))?;
+    if found.violated() > 0 {
+        let message = format!(
+            "{} of {} messages and collectives violate the clock condition in the trace itself: its times are not true",
+            found.violated(),
+            found.checked()
+        );
+        if !options.anyway {
+            return Err(Error::new(message)
+                .in_file(&options.trace)
+                .hint("correct it first and perturb the result, or insist with --anyway"));
+        }
+        warnings.add(message);
+    }
+
+    let nodes = assign_nodes(&opened, options.nodes, options.per_process);
+    let resolution = opened.definitions.clock.resolution;
+    let (first, last) = loaded.span.unwrap_or((Ticks::ZERO, Ticks::ZERO));
+    let run = i128::from(last.0 - first.0) * i128::from(SECOND) / i128::from(resolution.max(1));
+    let length =
+        i64::try_from(run).map_err(|_| Error::new("the trace is longer than 26 days").in_file(&options.trace))?;
+    let meter = OffsetMeter {
+        plan: options.clocks.plan(),
+        latency: &latency,
+        clock: &clock,
+        seed: options.clocks.seed,
+        resolution,
+        length,
+    };
+    let disturb = Disturb { meter, nodes: &nodes, origin: first };
+    let with_truth = !options.made.no_truth;
+    let disturbed = disturb_locations(transport, (&opened, &loaded), &disturb, (&target, with_truth), progress)?;
+
+    let markers = agree(transport, opened.archive.markers())?;
+    let shift = (loaded.shift + disturbed.shift).0 as u64;
+    let markers: Option<Vec<(u64, u64)>> =
+        markers.map(|markers| markers.iter().map(|m| (m.time.saturating_add(shift), m.duration)).collect());
+    let mut path = None;
+    let mut outcome = Ok(());
+    let mut parameters = vec![
+        ("trace", options.trace.display().to_string()),
+        ("nodes", nodes.iter().max().map_or(0, |&most| u64::from(most) + 1).to_string()),
+    ];
+    parameters.extend(options.clocks.parameters());
+    parameters.extend(options.network.parameters());
+    if let Some(output) = output {
+        path = Some(output.path.clone());
+        outcome = write_globals(&opened, &target, disturbed.span, markers.as_deref(), &mut warnings)
+            .and_then(|()| if with_truth { write_parameters(&target, "perturb", &parameters) } else { Ok(()) })
+            .and_then(|()| output.publish());
+    }
+    agree(transport, outcome)?;
+    let mut events = [loaded.events() as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut events)?;
+    let Some(path) = path else { return Ok(None) };
+    let clocks = nodes.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
+    Ok(Some(Outcome::Made(Box::new(Made {
+        schema: SCHEMA,
+        command: "perturb".into(),
+        output: path.display().to_string(),
+        truth: with_truth,
+        processes: opened.timelines.processes as u64,
+        nodes: clocks,
+        locations: opened.definitions.locations.len() as u64,
+        events: events[0] as u64,
+        true_seconds: length as f64 / SECOND as f64,
+        largest_error_seconds: Some(disturbed.largest as f64 / resolution.max(1) as f64),
+        parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        seconds: watch.lap(),
+        warnings: warnings.into_list(),
+    }))))
+}
