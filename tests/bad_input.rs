@@ -1,228 +1,432 @@
-//! Whatever is wrong with the input: one clear line, exit status 2, no output, no leftovers, input untouched.
+//! Whatever is wrong with a trace or with the options: exit status 2, one line that says what and where, and nothing on disk has
+//! changed.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use common::damage::{self, Copy, HEADER, edit, find, packed, replace};
+use common::{Finished, alone, run, tree, with_ranks};
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_clc-replay");
+const HALO: &str = "tracer-halo-4";
 
-/// A copy of a fixture that a test may damage.
-struct Sandbox {
-    directory: tempfile::TempDir,
-    trace: PathBuf,
+/// Asks for a correction that has to fail, and checks how it fails. Each of `says` has to be in the message.
+#[track_caller]
+fn refused(copy: &Copy, says: &[&str]) {
+    refused_by(alone(), copy, [copy.trace.as_os_str(), OsStr::new("-o"), copy.output().as_os_str()], says);
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target)
-        } else {
-            std::fs::copy(entry.path(), target).map(|_| ()).unwrap()
-        }
-    }
+/// The same with one process and with three.
+#[track_caller]
+fn refused_in_parallel(copy: &Copy, says: &[&str]) {
+    refused(copy, says);
+    refused_by(with_ranks(3), copy, [copy.trace.as_os_str(), OsStr::new("-o"), copy.output().as_os_str()], says);
 }
 
-impl Sandbox {
-    fn new() -> Sandbox {
-        let directory = tempfile::tempdir().unwrap();
-        let trace = directory.path().join("trace");
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tracer-halo-4"), &trace);
-        Sandbox { directory, trace }
-    }
+#[track_caller]
+fn refused_by<S: AsRef<OsStr>>(
+    mut command: Command,
+    copy: &Copy,
+    arguments: impl IntoIterator<Item = S>,
+    says: &[&str],
+) {
+    let launched = command.get_program() != OsStr::new(env!("CARGO_BIN_EXE_clc-replay"));
+    let before = tree(copy.directory.path());
+    let finished = run(command.args(arguments).current_dir(copy.directory.path()));
+    // Neither an output, nor a `.out.part-*`, nor another byte in the trace.
+    assert!(before == tree(copy.directory.path()), "something on disk has changed: {finished:?}");
+    refusal(finished, launched, says);
+}
 
-    fn anchor(&self) -> PathBuf {
-        self.trace.join("traces.otf2")
-    }
-
-    fn events(&self, location: u32) -> PathBuf {
-        self.trace.join(format!("traces/{location}.evt"))
-    }
-
-    fn edit(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = std::fs::read(path).unwrap();
-        change(&mut bytes);
-        std::fs::write(path, bytes).unwrap();
-    }
-
-    /// Runs the program and checks what every failure has in common; returns the line.
-    fn fails(&self, arguments: &[&str]) -> String {
-        let names = || {
-            let mut names: Vec<_> =
-                std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-            names.sort();
-            names
-        };
-        let before = names();
-        let output = Command::new("timeout")
-            .args(["60", PROGRAM])
-            .args(arguments)
-            .env("CLC_REPLAY_MPI", "never")
-            .current_dir(self.directory.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        assert!(said.starts_with("clc-replay: error: "), "{said}");
-        assert_eq!(names(), before, "something was left behind");
-        said
-    }
-
-    fn fails_with(&self, texts: &[&str]) {
-        for arguments in [&["trace"][..], &["check", "trace"]] {
-            let said = self.fails(arguments);
-            for text in texts {
-                assert!(said.contains(text), "{text:?} is not in {said}");
-            }
-        }
+/// Checks status and message. A launcher adds its own lines on a failure, the program alone must not.
+#[track_caller]
+fn refusal(finished: Finished, launched: bool, says: &[&str]) {
+    let Finished { stderr, .. } = finished.expect(2, "not refused");
+    let errors: Vec<&str> = stderr.lines().filter(|line| !launched || line.starts_with("clc-replay: error:")).collect();
+    assert_eq!(errors.len(), 1, "not one line: {stderr}");
+    assert!(errors[0].starts_with("clc-replay: error: "), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    for text in says {
+        assert!(errors[0].contains(text), "'{text}' is missing in: {}", errors[0]);
     }
 }
 
 #[test]
-fn missing_things() {
-    let sandbox = Sandbox::new();
-    assert!(sandbox.fails(&["nothing"]).contains("nothing: there is no such trace"));
-    std::fs::create_dir(sandbox.directory.path().join("empty")).unwrap();
-    assert!(sandbox.fails(&["empty"]).contains("no OTF2 anchor file"));
-    std::fs::copy(sandbox.anchor(), sandbox.trace.join("more.otf2")).unwrap();
-    sandbox.fails_with(&["several OTF2 anchor files: more.otf2, traces.otf2"]);
-    std::fs::remove_file(sandbox.trace.join("more.otf2")).unwrap();
-    std::fs::remove_file(sandbox.events(2)).unwrap();
-    sandbox.fails_with(&["traces/2.evt", "location 2", "missing"]);
-    std::fs::remove_file(sandbox.trace.join("traces.def")).unwrap();
-    sandbox.fails_with(&["traces.def", "missing"]);
+fn traces_that_are_not_there() {
+    let copy = Copy::of(HALO);
+    let missing = copy.directory.path().join("nothing");
+    for command in [alone(), with_ranks(3)] {
+        refused_by(command, &copy, [missing.as_os_str()], &["nothing", "there is no such trace"]);
+    }
+    for job in ["check", "info"] {
+        refused_by(alone(), &copy, [OsStr::new(job), missing.as_os_str()], &["nothing", "there is no such trace"]);
+    }
+    std::fs::remove_file(copy.anchor()).unwrap();
+    refused(&copy, &["trace: no OTF2 anchor file"]);
 }
+
+#[test]
+fn several_anchors() {
+    let copy = Copy::of(HALO);
+    std::fs::copy(copy.anchor(), copy.trace.join("other.otf2")).unwrap();
+    refused(&copy, &["trace: several OTF2 anchor files", "other.otf2, traces.otf2"]);
+}
+
+/// A change to a file, and what the message has to say.
+type Damage = (fn(&mut Vec<u8>), &'static str);
 
 #[test]
 fn anchors_that_cannot_be_read() {
-    let cases: [(usize, u8, &str); 7] = [
-        (2, b'X', "not an OTF2 anchor file"),
-        (7, 0, "unknown version 0 of the anchor"),
-        (8, 3, "unknown version 3 of the trace format"),
-        (28, 2, "SIONlib"),
-        (29, 2, "compressed"),
-        (28, 9, "unknown file substrate 9"),
-        (1, 0x99, "not an OTF2 anchor file"),
+    let damages: [Damage; 12] = [
+        (|bytes| *bytes = b"hello\n".to_vec(), "not an OTF2 anchor file"),
+        (Vec::clear, "not an OTF2 anchor file"),
+        (|bytes| bytes[1] = 7, "not an OTF2 anchor file"),
+        (|bytes| bytes[7] = 0, "unknown version 0 of the anchor"),
+        (|bytes| bytes.truncate(40), "truncated"),
+        (|bytes| bytes.truncate(50), "truncated"),
+        (|bytes| bytes[8] = 3, "version 3 of the trace format"),
+        (|bytes| bytes[28] = 2, "SIONlib"),
+        (|bytes| bytes[28] = 9, "unknown file substrate 9"),
+        (|bytes| bytes[29] = 2, "zlib"),
+        (|bytes| bytes[12..20].fill(0), "chunk size 0"),
+        (|bytes| bytes[20..28].fill(0xFF), "chunk size"),
     ];
-    for (at, byte, text) in cases {
-        let sandbox = Sandbox::new();
-        sandbox.edit(&sandbox.anchor(), |bytes| bytes[at] = byte);
-        sandbox.fails_with(&["traces.otf2", text]);
+    for (change, says) in damages {
+        let copy = Copy::of(HALO);
+        edit(&copy.anchor(), change);
+        refused(&copy, &["traces.otf2: ", says]);
     }
-    let sandbox = Sandbox::new();
-    sandbox.edit(&sandbox.anchor(), |bytes| bytes[12..20].fill(0));
-    sandbox.fails_with(&["event chunk size 0"]);
-    let sandbox = Sandbox::new();
-    sandbox.edit(&sandbox.anchor(), |bytes| bytes.truncate(40));
-    sandbox.fails_with(&["traces.otf2", "truncated"]);
+    let copy = Copy::of(HALO);
+    edit(&copy.anchor(), |bytes| bytes[8] = 3);
+    refused_in_parallel(&copy, &["traces.otf2: ", "version 3"]);
 }
 
 #[test]
-fn event_files_cut_anywhere() {
-    let sandbox = Sandbox::new();
-    let whole = std::fs::read(sandbox.events(1)).unwrap();
-    for length in [0, 1, 17, 18, 19, 100, 1000, whole.len() / 2, whole.len() - 2] {
-        std::fs::write(sandbox.events(1), &whole[..length]).unwrap();
-        let said = sandbox.fails(&["trace"]);
-        assert!(said.contains("traces/1.evt") && said.contains("location 1"), "{length}: {said}");
+fn truncated_anchors_never_surprise() {
+    let copy = Copy::of(HALO);
+    let whole = std::fs::read(copy.anchor()).unwrap();
+    // The last three bytes are marks only.
+    for length in (0..whole.len() - 3).step_by(7) {
+        std::fs::write(copy.anchor(), &whole[..length]).unwrap();
+        refused(&copy, &["traces.otf2: "]);
     }
 }
 
-/// Offsets of the records of a little-endian event file without attribute lists, timestamps included.
-fn records(bytes: &[u8]) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut at = 18;
-    while bytes[at] != 2 {
-        found.push(at);
-        at += match bytes[at] {
-            5 => 9,
-            12 | 13 | 16 | 17 | 20 | 21 => 2 + if bytes[at + 1] == 0xFF { 0 } else { usize::from(bytes[at + 1]) },
-            _ => 2 + usize::from(bytes[at + 1]),
+#[test]
+fn missing_files() {
+    let copy = Copy::of(HALO);
+    std::fs::remove_file(copy.events(2)).unwrap();
+    refused_in_parallel(&copy, &["2.evt: location 2: the event file is missing"]);
+
+    let copy = Copy::of(HALO);
+    std::fs::remove_file(copy.definitions()).unwrap();
+    refused_in_parallel(&copy, &["traces.def: "]);
+}
+
+#[test]
+fn truncated_event_files() {
+    let copy = Copy::of(HALO);
+    let whole = std::fs::read(copy.events(3)).unwrap();
+    let marks = damage::items(&whole, true).last().unwrap().whole.start;
+    let record = damage::items(&whole, true)[500].clone();
+    let inside_a_record = record.whole.start + 1;
+    for length in [0, 1, 2, 10, HEADER, HEADER + 4, marks / 3, inside_a_record, record.whole.end, marks] {
+        std::fs::write(copy.events(3), &whole[..length]).unwrap();
+        refused(&copy, &["3.evt: location 3", "truncated"]);
+    }
+    refused_in_parallel(&copy, &["3.evt: location 3", "truncated"]);
+}
+
+#[test]
+fn truncated_definitions() {
+    for local in [false, true] {
+        let copy = Copy::of(HALO);
+        let path = if local { copy.local(1) } else { copy.definitions() };
+        let whole = std::fs::read(&path).unwrap();
+        let marks = damage::items(&whole, false).last().unwrap().whole.start;
+        for length in [0, 5, HEADER, marks / 2, marks] {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            refused(&copy, &[if local { "1.def: location 1" } else { "traces.def: " }]);
+        }
+        refused_in_parallel(&copy, &[".def: "]);
+    }
+}
+
+#[test]
+fn timestamps_that_make_no_sense() {
+    let copy = Copy::of(HALO);
+    edit(&copy.events(1), |bytes| {
+        let first = find(bytes, true, damage::TIMESTAMP, 3);
+        bytes.splice(first.whole.start..first.whole.start, bytes[first.whole.clone()].to_vec());
+    });
+    refused(&copy, &["1.evt: location 1, event ", "two timestamps in a row"]);
+
+    let copy = Copy::of(HALO);
+    let mut event = 0;
+    edit(&copy.events(1), |bytes| {
+        let item = find(bytes, true, damage::TIMESTAMP, 100);
+        event = item.event + 1;
+        bytes[item.payload].copy_from_slice(&1u64.to_le_bytes());
+    });
+    refused_in_parallel(&copy, &[&format!("1.evt: location 1, event {event}: time runs backwards")]);
+}
+
+#[test]
+fn times_beyond_all_clocks() {
+    for time in [u64::MAX, u64::MAX - 5, 1 << 63, (1 << 63) - 1, 1 << 62] {
+        for presync in ["linear", "none"] {
+            let copy = Copy::of(HALO);
+            edit(&copy.events(1), |bytes| {
+                let last = damage::items(bytes, true).into_iter().rfind(|item| item.kind == damage::TIMESTAMP).unwrap();
+                bytes[last.payload].copy_from_slice(&time.to_le_bytes());
+            });
+            let arguments = ["trace", "-o", "out", "--presync", presync];
+            refused_by(alone(), &copy, arguments, &["1.evt: location 1, event ", "time"]);
+        }
+    }
+}
+
+#[test]
+fn damaged_records() {
+    // A packed integer in a record without length.
+    let copy = Copy::of(HALO);
+    edit(&copy.events(0), |bytes| {
+        let enter = find(bytes, true, damage::ENTER, 20);
+        bytes[enter.payload.start] = 9;
+    });
+    refused(&copy, &["0.evt: location 0, event ", "packed integer of 9 bytes"]);
+
+    // One within a record: a rank of five bytes.
+    let copy = Copy::of(HALO);
+    edit(&copy.events(0), |bytes| {
+        let send = find(bytes, true, damage::SEND, 2);
+        let receiver = packed(bytes, send.payload.start, 1)[0].clone();
+        replace(bytes, &send, receiver, &[5, 1, 0, 0, 0, 0]);
+    });
+    refused_in_parallel(&copy, &["0.evt: location 0, event ", "packed integer"]);
+
+    // A record that is longer than the file.
+    for (index, end) in [(usize::MAX, "event "), (3, "event ")] {
+        let copy = Copy::of(HALO);
+        edit(&copy.events(2), |bytes| {
+            let ends: Vec<_> =
+                damage::items(bytes, true).into_iter().filter(|item| item.kind == damage::COLLECTIVE_END).collect();
+            let record = &ends[index.min(ends.len() - 1)];
+            let start = record.whole.start;
+            let length = u64::MAX - 3;
+            bytes.splice(start + 1..start + 2, std::iter::once(0xFF).chain(length.to_le_bytes()));
+        });
+        refused(&copy, &["2.evt: location 2, ", end, "in the middle of a record"]);
+    }
+}
+
+/// Replaces field `index` of the first send of location 0; returns its event number.
+fn change_send(copy: &Copy, index: usize, new: &[u8]) -> u64 {
+    let mut event = 0;
+    edit(&copy.events(0), |bytes| {
+        let send = find(bytes, true, damage::SEND, 0);
+        let field = packed(bytes, send.payload.start, index + 1)[index].clone();
+        event = send.event;
+        replace(bytes, &send, field, new);
+    });
+    event
+}
+
+#[test]
+fn events_that_refer_to_nothing() {
+    let copy = Copy::of(HALO);
+    let event = change_send(&copy, 1, &[1, 99]);
+    refused_in_parallel(&copy, &[&format!("0.evt: location 0, event {event}: "), "communicator 99"]);
+
+    // The value that OTF2 has for an undefined communicator.
+    let copy = Copy::of(HALO);
+    let event = change_send(&copy, 1, &[0xFF]);
+    refused(&copy, &[&format!("0.evt: location 0, event {event}: "), "communicator 4294967295 is not defined"]);
+
+    let copy = Copy::of(HALO);
+    let event = change_send(&copy, 0, &[1, 77]);
+    refused_in_parallel(&copy, &[&format!("0.evt: location 0, event {event}: "), "77"]);
+}
+
+/// Local ids mean what the location's own tables say.
+#[test]
+fn id_maps_that_lead_to_nothing() {
+    // Kind 6 (communicators), the number of entries, dense or sparse, the entries.
+    let dense: Vec<u8> = [&[6, 1, 12, 0][..], &[1, 99].repeat(12)].concat();
+    let sparse: Vec<u8> = [vec![6, 1, 12, 1], (0..12).flat_map(|local| [1, local, 1, 99]).collect()].concat();
+    for table in [dense, sparse] {
+        let copy = Copy::of(HALO);
+        let record = [&[5, table.len() as u8][..], &table].concat();
+        edit(&copy.local(0), |bytes| drop(bytes.splice(HEADER..HEADER, record)));
+        refused_in_parallel(&copy, &["0.evt: location 0, event ", "communicator 99"]);
+    }
+    // A table that promises more entries than it has.
+    let copy = Copy::of(HALO);
+    edit(&copy.local(0), |bytes| drop(bytes.splice(HEADER..HEADER, [5, 6, 6, 3, 0xFF, 0xFF, 0xFF, 0])));
+    refused_in_parallel(&copy, &["0.def: location 0: "]);
+}
+
+/// A message less shifts all later ones with the same tag, until a process would have to receive before it could send.
+#[test]
+fn traces_that_contradict_themselves() {
+    let copy = Copy::of(HALO);
+    change_send(&copy, 0, &[0xFF]);
+    refused_in_parallel(&copy, &["trace: location 0, event ", "the trace contradicts itself"]);
+}
+
+#[test]
+fn locations_without_group() {
+    let copy = Copy::of(HALO);
+    edit(&copy.definitions(), |bytes| {
+        let location = find(bytes, false, damage::LOCATION, 1);
+        let group = {
+            // self, name, type (one byte), number of events, group
+            let first = packed(bytes, location.payload.start, 2);
+            packed(bytes, first[1].end + 1, 2)[1].clone()
         };
+        replace(bytes, &location, group, &[1, 99]);
+    });
+    refused_in_parallel(&copy, &["traces.def: ", "location 1", "99"]);
+}
+
+#[test]
+fn clock_offsets_that_do_not_increase() {
+    for later in [false, true] {
+        let copy = Copy::of(HALO);
+        edit(&copy.local(3), |bytes| {
+            let [first, second] = [0, 1].map(|index| find(bytes, false, damage::CLOCK_OFFSET, index));
+            let mut time = bytes[first.payload.start..first.payload.start + 8].to_vec();
+            time[0] = time[0].wrapping_sub(u8::from(later));
+            bytes[second.payload.start..second.payload.start + 8].copy_from_slice(&time);
+        });
+        refused_in_parallel(&copy, &["3.def: location 3: clock offset 2"]);
     }
-    found
 }
 
 #[test]
-fn times_that_make_no_sense() {
-    let sandbox = Sandbox::new();
-    let whole = std::fs::read(sandbox.events(0)).unwrap();
-    let stamps: Vec<usize> = records(&whole).into_iter().filter(|&at| whole[at] == 5).collect();
-    let middle = stamps[stamps.len() / 2];
-    let with = |time: u64| {
-        let mut bytes = whole.clone();
-        bytes[middle + 1..middle + 9].copy_from_slice(&time.to_le_bytes());
-        std::fs::write(sandbox.events(0), bytes).unwrap();
-    };
-    with(1);
-    sandbox.fails_with(&["traces/0.evt: location 0, event ", "time runs backwards"]);
-    with(u64::MAX - 1);
-    sandbox.fails_with(&["traces/0.evt: location 0, event "]);
-    let mut twice = whole.clone();
-    twice.splice(middle..middle, whole[middle..middle + 9].iter().copied());
-    std::fs::write(sandbox.events(0), twice).unwrap();
-    sandbox.fails_with(&["two timestamps in a row"]);
+fn outputs_that_would_harm_the_trace() {
+    let copy = Copy::of(HALO);
+    let trace = copy.trace.as_os_str();
+    let top = copy.directory.path().as_os_str();
+    for force in [None, Some("--force")] {
+        let with = |output: &str| {
+            let mut arguments = vec![trace.to_owned(), "-o".into(), output.into()];
+            arguments.extend(force.map(Into::into));
+            arguments
+        };
+        refused_by(alone(), &copy, with("trace"), &["trace: the output is the trace itself"]);
+        refused_by(alone(), &copy, with("./trace/"), &["the output is the trace itself"]);
+        refused_by(alone(), &copy, with("trace/inside"), &["trace/inside: the output lies inside the trace"]);
+        refused_by(alone(), &copy, with("trace/traces"), &["trace/traces: the output lies inside the trace"]);
+        refused_by(alone(), &copy, with(top.to_str().unwrap()), &["the output contains the trace"]);
+        refused_by(with_ranks(3), &copy, with("trace"), &["trace: the output is the trace itself"]);
+    }
+    // Through a symbolic link, too.
+    std::os::unix::fs::symlink(&copy.trace, copy.directory.path().join("link")).unwrap();
+    refused_by(alone(), &copy, ["trace", "-o", "link", "--force"], &["link: the output is the trace itself"]);
+    refused_by(alone(), &copy, ["trace", "-o", "link/x", "--force"], &["link/x: the output lies inside the trace"]);
 }
 
 #[test]
-fn references_to_what_is_not_there() {
-    let sandbox = Sandbox::new();
-    let whole = std::fs::read(sandbox.events(0)).unwrap();
-    // The first MpiSend or MpiIsend: type, length, receiver (packed), communicator (packed).
-    let send = records(&whole).into_iter().find(|&at| matches!(whole[at], 14 | 15)).unwrap();
-    let mut fields = send + 2;
-    let mut bytes = whole.clone();
-    fields += 1 + usize::from(bytes[fields]);
-    assert_eq!(bytes[fields], 0, "the communicator of the first message is the world, id 0");
-    // An undefined value instead: the same number of bytes.
-    bytes[fields] = 0xFF;
-    std::fs::write(sandbox.events(0), bytes).unwrap();
-    sandbox.fails_with(&["traces/0.evt: location 0, event ", "communicator 4294967295 is not defined"]);
+fn outputs_that_exist() {
+    let copy = Copy::of(HALO);
+    std::fs::create_dir(copy.output()).unwrap();
+    std::fs::write(copy.output().join("thesis.tex"), "years of work").unwrap();
+    refused_in_parallel(&copy, &["out: the output exists already", "--force"]);
+    let forced = ["trace", "-o", "out", "--force"];
+    refused_by(alone(), &copy, forced, &["out: ", "no OTF2 archive"]);
+    refused_by(with_ranks(3), &copy, forced, &["out: ", "no OTF2 archive"]);
 
-    let receiver = send + 2;
-    let mut bytes = whole.clone();
-    assert_eq!(bytes[receiver], 1);
-    bytes[receiver + 1] = 200;
-    std::fs::write(sandbox.events(0), bytes).unwrap();
-    sandbox.fails_with(&["location 0, event ", "rank 200 is not in communicator 0"]);
-    let mut bytes = whole;
-    bytes[receiver] = 9;
-    std::fs::write(sandbox.events(0), bytes).unwrap();
-    sandbox.fails_with(&["location 0, event ", "packed integer of 9 bytes"]);
+    let copy = Copy::of(HALO);
+    std::fs::write(copy.output(), "a file").unwrap();
+    refused_by(alone(), &copy, forced, &["out: ", "no directory"]);
 }
 
 #[test]
-fn outputs_that_cannot_be() {
-    let sandbox = Sandbox::new();
-    assert!(sandbox.fails(&["trace", "-o", "trace"]).contains("is the trace itself"));
-    assert!(sandbox.fails(&["trace", "-o", "trace/inside"]).contains("lies inside the trace"));
-    assert!(sandbox.fails(&["trace", "-o", ".", "--force"]).contains("error"));
-    assert!(sandbox.fails(&["trace", "-o", "no/such/place"]).contains("directory above the output has to exist"));
-    assert!(sandbox.fails(&["trace", "-o", "trace/traces.otf2/x"]).contains("error"));
-    std::fs::create_dir(sandbox.directory.path().join("out")).unwrap();
-    assert!(sandbox.fails(&["trace", "-o", "out"]).contains("replace it with --force"));
-    std::fs::write(sandbox.directory.path().join("out/thesis.tex"), "years of work").unwrap();
-    assert!(sandbox.fails(&["trace", "-o", "out", "--force"]).contains("not replaced"));
-    assert!(sandbox.directory.path().join("out/thesis.tex").exists());
+fn outputs_that_cannot_be_written() {
+    let copy = Copy::of(HALO);
+    refused_by(alone(), &copy, ["trace", "-o", "not/there/out"], &["not/there: ", "cannot write the output there"]);
+    refused_by(with_ranks(3), &copy, ["trace", "-o", "not/there/out"], &["cannot write the output there"]);
+    // Not even root can make a directory below a file.
+    std::fs::write(copy.directory.path().join("file"), "").unwrap();
+    refused_by(alone(), &copy, ["trace", "-o", "file/out"], &["file", "cannot write the output there"]);
+    refused_by(alone(), &copy, ["trace", "-o", "trace/traces.otf2/out"], &["lies inside the trace"]);
+    refused_by(alone(), &copy, ["trace", "-o", ".", "--force"], &["not a name for an output directory"]);
+    let report = ["check", "trace", "--report", "not/there.json"];
+    refused_by(alone(), &copy, report, &["not/there.json", "cannot write the report"]);
+}
+
+#[test]
+fn damage_found_late_leaves_no_output() {
+    // With --force, what was there before stays until the new one is complete.
+    let copy = Copy::of(HALO);
+    run(alone().arg(&copy.trace).arg("-o").arg(copy.output())).expect(0, "a correction");
+    edit(&copy.events(3), |bytes| {
+        let marks = damage::items(bytes, true).last().unwrap().whole.start;
+        bytes.truncate(marks);
+    });
+    for command in [alone(), with_ranks(3)] {
+        refused_by(command, &copy, ["trace", "-o", "out", "--force"], &["3.evt: location 3", "truncated"]);
+    }
 }
 
 #[test]
 fn options_that_make_no_sense() {
-    let sandbox = Sandbox::new();
-    for arguments in [
-        &["trace", "--latency", "5"][..],
-        &["trace", "--latency", "-1us"],
-        &["trace", "--gamma", "2"],
-        &["trace", "--gamma", "0.1"],
-        &["trace", "--max-passes", "0"],
-        &["trace", "--slope", "0"],
-        &["trace", "--presync", "magic"],
-        &["trace", "--no-such-option"],
-        &["trace", "another"],
-        &[],
-    ] {
-        sandbox.fails(arguments);
+    let copy = Copy::of(HALO);
+    let cases: [(&[&str], &str); 20] = [
+        (&["trace", "--latency", "5"], "--latency"),
+        (&["trace", "--latency", "-1us"], "--latency"),
+        (&["trace", "--latency", "1fortnight"], "--latency"),
+        (&["trace", "--latency", "same-node=1us,same-node=2us"], "--latency"),
+        (&["trace", "--latency", "1000000000000000000000s"], "latency"),
+        (&["trace", "--gamma", "2"], "--gamma"),
+        (&["trace", "--gamma", "0.1"], "--gamma"),
+        (&["trace", "--gamma", "nan"], "--gamma"),
+        (&["trace", "--slope", "0"], "--slope"),
+        (&["trace", "--slope", "2"], "--slope"),
+        (&["trace", "--max-passes", "0"], "--max-passes"),
+        (&["trace", "--max-error", "0.5"], "--max-error"),
+        (&["trace", "--presync", "cubic"], "--presync"),
+        (&["trace", "--log", "loud,=,"], "--log"),
+        (&["trace", "--unknown"], "--unknown"),
+        (&["check", "trace", "--gamma", "0.9"], "--gamma"),
+        (&["info", "trace", "--latency", "1us"], "--latency"),
+        (&["trace", "other"], "other"),
+        (&["trace", "--dry-run", "--force"], "--force"),
+        (&[], "TRACE"),
+    ];
+    for (arguments, says) in cases {
+        refused_by(alone(), &copy, arguments, &[says]);
     }
+    for arguments in [&["trace", "--gamma", "2"][..], &["check", "trace", "--gamma", "0.9"]] {
+        refused_by(with_ranks(3), &copy, arguments, &["--gamma"]);
+    }
+    let mut command = alone();
+    command.env("CLC_REPLAY_MPI", "perhaps");
+    refused_by(command, &copy, ["trace"], &["CLC_REPLAY_MPI is 'perhaps'"]);
+}
+
+#[test]
+fn check_and_info_refuse_damage_too() {
+    let copy = Copy::of(HALO);
+    edit(&copy.events(1), |bytes| bytes.truncate(bytes.len() / 2));
+    for job in ["check", "info"] {
+        for command in [alone(), with_ranks(3)] {
+            refused_by(command, &copy, [job, "trace"], &["1.evt: location 1, event ", "truncated"]);
+        }
+    }
+}
+
+#[test]
+fn a_missing_local_definition_file_is_only_odd() {
+    let copy = Copy::of(HALO);
+    std::fs::remove_file(copy.local(0)).unwrap();
+    let report = copy.directory.path().join("report.json");
+    let finished = run(alone().arg(&copy.trace).arg("-o").arg(copy.output()).arg("--report").arg(&report));
+    finished.expect(0, "a trace without a local definition file");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("without a local definition file"), "{warnings}");
+    assert!(!Path::new(&copy.output().join("traces/0.def")).exists());
 }

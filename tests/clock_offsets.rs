@@ -1,91 +1,145 @@
-//! Linear pre-synchronisation gives the times that libotf2's own clock correction gives, to within one tick.
+//! The linear pre-synchronisation is the correction that every reader of an archive sees: that of libotf2, within one tick (libotf2
+//! computes in floating point, this program exactly).
+
+mod common;
 
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
 use clc_replay::presync::Method;
 use clc_replay::trace::{ClockOffset, Event, RegionId, Ticks};
+use common::{alone, anchor, fixture, more_traces, name, run, tool};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::process::Command;
 
-/// Times by location, in order, as python3-otf2 sees them.
-fn by_libotf2(anchor: &Path) -> BTreeMap<u64, Vec<i64>> {
-    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/print_times.py");
-    let output = Command::new("/usr/bin/python3").arg(tool).arg(anchor).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut times: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
-        let (location, time) = line.split_once(' ').unwrap();
-        times.entry(location.parse().unwrap()).or_default().push(time.parse().unwrap());
+/// Times by location, in the order of the events.
+type Times = BTreeMap<u64, Vec<i64>>;
+
+/// The times that libotf2 gives out.
+fn times_of_libotf2(trace: &Path) -> Times {
+    let printed = run(tool("print_times.py").arg(anchor(trace))).expect(0, &name(trace)).stdout;
+    let mut times = Times::new();
+    for line in printed.lines() {
+        let (location, time) = line.split_once(' ').expect("location and time");
+        times.entry(location.parse().expect("a location")).or_default().push(time.parse().expect("a time"));
     }
     times
 }
 
-/// Largest difference between libotf2's times and ours, in ticks, and the number of times that were compared.
-fn compare(directory: &Path) -> (i64, usize) {
-    let archive = Otf2Archive::open(directory).unwrap();
+/// The times that this program uses, and the number of clock offsets of all locations.
+fn own_times(trace: &Path) -> (Times, usize) {
+    let archive = Otf2Archive::open(trace).unwrap();
     let (definitions, _) = archive.read_definitions().unwrap();
-    let theirs = by_libotf2(&archive.anchor_path());
-    let (mut largest, mut compared) = (0, 0);
+    let mut times = Times::new();
+    let mut offsets = 0;
     for location in &definitions.locations {
         let local = archive.local_definitions(location.id).unwrap();
+        offsets += local.clock_offsets.len();
         let clock = Method::Linear.clock(&local.clock_offsets).unwrap();
-        let mut ours = Vec::new();
-        let visit = |_, time, _| {
-            ours.push(clock.map(Ticks(time as i64)).0);
+        let mut cursor = clock.cursor();
+        let mut mapped = Vec::new();
+        let visit = |_, time: u64, _| {
+            let time = Ticks(i64::try_from(time).expect("a time of 63 bits"));
+            assert_eq!(cursor.map(time), clock.map(time));
+            mapped.push(clock.map(time).0);
             Ok(())
         };
         archive.scan_with(location.id, &local, visit).unwrap();
-        let theirs = &theirs[&location.id.0];
-        assert_eq!(theirs.len(), ours.len());
-        for (a, b) in theirs.iter().zip(&ours) {
-            largest = largest.max((a - b).abs());
-            compared += 1;
+        if !mapped.is_empty() {
+            times.insert(location.id.0, mapped);
         }
     }
-    (largest, compared)
+    (times, offsets)
 }
 
-#[test]
-fn recorded_offsets() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut traces: Vec<_> =
-        ["tracer-halo-4", "tracer-collectives-7"].map(|name| root.join("tests/data").join(name)).into();
-    let more = ["scorep-jacobi-4", "scorep-pingpong-2"].map(|name| root.join("../shared/data").join(name));
-    traces.extend(more.into_iter().filter(|path| path.exists()));
-    for trace in traces {
-        let (largest, compared) = compare(&trace);
-        assert!(largest <= 1, "{}: {largest} ticks apart", trace.display());
-        assert!(compared > 100);
+/// Fails unless all times differ by at most `tolerance` ticks.
+#[track_caller]
+fn assert_close(expected: &Times, got: &Times, tolerance: u64, what: &str) {
+    assert!(!expected.is_empty(), "{what}: no events");
+    let count = |times: &Times| times.iter().map(|(&location, times)| (location, times.len())).collect::<Vec<_>>();
+    assert_eq!(count(expected), count(got), "{what}: other events");
+    for (location, times) in expected {
+        for (event, (&expected, &got)) in (1..).zip(times.iter().zip(&got[location])) {
+            assert!(
+                expected.abs_diff(got) <= tolerance,
+                "{what}: location {location}, event {event}: {expected} according to libotf2, {got} here"
+            );
+        }
     }
 }
 
 #[test]
-fn several_intervals_and_extrapolation() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tracer-halo-4");
-    let (definitions, _) = Otf2Archive::open(&source).unwrap().read_definitions().unwrap();
+fn recorded_offsets_are_applied_as_libotf2_does() {
+    let mut traces = vec![fixture("tracer-halo-4"), fixture("tracer-collectives-7")];
+    // python3-otf2 cannot read what EZTrace writes; and that has no offsets.
+    traces.extend(more_traces().into_iter().filter(|trace| name(trace).starts_with("scorep")));
+    for trace in traces {
+        let (times, offsets) = own_times(&trace);
+        assert!(offsets > 0, "{} has no clock offsets", name(&trace));
+        assert_close(&times_of_libotf2(&trace), &times, 1, &name(&trace));
+    }
+}
+
+/// Archives with chosen offsets: events lie at, just beside and far from the measurements, before the first one and after the last one.
+#[test]
+fn chosen_offsets_are_applied_as_libotf2_does() {
+    let cases = [
+        "5000000:100,20000000:-7000,90000000:12345",
+        "5000000:0,5000003:1,5000010:-1,7000000:9,7000001:10",
+        "4000000000000:-3999900000000,4000500000000:-3999900000123,4003600000000:-3999899900000,4003600000007:-3999899900000",
+        "1000000:777,2000000:777",
+        "2000000:0,2000002:1,2000004:2,2000006:1",
+    ];
+    for offsets in cases {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join("trace");
+        run(tool("print_times.py").arg("--make").arg(&trace).arg(offsets)).expect(0, offsets);
+        let (times, count) = own_times(&trace);
+        assert_eq!(count, offsets.split(',').count());
+        let expected = times_of_libotf2(&trace);
+        assert_close(&expected, &times, 1, offsets);
+
+        // Without messages there is nothing to correct but the clocks: the program writes these very times.
+        let output = directory.path().join("out");
+        run(alone().arg(&trace).arg("-o").arg(&output)).expect(0, offsets);
+        let written = times_of_libotf2(&output);
+        assert_close(&times, &written, 0, offsets);
+        assert_close(&expected, &written, 1, offsets);
+
+        // And without pre-synchronisation the recorded ones. The second location has no offsets, and the same times.
+        let output = directory.path().join("raw");
+        run(alone().arg(&trace).args(["--presync", "none", "-o"]).arg(&output)).expect(0, offsets);
+        let raw = times_of_libotf2(&output);
+        assert_eq!(raw[&0], raw[&1], "{offsets}");
+        assert_eq!(raw[&1], expected[&1], "{offsets}");
+    }
+}
+
+/// Every process with offsets of its own, in an archive that libotf2 did not write.
+#[test]
+fn every_process_has_its_own_offsets() {
+    let (definitions, _) = Otf2Archive::open(&fixture("tracer-halo-4")).unwrap().read_definitions().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    let writer = ArchiveWriter::create(&path, "traces", CreateOptions::default()).unwrap();
+    let trace = directory.path().join("trace");
+    let writer = ArchiveWriter::create(&trace, "traces", CreateOptions::default()).unwrap();
     let mut counts = HashMap::new();
-    for (index, location) in definitions.locations.iter().enumerate() {
+    for (location, index) in definitions.locations.iter().zip(0..) {
         let record = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
         let offsets = [
-            record(1_000_000, 1000 + 77 * index as i64),
-            record(2_000_001, 1000 - 333 * index as i64),
+            record(1_000_000, 1000 + 77 * index),
+            record(2_000_001, 1000 - 333 * index),
             record(7_000_000, 5000),
-            record(7_100_000, 4000 + 12_345 * index as i64),
+            record(7_100_000, 4000 + 12_345 * index),
         ];
         writer.local_definitions(location.id, &offsets).unwrap();
         let mut file = writer.events(location.id).unwrap();
-        for k in 0..5000u64 {
-            let region = RegionId(definitions.regions[0].id.0);
-            file.event(500_000 + 1777 * k, &if k % 2 == 0 { Event::Enter(region) } else { Event::Leave(region) })
-                .unwrap();
+        let region = RegionId(definitions.regions[0].id.0);
+        for k in 0..5000 {
+            let event = if k % 2 == 0 { Event::Enter(region) } else { Event::Leave(region) };
+            file.event(500_000 + 1777 * k, &event).unwrap();
         }
         counts.insert(location.id, file.finish().unwrap());
     }
     writer.finish(&definitions, &counts).unwrap();
-    let (largest, compared) = compare(&path);
-    assert!(largest <= 1, "{largest} ticks apart");
-    assert_eq!(compared, 20_000);
+    let (times, offsets) = own_times(&trace);
+    assert_eq!(offsets, 16);
+    assert_close(&times_of_libotf2(&trace), &times, 1, "offsets by process");
 }

@@ -1,148 +1,212 @@
-//! The real binary under the real launcher: same bits on any number of ranks, judged by independent readers.
-//!
-//! The launcher is `$MPIEXEC` (default: `mpirun.openmpi`, else `mpirun`). It has to exist; nothing is skipped.
+//! The real program under the real launcher: the corrected trace does not depend on the number of analysis ranks.
 
-use std::collections::BTreeMap;
+mod common;
+
+use common::{alone, anchor, assert_same_tree, fixture, fixtures, launcher, name, run, tool, tree, with_ranks};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_clc-replay");
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const RANKS: [usize; 6] = [1, 2, 3, 4, 7, 16];
+/// Sixteen processes at a time are enough for a small machine.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn launcher() -> String {
-    std::env::var("MPIEXEC").unwrap_or_else(|_| {
-        let known = ["/usr/bin/mpirun.openmpi", "/usr/bin/mpirun"];
-        known.iter().find(|path| Path::new(path).exists()).unwrap_or(&"mpirun").to_string()
-    })
+fn alone_on_the_machine() -> MutexGuard<'static, ()> {
+    // A test that failed has let go of the machine, too.
+    ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Runs a command, and fails if it takes longer than two minutes.
-fn run(command: &mut Command) -> Output {
-    let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=5", "120"]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        limited.env(name, value.unwrap_or_default());
+struct Corrected {
+    directory: tempfile::TempDir,
+    report: Value,
+}
+
+impl Corrected {
+    fn trace(&self) -> PathBuf {
+        self.directory.path().join("out")
     }
-    let output = limited.output().expect("timeout(1) can be run");
-    assert_ne!(output.status.code(), Some(124), "timed out: {command:?}");
-    output
 }
 
-fn on_ranks(ranks: usize, arguments: &[&str]) -> Output {
-    let launcher = launcher();
-    let version = Command::new(&launcher).arg("--version").output().expect("the MPI launcher can be run");
-    let mut command = Command::new(&launcher);
-    if String::from_utf8_lossy(&version.stdout).contains("Open MPI")
-        || String::from_utf8_lossy(&version.stdout).contains("OpenRTE")
-    {
+/// Corrects `trace` with the command given; it has to succeed.
+fn correct(mut command: Command, trace: &Path, options: &[&str]) -> Corrected {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.json");
+    command.arg(trace).arg("-o").arg(directory.path().join("out")).arg("--report").arg(&report).args(options);
+    let finished = run(&mut command).expect(0, &name(trace));
+    assert!(!finished.stderr.contains("clc-replay:"), "{}", finished.stderr);
+    let made = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut made: Vec<_> = made.collect();
+    made.sort();
+    assert_eq!(made, ["out", "report.json"], "something is left behind");
+    let report = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    Corrected { directory, report }
+}
+
+/// The part of a report that depends on the trace only, and the warnings that depend on the number of ranks.
+fn essence(report: &Value) -> (Value, Vec<String>) {
+    let mut report = report.clone();
+    let map = report.as_object_mut().expect("an object");
+    for part in ["program", "phases", "memory", "output"] {
+        assert!(map.remove(part).is_some(), "no '{part}' in the report");
+    }
+    let warnings: Vec<Value> = serde_json::from_value(map.remove("warnings").expect("warnings")).expect("a list");
+    let (surplus, others) = warnings
+        .into_iter()
+        .partition(|warning| warning["text"].to_string().contains("analysis ranks have nothing to do"));
+    map.insert("warnings".into(), Value::Array(others));
+    let surplus: Vec<Value> = surplus;
+    let surplus = surplus.iter().map(|warning| warning["text"].as_str().expect("a text").to_owned()).collect();
+    (report, surplus)
+}
+
+/// Corrects with one process without MPI and with these numbers of ranks, and compares everything.
+fn same_with(trace: &Path, ranks: &[usize], options: &[&str]) -> Corrected {
+    let expected = correct(alone(), trace, options);
+    let (essential, surplus) = essence(&expected.report);
+    assert_eq!(surplus, [""; 0]);
+    assert_eq!(essential["verdict"], "corrected", "{}", name(trace));
+    let timelines = essential["trace"]["processes"].as_u64().unwrap() as usize;
+    for &count in ranks {
+        let what = format!("{} with {count} ranks {options:?}", name(trace));
+        let got = correct(with_ranks(count), trace, options);
+        assert_same_tree(&expected.trace(), &got.trace(), &what);
+        let (report, surplus) = essence(&got.report);
+        assert_eq!(report, essential, "{what}");
+        assert_eq!(got.report["program"]["analysis_ranks"], count, "{what}");
+        let idle = count.saturating_sub(timelines);
+        let expected_note = format!("{idle} of {count} analysis ranks have nothing to do");
+        match (idle, surplus.as_slice()) {
+            (0, []) => {}
+            (1.., [note]) => assert!(note.starts_with(&expected_note), "{what}: {note}"),
+            _ => panic!("{what}: {surplus:?}"),
+        }
+    }
+    expected
+}
+
+fn check(mut command: Command, trace: &Path, options: &[&str], status: i32) -> Value {
+    let finished = run(command.args(["check", "--report", "-"]).args(options).arg(trace)).expect(status, &name(trace));
+    let json = finished.stdout.find('{').map(|start| &finished.stdout[start..]).expect("a report");
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_ranks() {
+    let _machine = alone_on_the_machine();
+    // Each number of ranks with every kind of trace; not all combinations, for time.
+    let ranks = |trace: &Path| match name(trace).as_str() {
+        "tracer-halo-4" | "eztrace-collectives-4" => vec![1, 2, 3, 4, 7, 16],
+        "tracer-collectives-7" => vec![2, 3, 7, 16],
+        "eztrace-halo-8" => vec![3, 7, 16],
+        _ => vec![1, 3, 4],
+    };
+    for trace in fixtures() {
+        let before = tree(&trace);
+        let corrected = same_with(&trace, &ranks(&trace), &[]);
+        assert!(before == tree(&trace), "{}: the input has changed", name(&trace));
+        let report = check(alone(), &corrected.trace(), &[], 0);
+        assert_eq!(report["verdict"], "consistent");
+        assert_eq!(essence(&check(with_ranks(3), &corrected.trace(), &[], 0)), essence(&report));
+    }
+}
+
+#[test]
+fn nor_with_other_options() {
+    let _machine = alone_on_the_machine();
+    let latency = ["--latency", "same-node=200ns,other-node=1us", "--alltoallv"];
+    for (trace, ranks) in [("tracer-halo-4", [2, 4]), ("tracer-collectives-7", [3, 16]), ("eztrace-halo-8", [1, 7])] {
+        let trace = fixture(trace);
+        let corrected = same_with(&trace, &ranks, &latency);
+        assert_eq!(corrected.report["parameters"]["latency"]["same_node_seconds"], 200e-9);
+        assert_eq!(corrected.report["parameters"]["alltoallv"], true);
+        check(with_ranks(2), &corrected.trace(), &latency, 0);
+    }
+    let trace = fixture("tracer-collectives-4");
+    let options = ["--gamma", "0.99", "--slope", "0.1", "--presync", "none", "--max-passes", "2"];
+    let corrected = same_with(&trace, &[2, 4], &options);
+    check(alone(), &corrected.trace(), &[], 0);
+}
+
+#[test]
+fn violations_are_found_alike_before_the_correction() {
+    let _machine = alone_on_the_machine();
+    for trace in fixtures() {
+        let report = check(alone(), &trace, &[], 1);
+        assert_eq!(report["verdict"], "violated");
+        assert_eq!(essence(&check(with_ranks(2), &trace, &[], 1)).0, essence(&report).0, "{}", name(&trace));
+    }
+}
+
+/// Programs that share no code with this one read input and output through libotf2.
+#[test]
+fn independent_judges_agree() {
+    for trace in fixtures() {
+        let corrected = correct(alone(), &trace, &[]);
+        let (before, after) = (anchor(&trace), anchor(&corrected.trace()));
+        run(tool("compare_otf2.py").arg(&before).arg(&after)).expect(0, &name(&trace));
+        run(tool("check_clock_condition.py").arg(&after)).expect(0, &name(&trace));
+        // The judge can tell: what was recorded is wrong.
+        run(tool("check_clock_condition.py").arg(&before)).expect(1, &name(&trace));
+    }
+}
+
+#[test]
+fn a_dry_run_and_info_need_no_output() {
+    let _machine = alone_on_the_machine();
+    let trace = fixture("tracer-halo-4");
+    let before = tree(&trace);
+    let directory = tempfile::tempdir().unwrap();
+    for mut command in [alone(), with_ranks(3)] {
+        command.current_dir(directory.path());
+        run(command.arg(&trace).arg("--dry-run")).expect(0, "a dry run");
+    }
+    for mut command in [alone(), with_ranks(3)] {
+        command.current_dir(directory.path());
+        let finished = run(command.arg("info").arg(&trace)).expect(0, "info");
+        assert!(finished.stdout.contains("otf2_tracer"), "{}", finished.stdout);
+    }
+    assert_eq!(tree(directory.path()).len(), 0);
+    assert!(before == tree(&trace), "the input has changed");
+}
+
+/// Each process that a launcher of another MPI library starts is alone in its world, and would correct the whole trace.
+#[test]
+fn a_launcher_of_another_library_is_noticed() {
+    let _machine = alone_on_the_machine();
+    let trace = fixture("tracer-halo-4");
+    // A process without launcher that is told it was launched.
+    let directory = tempfile::tempdir().unwrap();
+    for sign in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"] {
+        let mut command = alone();
+        command.env("CLC_REPLAY_MPI", "always").env(sign, "4").current_dir(directory.path());
+        let finished = run(command.arg(&trace).args(["-o", "out"])).expect(2, sign);
+        let lines: Vec<&str> = finished.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{}", finished.stderr);
+        assert!(
+            lines[0].starts_with("clc-replay: error: the launcher started 4 processes, but MPI sees only this one"),
+            "{}",
+            lines[0]
+        );
+        assert_eq!(tree(directory.path()).len(), 0);
+    }
+}
+
+/// The same with a real one, where both are installed under names of their own.
+#[test]
+fn the_other_librarys_launcher_is_noticed() {
+    let _machine = alone_on_the_machine();
+    let other = if launcher().open_mpi { "mpiexec.mpich" } else { "mpirun.openmpi" };
+    let exists = Command::new(other).arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(exists, "{other} is missing; scripts/setup.sh installs it");
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(other);
+    if !launcher().open_mpi {
         command.arg("--oversubscribe");
     }
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    run(command.args(["-n", &ranks.to_string(), PROGRAM]).args(arguments))
-}
-
-fn alone(arguments: &[&str]) -> Output {
-    run(Command::new(PROGRAM).env("CLC_REPLAY_MPI", "never").args(arguments))
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path in UTF-8")
-}
-
-/// All files below a directory.
-fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut open = vec![directory.to_path_buf()];
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                files.insert(path.strip_prefix(directory).unwrap().to_path_buf(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
-}
-
-/// What of a report must not depend on how the program was run.
-fn essence(report: &Path) -> serde_json::Value {
-    let mut report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
-    let fields = report.as_object_mut().unwrap();
-    for name in ["program", "phases", "memory", "output"] {
-        fields.remove(name).unwrap();
-    }
-    let warnings = fields["warnings"].as_array_mut().unwrap();
-    warnings.retain(|warning| !warning["text"].as_str().unwrap().contains("analysis ranks have nothing to do"));
-    report
-}
-
-fn anchor(directory: &Path) -> PathBuf {
-    let mut files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|extension| extension == "otf2")).unwrap()
-}
-
-fn judge(tool: &str, arguments: &[&Path]) {
-    let output = run(Command::new("/usr/bin/python3").arg(format!("{ROOT}/tests/tools/{tool}")).args(arguments));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{tool} {arguments:?}: {said}");
-}
-
-fn check_fixture(name: &str, options: &[&str]) {
-    let trace = Path::new(ROOT).join("tests/data").join(name);
-    let before = contents(&trace);
-    let directory = tempfile::tempdir().unwrap();
-    let expected = directory.path().join("expected");
-    let report = directory.path().join("expected.json");
-    let output = alone(&[&[text(&trace), "-o", text(&expected), "--report", text(&report)], options].concat());
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    let expected_files = contents(&expected);
-    for ranks in RANKS {
-        let target = directory.path().join(format!("on-{ranks}"));
-        let again = directory.path().join(format!("on-{ranks}.json"));
-        let arguments = [&[text(&trace), "-o", text(&target), "--report", text(&again)], options].concat();
-        let output = on_ranks(ranks, &arguments);
-        assert!(output.status.success(), "{name} on {ranks}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(contents(&target) == expected_files, "{name}: other bytes on {ranks} ranks than on one");
-        assert_eq!(essence(&again), essence(&report), "{name}: another report on {ranks} ranks");
-    }
-    let output = alone(&["check", text(&expected), "--quiet"]);
-    assert_eq!(output.status.code(), Some(0), "{name}: not clean after the correction");
-    judge("compare_otf2.py", &[&anchor(&trace), &anchor(&expected)]);
-    judge("check_clock_condition.py", &[&anchor(&expected)]);
-    assert!(contents(&trace) == before, "{name}: the input was changed");
-    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "temporary files are left: {left:?}");
-}
-
-#[test]
-fn every_collective_on_four_processes() {
-    check_fixture("tracer-collectives-4", &[]);
-}
-
-#[test]
-fn every_collective_on_seven_processes_with_latencies() {
-    check_fixture("tracer-collectives-7", &["--latency", "same-node=200ns,other-node=1us", "--alltoallv"]);
-}
-
-#[test]
-fn a_halo_exchange() {
-    check_fixture("tracer-halo-4", &["--gamma", "0.999", "--slope", "0.05"]);
-}
-
-#[test]
-fn a_trace_of_eztrace() {
-    check_fixture("eztrace-halo-8", &[]);
-}
-
-#[test]
-fn a_broken_trace_is_one_line_and_status_2_on_every_rank() {
-    let directory = tempfile::tempdir().unwrap();
-    let missing = directory.path().join("nothing");
-    let output = on_ranks(3, &[text(&missing)]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said.matches("clc-replay: error: ").count(), 1, "{said}");
+    command.args(["-n", "2", env!("CARGO_BIN_EXE_clc-replay")]).arg(fixture("tracer-halo-4")).args(["-o", "out"]);
+    let finished = run(command.current_dir(directory.path()));
+    assert_ne!(finished.status, 0, "{finished:?}");
+    assert!(finished.stderr.contains("clc-replay: error: "), "{finished:?}");
+    assert_eq!(tree(directory.path()).len(), 0);
 }

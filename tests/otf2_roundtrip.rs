@@ -234,6 +234,14 @@ fn events_that_shared_a_time_can_part() {
 }
 
 #[test]
+fn events_at_different_times_can_meet() {
+    let directory = tempfile::tempdir().unwrap();
+    for (archive, number) in all(directory.path()).iter().zip(0..) {
+        judged(archive, &directory.path().join(format!("rounded{number}")), |_, _, old| old - old % 1000);
+    }
+}
+
+#[test]
 fn created_archives_say_what_they_were_told() {
     let directory = tempfile::tempdir().unwrap();
     for order in [ByteOrder::Little, ByteOrder::Big] {

@@ -82,7 +82,7 @@ pub struct CorrectionOptions {
     ///
     /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
     /// next pass takes a smaller value by itself; start lower only to save passes on a trace known to be bad.
-    #[arg(long, value_name = "GAMMA", default_value = "0.99999", value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
+    #[arg(long, value_name = "GAMMA", default_value = "0.99999", allow_negative_numbers = true, value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
     pub gamma: Decay,
 
     /// Most forward passes, 1 to 100
@@ -96,14 +96,14 @@ pub struct CorrectionOptions {
     ///
     /// The error of a pass is its largest advance of any event over the largest advance that no gamma can avoid.
     /// Lower it towards 1 to stay closer to the recorded times, at the price of squeezed intervals.
-    #[arg(long, value_name = "RATIO", default_value = "1.5", value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
+    #[arg(long, value_name = "RATIO", default_value = "1.5", allow_negative_numbers = true, value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
     pub max_error: ErrorLimit,
 
     /// Slope of the backward amortisation, 1e-6 to 1
     ///
     /// The jump D at a corrected receive is spread over the D/slope before it: 0.01 stretches those intervals by 1 %.
     /// Lower it if short intervals before receives matter to you; raise it to keep corrections local.
-    #[arg(long, value_name = "SLOPE", default_value = "0.01", value_parser = values::slope, help_heading = CLOCK_CORRECTION)]
+    #[arg(long, value_name = "SLOPE", default_value = "0.01", allow_negative_numbers = true, value_parser = values::slope, help_heading = CLOCK_CORRECTION)]
     pub slope: Slope,
 }
 
@@ -168,7 +168,7 @@ pub struct SynchronisationOptions {
     /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
     /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
     /// invents violations.
-    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = values::latency, help_heading = MODEL)]
+    #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 
     /// How the recorded clocks become one global clock first

@@ -66,7 +66,9 @@ pub fn correct(
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
     timing.lap("check", program.events());
 
-    let passes = passes::run(transport, program, &parameters, progress)?;
+    // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
+    let passes = passes::run(transport, program, &parameters, progress)
+        .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
     let corrections = amortise::run(transport, program, &passes, &parameters)?;
     let predicted = corrected_times(program, &corrections);

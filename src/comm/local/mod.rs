@@ -115,6 +115,9 @@ fn all_bytes(round: &mut Round) -> Vec<Payload> {
 }
 
 impl LocalTransport {
+    /// With more ranks than this, they are far more than the cores of most machines.
+    const CROWD: usize = 256;
+
     /// A world of `size` ranks, one for each thread.
     pub fn world(size: usize) -> Vec<LocalTransport> {
         let hub = Arc::new(Hub::new(size));
@@ -210,7 +213,12 @@ impl Transport for LocalTransport {
     }
 
     fn idle(&mut self) {
-        self.backoff.rest();
+        if self.size > Self::CROWD {
+            // So many threads would only hand the processors to each other.
+            std::thread::sleep(Duration::from_millis(2));
+        } else {
+            self.backoff.rest();
+        }
     }
 
     fn barrier(&mut self) -> Result<()> {

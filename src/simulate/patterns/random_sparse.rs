@@ -38,7 +38,7 @@ impl Pairs {
             let salt = self.random.next();
             let size = |sender: usize| {
                 let draw = Random::new(salt, &[sender as u64]).next();
-                (draw & 3 != 0).then(|| (u128::from(work.bytes + 1) * u128::from(draw >> 32) >> 32) as u64)
+                (draw & 3 != 0).then(|| ((u128::from(work.bytes + 1) * u128::from(draw >> 32)) >> 32) as u64)
             };
             for (rank, process) in processes.iter_mut().enumerate() {
                 let (to, from) = (self.to[rank], self.from[rank]);

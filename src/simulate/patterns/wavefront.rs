@@ -8,7 +8,7 @@ use crate::simulate::engine::{Op, Process, Transfer};
 pub(super) fn step(work: &Work, number: u64, processes: &mut [Process]) {
     let grid = Grid::new(work.ranks() as u32, 2);
     // Directions of the sweep in x and y.
-    let forward = [number % 2 == 0, number / 2 % 2 == 0];
+    let forward = [number.is_multiple_of(2), (number / 2).is_multiple_of(2)];
     for (rank, process) in processes.iter_mut().enumerate() {
         let message = |peer: usize, axis: usize| Transfer::world(peer, axis as u32, work.bytes);
         for (axis, &up) in forward.iter().enumerate() {

@@ -29,6 +29,9 @@ struct Posted {
     done: Option<(Ticks, u64)>,
 }
 
+/// Sender, receiver, communicator, tag.
+type Channel = (u32, u32, u32, u32);
+
 /// One member's part: begin, end, what.
 type Part = (Ticks, Ticks, Collective, bool);
 
@@ -46,9 +49,9 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
         }
     };
     let mut seen = Seen { slack: i64::MAX, ..Seen::default() };
-    // Sends and receives per (sender, receiver, communicator, tag), both in the order of MPI.
-    let mut sends: HashMap<(u32, u32, u32, u32), VecDeque<(Ticks, u64)>> = HashMap::new();
-    let mut receives: HashMap<(u32, u32, u32, u32), Vec<(usize, Ticks, u64)>> = HashMap::new();
+    // Sends and receives, both in the order of MPI.
+    let mut sends: HashMap<Channel, VecDeque<(Ticks, u64)>> = HashMap::new();
+    let mut receives: HashMap<Channel, Vec<(usize, Ticks, u64)>> = HashMap::new();
     let mut instances: HashMap<(u32, u32), Vec<Part>> = HashMap::new();
     for (location, records) in run.0.iter().enumerate() {
         check_order(records);

@@ -1,0 +1,220 @@
+//! What the integration tests share: running the real program with a time limit, recorded traces, and damaging copies of them.
+#![allow(dead_code)] // every test file uses its own part of this one
+
+pub mod damage;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The interpreter that sees Debian's python3-otf2; another one in the path need not.
+pub const PYTHON: &str = "/usr/bin/python3";
+
+/// After this long, a program hangs.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a finished program left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit status; 128 + signal number if a signal ended it.
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Fails the test with everything the program said unless it ended with `status`.
+    #[track_caller]
+    pub fn expect(self, status: i32, what: &str) -> Finished {
+        assert_eq!(self.status, status, "{what}\nstdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// Runs a command to its end. If it takes longer than [`LIMIT`], it is killed with all its children, and the test fails.
+#[track_caller]
+pub fn run(command: &mut Command) -> Finished {
+    // Files instead of pipes: nobody has to empty them, and a child left behind cannot hold them open.
+    let said = tempfile::tempdir().expect("a temporary directory");
+    let file = |name: &str| std::fs::File::create(said.path().join(name)).expect("a temporary file");
+    command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).process_group(0);
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("wait for a child") {
+            break status;
+        }
+        if start.elapsed() > LIMIT {
+            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+            let _ = child.wait();
+            let read = |name: &str| std::fs::read_to_string(said.path().join(name)).unwrap_or_default();
+            panic!("{command:?} hangs\nstdout: {}\nstderr: {}", read("out"), read("err"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let read = |name: &str| {
+        String::from_utf8_lossy(&std::fs::read(said.path().join(name)).expect("what it said")).into_owned()
+    };
+    let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Finished { status, stdout: read("out"), stderr: read("err") }
+}
+
+/// `clc-replay` as one process without MPI.
+pub fn alone() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clc-replay"));
+    command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
+    command
+}
+
+/// `clc-replay` as `ranks` MPI processes.
+pub fn with_ranks(ranks: usize) -> Command {
+    let launcher = launcher();
+    let mut command = Command::new(&launcher.words[0]);
+    command.args(&launcher.words[1..]);
+    command.env_remove("CLC_REPLAY_MPI").env_remove("RUST_LOG");
+    if launcher.open_mpi {
+        // More ranks than cores; bound to one core each they would wait for each other.
+        command.arg("--oversubscribe").args(["--bind-to", "none"]);
+        // As root it wants to be told twice; for everybody else this says nothing.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_clc-replay"));
+    command
+}
+
+/// The launcher of MPI programs.
+pub struct Launcher {
+    /// The command, from the environment variable `MPIEXEC` if it is set.
+    pub words: Vec<String>,
+    /// Whether it belongs to Open MPI.
+    pub open_mpi: bool,
+}
+
+/// The launcher to use: `MPIEXEC`, or Open MPI's where it has a name of its own, or `mpirun`.
+pub fn launcher() -> &'static Launcher {
+    static LAUNCHER: OnceLock<Launcher> = OnceLock::new();
+    LAUNCHER.get_or_init(|| {
+        let version = |words: &[String]| {
+            Command::new(&words[0]).args(&words[1..]).arg("--version").stdin(Stdio::null()).output().ok()
+        };
+        let given = std::env::var("MPIEXEC").ok().filter(|text| !text.trim().is_empty());
+        let candidates = match &given {
+            Some(text) => vec![text.as_str()],
+            None => vec!["mpirun.openmpi", "mpirun"],
+        };
+        for candidate in &candidates {
+            let words: Vec<String> = candidate.split_whitespace().map(str::to_owned).collect();
+            if let Some(output) = version(&words) {
+                let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
+                let open_mpi = text.contains("open mpi") || text.contains("openrte") || text.contains("prrte");
+                return Launcher { words, open_mpi };
+            }
+        }
+        panic!("no launcher of MPI programs among {candidates:?}; scripts/setup.sh installs one, or set MPIEXEC");
+    })
+}
+
+/// The recorded traces of `tests/data`: directories with one archive each, in order.
+pub fn fixtures() -> Vec<PathBuf> {
+    let found = archives_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
+    assert!(!found.is_empty(), "no traces in tests/data; `make record` makes them");
+    found
+}
+
+/// One of them by name.
+pub fn fixture(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    assert!(path.is_dir(), "{} is missing; `make record` makes it", path.display());
+    path
+}
+
+/// Further traces, which are not part of the repository, if there are any: the directories in the directory that the environment variable
+/// `CLC_REPLAY_TRACES` names, by default `shared/data` beside the repository.
+pub fn more_traces() -> Vec<PathBuf> {
+    let directory = match std::env::var_os("CLC_REPLAY_TRACES") {
+        Some(directory) => PathBuf::from(directory),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+    };
+    archives_below(&directory)
+}
+
+fn archives_below(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("a directory entry").path());
+    let mut found: Vec<PathBuf> = paths.filter(|path| path.is_dir() && !anchors(path).is_empty()).collect();
+    found.sort();
+    found
+}
+
+fn anchors(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    let paths = entries.map(|entry| entry.expect("a directory entry").path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "otf2")).collect()
+}
+
+/// The anchor file of the one archive in a directory.
+#[track_caller]
+pub fn anchor(directory: &Path) -> PathBuf {
+    let found = anchors(directory);
+    assert_eq!(found.len(), 1, "{}: {found:?}", directory.display());
+    found[0].clone()
+}
+
+/// The name of a trace for messages.
+pub fn name(trace: &Path) -> String {
+    trace.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// All files below a directory with their contents, and the directories (without contents).
+pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![directory.to_path_buf()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).unwrap_or_else(|error| panic!("{}: {error}", next.display())) {
+            let path = entry.expect("a directory entry").path();
+            let relative = path.strip_prefix(directory).expect("below it").to_path_buf();
+            if path.is_dir() {
+                found.insert(relative, None);
+                open.push(path);
+            } else {
+                found.insert(relative, Some(std::fs::read(&path).expect("a readable file")));
+            }
+        }
+    }
+    found
+}
+
+/// Fails unless both directories hold the same files with the same contents.
+#[track_caller]
+pub fn assert_same_tree(expected: &Path, got: &Path, what: &str) {
+    let (expected, got) = (tree(expected), tree(got));
+    assert_eq!(expected.keys().collect::<Vec<_>>(), got.keys().collect::<Vec<_>>(), "{what}: other files");
+    for (path, contents) in &expected {
+        // Not assert_eq: nobody wants to read the bytes.
+        assert!(got[path] == *contents, "{what}: {} differs", path.display());
+    }
+}
+
+/// Copies a directory with everything in it.
+pub fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let path = entry.expect("a directory entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy_tree(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
+
+/// A script of `tests/tools`, to be given its arguments.
+pub fn tool(script: &str) -> Command {
+    let mut command = Command::new(PYTHON);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(script));
+    command
+}
