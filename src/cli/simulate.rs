@@ -52,6 +52,10 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
     pub compute: i64,
 
+    /// Calls of a user function within each computation: events without communication
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, help_heading = APPLICATION)]
+    pub calls: u32,
+
     /// Load imbalance, 0 to 1: the mean computation of a process is up to this share longer or shorter
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value_t = 0.2, help_heading = APPLICATION)]
     pub imbalance: f64,
@@ -203,6 +207,7 @@ impl SimulateOptions {
             pattern: self.pattern,
             latency: LatencyModel { eager_limit: self.eager_limit, ..self.network.model(self.bandwidth) },
             compute: self.compute,
+            calls: self.calls,
             imbalance: self.imbalance,
             message_bytes: self.message_bytes,
             resolution: self.resolution,
@@ -223,6 +228,7 @@ impl SimulateOptions {
             ("events", self.events.to_string()),
             ("pattern", self.pattern.name().to_owned()),
             ("compute", picoseconds(self.compute)),
+            ("calls", self.calls.to_string()),
             ("imbalance", self.imbalance.to_string()),
             ("message-bytes", self.message_bytes.to_string()),
             ("bandwidth", self.bandwidth.to_string()),
