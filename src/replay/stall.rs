@@ -2,6 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::sync::SyncKind;
+use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
 use crate::trace::{Error, LocationId, Result};
@@ -59,6 +60,8 @@ pub fn check(
     }
     let mut waiting: Vec<Waiting> = all_gather_values(transport, &waiting)?.into_iter().flatten().collect();
     waiting.sort_by_key(|w| w.process);
+    let suspects: Vec<String> =
+        all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().map(|s| s.to_string()).collect();
     let Some(first) = waiting.first() else {
         return Err(Error::new("the replay stopped without a waiting event; this is a bug"));
     };
@@ -68,12 +71,21 @@ pub fn check(
         .iter()
         .map(|w| format!("process {} {} (location {}, event {})", w.process, w.what, w.location, w.event))
         .collect();
-    Err(Error::new(format!(
+    let error = Error::new(format!(
         "the trace contradicts itself: events wait for each other in a circle: {}",
         list.join("; ")
     ))
     .at_location(first.location)
-    .at_event(first.event))
+    .at_event(first.event);
+    Err(if suspects.is_empty() {
+        error
+    } else {
+        let most = &suspects[..suspects.len().min(UndefinedPeer::EXAMPLES)];
+        error.hint(format!(
+            "messages to or from an undefined rank may have shifted the later ones of their tag: {}",
+            most.join(", ")
+        ))
+    })
 }
 
 /// A circle of processes that wait for messages of one another, if there is one.

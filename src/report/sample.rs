@@ -55,6 +55,7 @@ pub(super) fn corrected() -> Report {
         self_messages: 12,
         unmatched_sends: 7,
         unmatched_receives: 1,
+        undefined_peers: 3,
         receives_never_completed: 7,
         cancelled_requests: 2,
         collectives: vec![

@@ -223,6 +223,7 @@ fn left_out(matching: &Matching) -> String {
     };
     number(matching.unmatched_sends, "sends without a receive");
     number(matching.unmatched_receives, "receives without a send");
+    number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
     number(matching.cancelled_requests, "cancelled requests");
     for op in &matching.collectives {
