@@ -49,6 +49,9 @@ fn essence(report: &Value) -> (Value, Vec<String>) {
     for part in ["program", "phases", "memory", "output"] {
         assert!(map.remove(part).is_some(), "no '{part}' in the report");
     }
+    if let Some(replay) = map["replay"].as_object_mut() {
+        assert!(replay.remove("form").is_some(), "no 'form' of the replay in the report");
+    }
     let warnings: Vec<Value> = serde_json::from_value(map.remove("warnings").expect("warnings")).expect("a list");
     let (surplus, others) = warnings
         .into_iter()
@@ -107,6 +110,15 @@ fn the_result_does_not_depend_on_the_number_of_ranks() {
         let report = check(alone(), &corrected.trace(), &[], 0);
         assert_eq!(report["verdict"], "consistent");
         assert_eq!(essence(&check(with_ranks(3), &corrected.trace(), &[], 0)), essence(&report));
+    }
+}
+
+#[test]
+fn the_report_says_which_form_of_the_replay_ran() {
+    let _machine = alone_on_the_machine();
+    let trace = fixture("tracer-halo-4");
+    for (command, form) in [(alone(), "dataflow"), (with_ranks(3), "dataflow"), (with_ranks(4), "canonical")] {
+        assert_eq!(correct(command, &trace, &[]).report["replay"]["form"], form);
     }
 }
 

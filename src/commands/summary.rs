@@ -13,8 +13,8 @@ use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
     self, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching, MemoryUse,
-    ParametersUsed, PointToPointCheck, Program, Replay, Stage, TraceSummary, UnmatchedPair, Warnings, WorstKind,
-    WorstViolation, memory,
+    ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair, Warnings,
+    WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -317,6 +317,10 @@ pub fn parameters(options: &LoadOptions, clocks: Clocks, resolution: u64) -> Par
 /// The forward passes.
 pub fn replay(passes: &Passes, resolution: u64) -> Replay {
     Replay {
+        form: match passes.groups {
+            Some(_) => ReplayForm::Canonical,
+            None => ReplayForm::Dataflow,
+        },
         d0_ticks: passes.least_advance.0,
         d0_seconds: passes.least_advance.seconds(resolution),
         passes: passes

@@ -117,6 +117,7 @@ pub(super) fn corrected() -> Report {
         matching,
         violations,
         replay: Some(Replay {
+            form: ReplayForm::Canonical,
             d0_ticks: 14_000,
             d0_seconds: 14e-6,
             passes: vec![pass(0.99999, 234_000), pass(0.9999, 16_100)],
