@@ -145,6 +145,14 @@ fn violations_are_found_alike_before_the_correction() {
     for trace in fixtures() {
         let report = check(alone(), &trace, &[], 1);
         assert_eq!(report["verdict"], "violated");
+        // The regions of both events of the worst violation, which are calls of MPI.
+        for stage in ["raw", "presynchronised"] {
+            let worst = &report["violations"][stage]["worst"];
+            for end in ["from", "to"] {
+                let region = worst[end]["region"].as_str().unwrap_or_default();
+                assert!(region.starts_with("MPI_"), "{}: {worst}", name(&trace));
+            }
+        }
         assert_eq!(essence(&check(with_ranks(2), &trace, &[], 1)).0, essence(&report).0, "{}", name(&trace));
     }
 }

@@ -8,6 +8,7 @@ use crate::matching::messages::MessageCounts;
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
+use crate::pipeline::regions::Regions;
 use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
@@ -256,7 +257,7 @@ fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers:
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -> Stage {
+pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> Stage {
     let kind_of = |op: CollectiveOp| match CollectiveClass::of(op, alltoallv) {
         CollectiveClass::OneToN => Some(CollectiveKind::OneToN),
         CollectiveClass::NToOne => Some(CollectiveKind::NToOne),
@@ -277,7 +278,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -
         event: place.number,
         ticks: place.time,
         seconds: (Ticks(place.time) - origin).seconds(resolution),
-        region: None,
+        region: regions.get(&(place.location, place.number)).cloned(),
     };
     Stage {
         point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },

@@ -6,5 +6,6 @@ pub mod moves;
 pub mod open;
 pub mod output;
 pub mod perturb;
+pub mod regions;
 pub mod timing;
 pub mod write;
