@@ -44,7 +44,10 @@ pub fn correct(
                 .and_then(|path| {
                     Output::prepare(&path, opened.archive.directory(), opened.archive.name(), options.force)
                 })
-                .map(|prepared| output.insert(prepared).making().to_path_buf())
+                .map(|mut prepared| {
+                    prepared.warnings.drain(..).for_each(|text| warnings.add(text));
+                    output.insert(prepared).making().to_path_buf()
+                })
         } else {
             Ok(PathBuf::new())
         };

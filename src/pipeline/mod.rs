@@ -1,5 +1,6 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
+mod interrupt;
 pub mod load;
 pub mod made;
 pub mod moves;
@@ -7,5 +8,6 @@ pub mod open;
 pub mod output;
 pub mod perturb;
 pub mod regions;
+mod stale;
 pub mod timing;
 pub mod write;
