@@ -51,12 +51,21 @@ fn sweep_one(path: &Path, owner: &str) -> String {
             return format!("{shown} is the unfinished output of another run; if that has ended, remove the directory");
         }
     };
-    if !Path::new("/proc/self").exists() || Path::new("/proc").join(process.to_string()).exists() {
+    if is_running(process) {
         return format!("process {process} seems to be writing the same output, into {shown}");
     }
     match std::fs::remove_dir_all(path) {
         Ok(()) => format!("{shown}, the unfinished output of a run that was killed, was removed"),
         Err(error) => format!("{shown}, the unfinished output of a run that was killed, cannot be removed: {error}"),
+    }
+}
+
+/// Whether a process of this computer runs, as far as one can see.
+fn is_running(process: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{process}/stat")) {
+        // The state follows the name in parentheses: a zombie has ended, but its parent has not noticed.
+        Ok(line) => !line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])),
+        Err(_) => !Path::new("/proc/self").exists() || Path::new("/proc").join(process.to_string()).exists(),
     }
 }
 
