@@ -55,6 +55,9 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
         Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
         Job::Perturb(options) => (commands::perturb(transport, options, bar.as_ref())?, options.made.report.as_deref()),
+        Job::Evaluate(options) => {
+            (commands::evaluate(transport, options, bar.as_ref())?, options.common.report.as_deref())
+        }
         Job::Simulate(options) => {
             (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
         }
@@ -74,6 +77,9 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Resu
         Outcome::Info(info) => {
             let all = matches!(job, Job::Info(options) if options.all);
             (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)
+        }
+        Outcome::Evaluation(evaluation) => {
+            (report::evaluation_text(evaluation), report::json(evaluation.as_ref())?, Stop::CONSISTENT)
         }
         Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };

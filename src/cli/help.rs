@@ -98,3 +98,22 @@ Exit status:
   2  an error; nothing was written
 
 Read on: docs/clocks.md has all clock models.";
+
+pub(super) const EVALUATE: &str = "\
+Compares the times of a trace with the true ones: those of a simulated or perturbed trace. Tells how far events, message \
+latencies, waiting times and local intervals are from the truth, after removing one common offset, as recorded, after \
+pre-synchronisation, after the forward replay, and in the corrected trace.
+
+The phases before the last are computed from the trace that was corrected, which is looked for where the truth lies. The \
+forward replay is computed again with the options given here; if the corrected trace was made with others (or by another \
+program), that phase is left out.";
+
+pub(super) const EVALUATE_AFTER: &str = "\
+Examples:
+  clc-replay simulate out --clock sine && clc-replay out && clc-replay evaluate out-clc --truth out
+  clc-replay evaluate out --truth out                       without any correction
+  clc-replay evaluate fixed --truth out --plot error.svg    the result of another program, and a picture
+
+Exit status:
+  0  the comparison was made, whatever it says
+  2  an error";

@@ -5,6 +5,7 @@
 
 mod decimal;
 mod duration;
+mod evaluate;
 mod help;
 pub mod logging;
 mod options;
@@ -14,7 +15,10 @@ mod stop;
 mod values;
 
 pub use duration::Duration;
-pub use options::{CheckOptions, CommonOptions, CorrectOptions, InfoOptions, LogOptions, SynchronisationOptions};
+pub use evaluate::EvaluateOptions;
+pub use options::{
+    CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
+};
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
 pub use values::LatencyOption;
@@ -35,6 +39,8 @@ pub enum Job {
     Simulate(SimulateOptions),
     /// `clc-replay perturb TRACE DIR`: a recorded trace with known clock errors.
     Perturb(PerturbOptions),
+    /// `clc-replay evaluate TRACE --truth DIR`: how far a trace is from the truth.
+    Evaluate(EvaluateOptions),
 }
 
 impl Job {
@@ -65,6 +71,7 @@ impl Job {
             Job::Info(options) => &options.log,
             Job::Simulate(options) => &options.made.log,
             Job::Perturb(options) => &options.made.log,
+            Job::Evaluate(options) => &options.common.log,
         }
     }
 }
@@ -99,6 +106,9 @@ enum Subcommands {
     /// Add known clock errors to a recorded trace, and keep its times as the truth
     #[command(long_about = help::PERTURB, after_long_help = help::PERTURB_AFTER, max_term_width = 100)]
     Perturb(PerturbOptions),
+    /// Compare the times of a trace with the true ones, before and after each phase
+    #[command(long_about = help::EVALUATE, after_long_help = help::EVALUATE_AFTER, max_term_width = 100)]
+    Evaluate(EvaluateOptions),
 }
 
 impl From<Subcommands> for Job {
@@ -108,6 +118,7 @@ impl From<Subcommands> for Job {
             Subcommands::Info(options) => Job::Info(options),
             Subcommands::Simulate(options) => Job::Simulate(options),
             Subcommands::Perturb(options) => Job::Perturb(options),
+            Subcommands::Evaluate(options) => Job::Evaluate(options),
         }
     }
 }

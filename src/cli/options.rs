@@ -41,6 +41,43 @@ pub struct CorrectOptions {
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["output", "force"])]
     pub dry_run: bool,
 
+    /// How the correction is made.
+    #[command(flatten)]
+    pub correction: CorrectionOptions,
+
+    /// What the job shares with `check`.
+    #[command(flatten)]
+    pub synchronisation: SynchronisationOptions,
+
+    /// What the job shares with every other.
+    #[command(flatten)]
+    pub common: CommonOptions,
+}
+
+impl CorrectOptions {
+    /// The constants of the clock for a trace with `resolution` ticks per second.
+    ///
+    /// # Errors
+    /// A latency is too long for the clock.
+    pub fn parameters(&self, resolution: u64) -> Result<Parameters> {
+        self.correction.parameters(&self.synchronisation, resolution)
+    }
+
+    /// Where the corrected trace goes: `--output`, or the trace directory's name with `-clc`, beside it.
+    ///
+    /// # Errors
+    /// The trace is given as a path without a name (`.`, `..`) that cannot be resolved, or as the root directory.
+    pub fn output_directory(&self) -> Result<PathBuf> {
+        match &self.output {
+            Some(output) => Ok(output.clone()),
+            None => default_output(&self.trace),
+        }
+    }
+}
+
+/// How the correction is made: options of every job that makes one.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CorrectionOptions {
     /// Control variable of the first pass, 0.5 to 1
     ///
     /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
@@ -68,41 +105,22 @@ pub struct CorrectOptions {
     /// Lower it if short intervals before receives matter to you; raise it to keep corrections local.
     #[arg(long, value_name = "SLOPE", default_value = "0.01", allow_negative_numbers = true, value_parser = values::slope, help_heading = CLOCK_CORRECTION)]
     pub slope: Slope,
-
-    /// What the job shares with `check`.
-    #[command(flatten)]
-    pub synchronisation: SynchronisationOptions,
-
-    /// What the job shares with every other.
-    #[command(flatten)]
-    pub common: CommonOptions,
 }
 
-impl CorrectOptions {
+impl CorrectionOptions {
     /// The constants of the clock for a trace with `resolution` ticks per second.
     ///
     /// # Errors
     /// A latency is too long for the clock.
-    pub fn parameters(&self, resolution: u64) -> Result<Parameters> {
+    pub fn parameters(&self, synchronisation: &SynchronisationOptions, resolution: u64) -> Result<Parameters> {
         Ok(Parameters {
-            latency: self.synchronisation.latency.to_ticks(resolution)?,
+            latency: synchronisation.latency.to_ticks(resolution)?,
             decay: self.gamma,
             max_passes: self.max_passes,
             max_error: self.max_error,
             slope: self.slope,
             ..Parameters::default()
         })
-    }
-
-    /// Where the corrected trace goes: `--output`, or the trace directory's name with `-clc`, beside it.
-    ///
-    /// # Errors
-    /// The trace is given as a path without a name (`.`, `..`) that cannot be resolved, or as the root directory.
-    pub fn output_directory(&self) -> Result<PathBuf> {
-        match &self.output {
-            Some(output) => Ok(output.clone()),
-            None => default_output(&self.trace),
-        }
     }
 }
 

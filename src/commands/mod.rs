@@ -2,6 +2,7 @@
 
 mod check;
 mod correct;
+mod evaluate;
 mod info;
 mod perturb;
 mod simulate;
@@ -9,11 +10,12 @@ mod summary;
 
 pub use check::check;
 pub use correct::correct;
+pub use evaluate::evaluate;
 pub use info::info;
 pub use perturb::perturb;
 pub use simulate::simulate;
 
-use crate::report::{Info, Made, Report};
+use crate::report::{Evaluation, Info, Made, Report};
 
 /// What a command found, on rank 0; the other ranks only know how it ends.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub enum Outcome {
     Report(Box<Report>),
     /// The description of a trace.
     Info(Box<Info>),
+    /// The judgement of a trace.
+    Evaluation(Box<Evaluation>),
     /// A trace that was made.
     Made(Box<Made>),
 }

@@ -1,5 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
+pub mod accuracy;
+pub mod evaluate;
 mod interrupt;
 pub mod load;
 pub mod made;

@@ -4,6 +4,9 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
+mod evaluation;
+mod evaluation_plot;
+mod evaluation_text;
 pub mod format;
 mod info;
 mod info_text;
@@ -19,6 +22,11 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use evaluation::{
+    ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
+};
+pub use evaluation_plot::evaluation_plot;
+pub use evaluation_text::evaluation_text;
 pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
 pub use json::json;

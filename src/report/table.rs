@@ -15,6 +15,11 @@ impl Table {
         self.rows.push(cells.iter().map(|&cell| cell.to_owned()).collect());
     }
 
+    /// Adds a row of any number of cells.
+    pub fn push(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
     /// The lines, each with a line break at its end. Two blanks between columns at least, and a first column of at least
     /// `first` characters, so that tables of one report line up.
     pub fn render(&self, first: usize) -> String {

@@ -1,0 +1,279 @@
+//! `clc-replay evaluate TRACE --truth DIR`: how far is this trace from the truth?
+
+use crate::archive::truth;
+use crate::clc::latency::MinimumLatency;
+use crate::cli::EvaluateOptions;
+use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
+use crate::commands::Outcome;
+use crate::matching::sync::SyncKind;
+use crate::pipeline::accuracy::{Distribution, Sum};
+use crate::pipeline::evaluate::{
+    COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes,
+};
+use crate::pipeline::load::{LoadOptions, Loaded, load};
+use crate::pipeline::open::{Opened, open};
+use crate::replay::bounds::{Direction, bounds};
+use crate::replay::program::{NO_LOWER_BOUND, Program};
+use crate::replay::survey::survey;
+use crate::replay::{amortise, passes};
+use crate::report::{
+    Evaluation, LocationAccuracy, PhaseAccuracy, SCHEMA, Slice, WaitAccuracy, Warnings, evaluation_plot,
+};
+use crate::trace::progress::Progress;
+use crate::trace::{Correction, Curve, Error, Piece, Result};
+use std::path::Path;
+
+/// Locations with more than this many neighbours do not get their errors over time listed.
+const LISTED: usize = 64;
+
+/// Compares a trace with the truth. Collective over the analysis ranks; the outcome is on rank 0.
+///
+/// # Errors
+/// A trace or a truth file cannot be read, or they do not belong together; the plot cannot be written.
+pub fn evaluate(
+    transport: &mut dyn Transport,
+    options: &EvaluateOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let judged = open(transport, &options.trace)?;
+    let truth = agree(transport, truth_directory(&options.truth))?;
+    // The trace with the truth is the one before the correction, if it is another one.
+    let same = judged.archive.directory().canonicalize().ok() == truth.canonicalize().ok();
+    let original = if same || !holds_archive(&truth) { None } else { Some(open(transport, &truth)?) };
+    let base = original.as_ref().unwrap_or(&judged);
+    let mut warnings = Warnings::default();
+    let resolution = base.definitions.clock.resolution;
+    let parameters = options.correction.parameters(&options.synchronisation, resolution)?;
+    let load_options = LoadOptions {
+        presync: options.synchronisation.presync,
+        latency: parameters.latency,
+        alltoallv: options.synchronisation.alltoallv,
+        separation: parameters.minimum_separation,
+    };
+    let mut loaded = load(transport, base, &load_options, progress, &mut warnings)?;
+    let corrections = match &original {
+        Some(_) => {
+            let passes = passes::run(transport, &loaded.program, &parameters, progress)?;
+            let whole = amortise::run(transport, &loaded.program, &passes, &parameters)?;
+            Some(whole.into_iter().map(|whole| (forward_part(&whole), whole)).collect::<Vec<_>>())
+        }
+        None => None,
+    };
+    let comparison = Comparison {
+        opened: base,
+        loaded: &loaded,
+        corrections: corrections.as_deref(),
+        corrected: original.as_ref().map(|_| &judged),
+        truth: &truth,
+    };
+    progress.phase("compare", 2 * loaded.events());
+    let own = agree(transport, comparison.survey())?;
+    progress.advance(loaded.events());
+    let mut whole = Survey::new();
+    all_gather_values(transport, &own)?.iter().for_each(|part| whole.merge(part));
+    let mut phases = comparison.phases();
+    if corrections.is_some() && !whole.same {
+        phases.retain(|&phase| phase != FORWARD);
+        warnings.add("the corrected trace was not made with these options: the forward phase is left out");
+    }
+    let (errors, visited) = agree(transport, comparison.errors(&whole, &phases))?;
+    progress.advance(loaded.events());
+    progress.finish();
+
+    // From here on, the clock condition is that of a latency of zero.
+    loaded.program.latency = MinimumLatency::default();
+    loaded.program.index_communicators();
+    let mut judgement = Judgement { transport, base, loaded: &loaded, survey: &whole, tick: 1.0 / resolution as f64 };
+    let mut results = Vec::new();
+    let true_waits = judgement.late_sender(&visited, COUNT)?;
+    for (errors, &phase) in errors.into_iter().zip(&phases) {
+        if let Some(result) = judgement.phase(phase, errors, &visited, &true_waits)? {
+            results.push(result);
+        }
+    }
+    let mut totals = [loaded.events() as i64, 0, 0];
+    for wait in true_waits.iter().flatten() {
+        totals[1] += 1;
+        totals[2] = totals[2].saturating_add(*wait);
+    }
+    transport.all_reduce(ReduceOp::Sum, &mut totals)?;
+    let tick = 1.0 / resolution as f64;
+    let evaluation = (transport.rank() == 0).then(|| Evaluation {
+        schema: SCHEMA,
+        trace: options.trace.display().to_string(),
+        truth: options.truth.display().to_string(),
+        original: original.as_ref().map(|original| original.archive.directory().display().to_string()),
+        events: totals[0] as u64,
+        messages: totals[1] as u64,
+        true_seconds: whole.span.map_or(0.0, |(first, last)| (last - first) as f64 * tick),
+        late_sender_seconds: totals[2] as f64 * tick,
+        phases: results,
+        warnings: warnings.into_list(),
+    });
+    let mut plotted = Ok(());
+    if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
+        plotted = evaluation_plot(evaluation).and_then(|svg| {
+            std::fs::write(path, svg).map_err(|error| Error::io(path, "cannot write the plot", &error))
+        });
+    }
+    agree(transport, plotted)?;
+    Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))
+}
+
+/// The archive directory whose `truth` lies there, from what the user gave: it, an anchor file in it, or the `truth` directory.
+fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
+    let beside = |path: &Path| truth::directory(path).is_dir().then(|| path.to_path_buf());
+    let parent = given.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    beside(given)
+        .or_else(|| parent.filter(|_| given.is_file()).and_then(beside))
+        .or_else(|| parent.filter(|_| given.file_name().is_some_and(|name| name == "truth")).and_then(beside))
+        .ok_or_else(|| {
+            Error::new("there is no directory `truth` with the true times")
+                .in_file(given)
+                .hint("give the directory of a trace that `clc-replay simulate` or `perturb` has made")
+        })
+}
+
+fn holds_archive(directory: &Path) -> bool {
+    crate::archive::otf2::Otf2Archive::open(directory).is_ok()
+}
+
+/// The correction without its backward amortisation.
+fn forward_part(whole: &Correction) -> Correction {
+    let flat = |piece: &Piece| Piece { curve: Curve::Flat, ..*piece };
+    Correction { pieces: whole.pieces.iter().map(flat).collect(), ..whole.clone() }
+}
+
+/// Puts the phases' results together on rank 0.
+struct Judgement<'a> {
+    transport: &'a mut dyn Transport,
+    base: &'a Opened,
+    loaded: &'a Loaded,
+    survey: &'a Survey,
+    tick: f64,
+}
+
+impl Judgement<'_> {
+    fn phase(
+        &mut self,
+        phase: usize,
+        mut errors: PhaseErrors,
+        visited: &VisitedTimes,
+        true_waits: &[Vec<i64>],
+    ) -> Result<Option<PhaseAccuracy>> {
+        let program = &self.loaded.program;
+        let order = survey(self.transport, program, &visited.times[phase])?;
+        let latency = self.latency_errors(visited, phase)?;
+        let waits = self.late_sender(visited, phase)?;
+        let mut wait_errors = Distribution::new()?;
+        let mut total = 0i64;
+        for (now, truth) in waits.iter().flatten().zip(true_waits.iter().flatten()) {
+            wait_errors.add(now - truth);
+            total = total.saturating_add(*now);
+        }
+        let packed = (errors.pack(), latency.pack(), wait_errors.pack(), total);
+        let Some(parts) = gather_values(self.transport, 0, &packed)? else { return Ok(None) };
+        let (mut latency, mut wait_errors, mut total) = (Distribution::new()?, Distribution::new()?, 0i64);
+        for (number, (own, own_latency, own_waits, own_total)) in parts.into_iter().enumerate() {
+            // Rank 0 has its own already.
+            if number > 0 {
+                errors.merge(own);
+            }
+            latency.merge(&own_latency);
+            wait_errors.merge(&own_waits);
+            total = total.saturating_add(own_total);
+        }
+        let tick = self.tick;
+        let waits = wait_errors.statistics(tick);
+        errors.locations.sort_by_key(|location| location.0);
+        Ok(Some(PhaseAccuracy {
+            phase: PHASES[phase].to_owned(),
+            offset_seconds: self.survey.sums[phase].mean() as f64 * tick,
+            clock: errors.clock.statistics(tick),
+            latency: latency.statistics(tick),
+            late_sender: WaitAccuracy {
+                total_seconds: total as f64 * tick,
+                mean_error_seconds: waits.mean_seconds,
+                max_error_seconds: waits.max_seconds,
+            },
+            violations: order.violated(),
+            checked: order.checked(),
+            intervals: errors.intervals.report(),
+            over_time: self.over_time(&errors.locations),
+            locations: self.locations(&errors.locations),
+        }))
+    }
+
+    /// Error of the latency of every message that is received here.
+    fn latency_errors(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Distribution> {
+        let program = &self.loaded.program;
+        let now = bounds(self.transport, program, &visited.times[phase], Direction::Forward)?;
+        let truth = bounds(self.transport, program, &visited.times[COUNT], Direction::Forward)?;
+        let mut errors = Distribution::new()?;
+        for (timeline, event) in receives(program, &now) {
+            let latency = visited.times[phase][timeline][event] - now[timeline][event];
+            let true_latency = visited.times[COUNT][timeline][event] - truth[timeline][event];
+            errors.add(latency - true_latency);
+        }
+        Ok(errors)
+    }
+
+    /// Late Sender waiting time of every message that is received here, by timeline in the order of the receives.
+    fn late_sender(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Vec<Vec<i64>>> {
+        let program = &self.loaded.program;
+        // The bound of a receive under the times at which regions were entered is when its sender entered the send.
+        let entered = bounds(self.transport, program, &visited.enters[phase], Direction::Forward)?;
+        let mut waits = vec![Vec::new(); program.timelines.len()];
+        for (timeline, event) in receives(program, &entered) {
+            let begin = visited.enters[phase][timeline][event];
+            let end = visited.times[phase][timeline][event];
+            waits[timeline].push((entered[timeline][event].min(end) - begin).max(0));
+        }
+        Ok(waits)
+    }
+
+    fn over_time(&self, locations: &[(usize, LocationErrors)]) -> Vec<Slice> {
+        let slices = locations.first().map_or(0, |(_, errors)| errors.slices.len());
+        (0..slices)
+            .map(|slice| {
+                let mut sum = Sum::default();
+                locations.iter().for_each(|(_, errors)| sum.merge(&errors.slices[slice]));
+                Slice { at_seconds: self.middle(slice, slices), rms_seconds: sum.rms() * self.tick }
+            })
+            .collect()
+    }
+
+    fn middle(&self, slice: usize, slices: usize) -> f64 {
+        let length = self.survey.span.map_or(0.0, |(first, last)| (last - first) as f64 * self.tick);
+        (slice as f64 + 0.5) / slices as f64 * length
+    }
+
+    fn locations(&self, locations: &[(usize, LocationErrors)]) -> Vec<LocationAccuracy> {
+        let definitions = &self.base.definitions;
+        let listed = locations.len() <= LISTED;
+        let one = |(index, errors): &(usize, LocationErrors)| {
+            let id = definitions.locations[*index].id;
+            let timeline = self.base.timelines.of_location(definitions, id);
+            let mean = |sum: &Sum| (sum.count > 0).then(|| sum.exact_mean() * self.tick);
+            LocationAccuracy {
+                location: id,
+                rank: timeline.and_then(|timeline| self.base.timelines.all[timeline].process),
+                events: errors.sum.count,
+                mean_seconds: errors.sum.exact_mean() * self.tick,
+                rms_seconds: errors.sum.rms() * self.tick,
+                max_seconds: errors.largest as f64 * self.tick,
+                over_time: if listed { errors.slices.iter().map(mean).collect() } else { Vec::new() },
+            }
+        };
+        locations.iter().map(one).collect()
+    }
+}
+
+/// Matched receives of messages, as (timeline, event).
+fn receives<'a>(program: &'a Program, bounds: &'a [Vec<i64>]) -> impl Iterator<Item = (usize, usize)> + 'a {
+    program.timelines.iter().enumerate().flat_map(move |(timeline, sync)| {
+        let is_receive =
+            move |&event: &usize| sync.kind[event] == SyncKind::Receive && bounds[timeline][event] != NO_LOWER_BOUND;
+        (0..sync.len()).filter(is_receive).map(move |event| (timeline, event))
+    })
+}
