@@ -32,6 +32,16 @@ fn hanging(mut command: Command, copy: &Copy) -> Child {
     run(Command::new("mkfifo").arg(&events)).expect(0, "mkfifo");
     command.stdin(Stdio::null());
     command.arg(&copy.trace).arg("-o").arg(copy.output()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Whoever runs the tests in the background may ignore signals, and the program then leaves them ignored.
+    let heed_signals = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: may be called between fork and exec.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: see above; nothing else happens in the closure.
+    unsafe { command.pre_exec(heed_signals) };
     let child = command.process_group(0).spawn().unwrap();
     wait("no output is begun", || unfinished(copy).iter().any(|path| path.join("traces").is_dir()));
     child
