@@ -113,22 +113,14 @@ fn chosen_offsets_are_applied_as_libotf2_does() {
     }
 }
 
-/// Every process with offsets of its own, in an archive that libotf2 did not write.
-#[test]
-fn every_process_has_its_own_offsets() {
+/// Writes an archive of four processes with these offsets, 5000 events each.
+fn write(trace: &Path, offsets: [&[(u64, i64)]; 4]) {
     let (definitions, _) = Otf2Archive::open(&fixture("tracer-halo-4")).unwrap().read_definitions().unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let trace = directory.path().join("trace");
-    let writer = ArchiveWriter::create(&trace, "traces", CreateOptions::default()).unwrap();
+    let writer = ArchiveWriter::create(trace, "traces", CreateOptions::default()).unwrap();
     let mut counts = HashMap::new();
-    for (location, index) in definitions.locations.iter().zip(0..) {
-        let record = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
-        let offsets = [
-            record(1_000_000, 1000 + 77 * index),
-            record(2_000_001, 1000 - 333 * index),
-            record(7_000_000, 5000),
-            record(7_100_000, 4000 + 12_345 * index),
-        ];
+    for (location, offsets) in definitions.locations.iter().zip(offsets) {
+        let record = |&(time, offset): &(u64, i64)| ClockOffset { time, offset, standard_deviation: 0.0 };
+        let offsets: Vec<ClockOffset> = offsets.iter().map(record).collect();
         writer.local_definitions(location.id, &offsets).unwrap();
         let mut file = writer.events(location.id).unwrap();
         let region = RegionId(definitions.regions[0].id.0);
@@ -139,7 +131,42 @@ fn every_process_has_its_own_offsets() {
         counts.insert(location.id, file.finish().unwrap());
     }
     writer.finish(&definitions, &counts).unwrap();
-    let (times, offsets) = own_times(&trace);
-    assert_eq!(offsets, 16);
+}
+
+/// Every process with offsets of its own, in an archive that libotf2 did not write.
+#[test]
+fn every_process_has_its_own_offsets() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    let offsets = [0, 1, 2, 3].map(|p| {
+        [(1_000_000, 1000 + 77 * p), (2_000_001, 1000 - 333 * p), (7_000_000, 5000), (7_100_000, 4000 + 12_345 * p)]
+    });
+    write(&trace, [&offsets[0], &offsets[1], &offsets[2], &offsets[3]]);
+    let (times, count) = own_times(&trace);
+    assert_eq!(count, 16);
     assert_close(&times_of_libotf2(&trace), &times, 1, "offsets by process");
+}
+
+/// As docs/hpc.md says: one offset is a constant, without any the recorded times are global, and both are said.
+#[test]
+fn a_lone_offset_is_a_constant_and_none_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    write(&trace, [&[(1_000_000, 500), (9_000_000, 500)], &[(1_000_000, 700)], &[], &[(1_000_000, -300)]]);
+    let output = directory.path().join("out");
+    let report = directory.path().join("report.json");
+    run(alone().arg(&trace).arg("-o").arg(&output).arg("--report").arg(&report)).expect(0, "a correction");
+    let written = times_of_libotf2(&output);
+    assert_eq!([0, 1, 2, 3].map(|location| written[&location][0]), [500_500, 500_700, 500_000, 499_700]);
+    assert_eq!([0, 1, 2, 3].map(|location| written[&location][4999] - written[&location][0]), [1777 * 4999; 4]);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    assert_eq!(report["parameters"]["clocks"]["constant"], 3, "two equal offsets are one");
+    assert_eq!(report["parameters"]["clocks"]["identity"], 1);
+    let warnings = report["warnings"].to_string();
+    for text in [
+        "2 locations have one clock offset only; it is applied as a constant, while libotf2 ignores it: 1, 3",
+        "1 of 4 locations have no clock offset, their recorded times are taken as global: 2",
+    ] {
+        assert!(warnings.contains(text), "{warnings}");
+    }
 }

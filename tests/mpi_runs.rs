@@ -49,6 +49,9 @@ fn essence(report: &Value) -> (Value, Vec<String>) {
     for part in ["program", "phases", "memory", "output"] {
         assert!(map.remove(part).is_some(), "no '{part}' in the report");
     }
+    if let Some(replay) = map["replay"].as_object_mut() {
+        assert!(replay.remove("form").is_some(), "no 'form' of the replay in the report");
+    }
     let warnings: Vec<Value> = serde_json::from_value(map.remove("warnings").expect("warnings")).expect("a list");
     let (surplus, others) = warnings
         .into_iter()
@@ -111,6 +114,15 @@ fn the_result_does_not_depend_on_the_number_of_ranks() {
 }
 
 #[test]
+fn the_report_says_which_form_of_the_replay_ran() {
+    let _machine = alone_on_the_machine();
+    let trace = fixture("tracer-halo-4");
+    for (command, form) in [(alone(), "dataflow"), (with_ranks(3), "dataflow"), (with_ranks(4), "canonical")] {
+        assert_eq!(correct(command, &trace, &[]).report["replay"]["form"], form);
+    }
+}
+
+#[test]
 fn nor_with_other_options() {
     let _machine = alone_on_the_machine();
     let latency = ["--latency", "same-node=200ns,other-node=1us", "--alltoallv"];
@@ -133,6 +145,14 @@ fn violations_are_found_alike_before_the_correction() {
     for trace in fixtures() {
         let report = check(alone(), &trace, &[], 1);
         assert_eq!(report["verdict"], "violated");
+        // The regions of both events of the worst violation, which are calls of MPI.
+        for stage in ["raw", "presynchronised"] {
+            let worst = &report["violations"][stage]["worst"];
+            for end in ["from", "to"] {
+                let region = worst[end]["region"].as_str().unwrap_or_default();
+                assert!(region.starts_with("MPI_"), "{}: {worst}", name(&trace));
+            }
+        }
         assert_eq!(essence(&check(with_ranks(2), &trace, &[], 1)).0, essence(&report).0, "{}", name(&trace));
     }
 }

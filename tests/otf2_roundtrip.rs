@@ -241,6 +241,30 @@ fn events_at_different_times_can_meet() {
     }
 }
 
+/// Against a stack of what was entered, over every event of a recorded file.
+#[test]
+fn the_region_around_an_event_is_the_innermost() {
+    let archive = recorded().into_iter().find(|archive| archive.directory().ends_with("tracer-halo-4")).unwrap();
+    let location = LocationId(1);
+    let local = archive.local_definitions(location).unwrap();
+    let (mut expected, mut stack) = (Vec::new(), Vec::new());
+    let visit = |number, _, event| {
+        if let Event::Enter(region) = event {
+            stack.push(region);
+        }
+        expected.push((number, stack.last().copied()));
+        if let Event::Leave(_) = event {
+            stack.pop();
+        }
+        Ok(())
+    };
+    archive.scan_with(location, &local, visit).unwrap();
+    assert!(expected.len() > 1000);
+    for (number, region) in expected.into_iter().step_by(3) {
+        assert_eq!(archive.region_around(location, &local, number).unwrap(), region, "event {number}");
+    }
+}
+
 #[test]
 fn created_archives_say_what_they_were_told() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use crate::comm::Transport;
 use crate::commands::{Outcome, summary};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
+use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
@@ -37,6 +38,7 @@ pub fn check(
 
     let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
     let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised])?;
     timing.lap("check", loaded.program.events());
 
     let phases = timing.gather(transport)?;
@@ -44,7 +46,7 @@ pub fn check(
     let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
     let Some(whole) = whole else { return Ok(None) };
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv));
+    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {
         raw: stage(&raw, loaded.raw_origin),
         presynchronised: stage(&presynchronised, origin),

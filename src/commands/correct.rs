@@ -6,6 +6,7 @@ use crate::commands::{Outcome, summary};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
+use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::replay::amortise::{self, corrected_times};
@@ -43,7 +44,10 @@ pub fn correct(
                 .and_then(|path| {
                     Output::prepare(&path, opened.archive.directory(), opened.archive.name(), options.force)
                 })
-                .map(|prepared| output.insert(prepared).making().to_path_buf())
+                .map(|mut prepared| {
+                    prepared.warnings.drain(..).for_each(|text| warnings.add(text));
+                    output.insert(prepared).making().to_path_buf()
+                })
         } else {
             Ok(PathBuf::new())
         };
@@ -87,6 +91,7 @@ pub fn correct(
         ));
     }
     let corrected = survey(transport, program, &written.times)?;
+    let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised, &corrected])?;
     timing.lap("verify", program.events());
 
     let consistent = corrected.violated() == 0;
@@ -129,7 +134,7 @@ pub fn correct(
     }
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
-    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv));
+    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {
         raw: stage(&raw, loaded.raw_origin),
         presynchronised: stage(&presynchronised, origin),

@@ -41,7 +41,8 @@ pub fn perturb(
     let mut output = None;
     let prepared = if transport.rank() == 0 {
         Output::prepare(&options.output, opened.archive.directory(), opened.archive.name(), options.made.force)
-            .and_then(|prepared| {
+            .and_then(|mut prepared| {
+                prepared.warnings.drain(..).for_each(|text| warnings.add(text));
                 if !options.made.no_truth {
                     make_truth_directory(prepared.making())?;
                 }

@@ -5,7 +5,7 @@ use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
 use crate::pipeline::made::{write_parameters, write_simulated};
 use crate::pipeline::output::Output;
-use crate::report::{Made, SCHEMA, Stopwatch};
+use crate::report::{Made, SCHEMA, Stopwatch, Warnings};
 use crate::trace::Result;
 use crate::trace::progress::Progress;
 
@@ -31,7 +31,9 @@ pub fn simulate(
 fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Made> {
     let mut watch = Stopwatch::start();
     let scenario = options.scenario()?;
-    let output = Output::fresh(&options.output, options.made.force)?;
+    let mut output = Output::fresh(&options.output, options.made.force)?;
+    let mut warnings = Warnings::default();
+    output.warnings.drain(..).for_each(|text| warnings.add(text));
     progress.phase("simulate", 0);
     let summary = write_simulated(&scenario, output.making(), !options.made.no_truth)?;
     let parameters = options.parameters();
@@ -55,6 +57,6 @@ fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Made> {
         largest_error_seconds: None,
         parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         seconds: watch.lap(),
-        warnings: Vec::new(),
+        warnings: warnings.into_list(),
     })
 }

@@ -5,15 +5,17 @@ use crate::comm::{Transport, all_gather_values, gather_values};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
 use crate::matching::messages::MessageCounts;
+use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
+use crate::pipeline::regions::Regions;
 use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
     self, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching, MemoryUse,
-    ParametersUsed, PointToPointCheck, Program, Replay, Stage, TraceSummary, UnmatchedPair, Warnings, WorstKind,
-    WorstViolation, memory,
+    ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair, Warnings,
+    WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,7 @@ struct Part {
     messages: MessageCounts,
     collectives: CollectiveCounts,
     leftovers: Leftovers,
+    undefined_peers: Vec<UndefinedPeer>,
     joined_communicators: u64,
     warnings: Warnings,
 }
@@ -78,6 +81,7 @@ pub fn gather(
         messages: loaded.program.messages.counts.clone(),
         collectives: loaded.program.collectives.counts.clone(),
         leftovers: loaded.leftovers,
+        undefined_peers: loaded.program.undefined_peers.clone(),
         joined_communicators: loaded.joined_communicators as u64,
         warnings,
     };
@@ -114,6 +118,7 @@ pub fn gather(
         sum.messages.merge(&part.messages);
         sum.collectives.merge(&part.collectives);
         sum.leftovers.add(&part.leftovers);
+        sum.undefined_peers.extend(part.undefined_peers);
         sum.warnings.merge(part.warnings);
     }
     warn(&mut sum, opened);
@@ -146,10 +151,14 @@ fn mpi_communicators(definitions: &Definitions) -> u64 {
 
 /// Names at most a few locations.
 fn name(locations: &[LocationId]) -> String {
-    const MOST: usize = 8;
-    let mut names: Vec<String> = locations.iter().take(MOST).map(ToString::to_string).collect();
-    if locations.len() > MOST {
-        names.push(format!("and {} more", locations.len() - MOST));
+    list(locations, 8, locations.len())
+}
+
+/// Names at most `most` of `all` things.
+fn list(things: &[impl ToString], most: usize, all: usize) -> String {
+    let mut names: Vec<String> = things.iter().take(most).map(ToString::to_string).collect();
+    if all > names.len() {
+        names.push(format!("and {} more", all - names.len()));
     }
     names.join(", ")
 }
@@ -180,8 +189,16 @@ fn warn(sum: &mut Part, opened: &Opened) {
         ));
     }
     let left = &sum.leftovers;
+    if left.undefined_peer > 0 {
+        sum.warnings.add_many(
+            format!(
+                "messages to or from an undefined rank take part in nothing, and leave their partners unmatched: {}",
+                list(&sum.undefined_peers, UndefinedPeer::EXAMPLES, left.undefined_peer as usize)
+            ),
+            left.undefined_peer,
+        );
+    }
     let counted = [
-        (left.undefined_peer, "messages to or from an undefined rank take part in nothing"),
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
         (left.inter_collectives, "collective operations on inter-communicators take part in nothing"),
     ];
@@ -204,6 +221,7 @@ fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers:
         self_messages: messages.to_self,
         unmatched_sends: messages.unmatched.values().map(|pair| pair.sends).sum(),
         unmatched_receives: messages.unmatched.values().map(|pair| pair.receives).sum(),
+        undefined_peers: leftovers.undefined_peer,
         receives_never_completed: leftovers.never_completed,
         cancelled_requests: leftovers.cancelled,
         ..Matching::default()
@@ -239,7 +257,7 @@ fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers:
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -> Stage {
+pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> Stage {
     let kind_of = |op: CollectiveOp| match CollectiveClass::of(op, alltoallv) {
         CollectiveClass::OneToN => Some(CollectiveKind::OneToN),
         CollectiveClass::NToOne => Some(CollectiveKind::NToOne),
@@ -260,7 +278,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool) -
         event: place.number,
         ticks: place.time,
         seconds: (Ticks(place.time) - origin).seconds(resolution),
-        region: None,
+        region: regions.get(&(place.location, place.number)).cloned(),
     };
     Stage {
         point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },
@@ -300,6 +318,10 @@ pub fn parameters(options: &LoadOptions, clocks: Clocks, resolution: u64) -> Par
 /// The forward passes.
 pub fn replay(passes: &Passes, resolution: u64) -> Replay {
     Replay {
+        form: match passes.groups {
+            Some(_) => ReplayForm::Canonical,
+            None => ReplayForm::Dataflow,
+        },
         d0_ticks: passes.least_advance.0,
         d0_seconds: passes.least_advance.seconds(resolution),
         passes: passes

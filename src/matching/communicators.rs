@@ -43,17 +43,17 @@ impl<'a> CommTable<'a> {
         self.definitions.communicators[index as usize].id
     }
 
-    /// The process behind `rank` as `process` sees it; `None` for an undefined rank.
+    /// The process behind `rank` as `process` sees it; `None` for a rank that is undefined or not in the communicator.
+    ///
+    /// # Errors
+    /// It is no communicator of MPI processes, or its group is not defined.
     pub fn peer(&self, index: u32, rank: u32, process: u32) -> Result<Option<u32>> {
         if rank == UNDEFINED_RANK {
             return Ok(None);
         }
         let among = match self.members(index) {
             CommMembers::Intra(members) if self.has_global_ranks(index) => {
-                if members.contains(&rank) {
-                    return Ok(Some(rank));
-                }
-                &[][..]
+                return Ok(members.contains(&rank).then_some(rank));
             }
             CommMembers::Intra(members) => members,
             CommMembers::Inter(a, b) => {
@@ -63,8 +63,7 @@ impl<'a> CommTable<'a> {
                     a
                 }
             }
-            CommMembers::SelfOnly if rank == 0 => return Ok(Some(process)),
-            CommMembers::SelfOnly => &[][..],
+            CommMembers::SelfOnly => return Ok((rank == 0).then_some(process)),
             CommMembers::NotMpi => {
                 return Err(Error::new(format!(
                     "communicator {} is used by MPI but its group is not one of MPI processes",
@@ -75,13 +74,7 @@ impl<'a> CommTable<'a> {
                 return Err(Error::new(format!("the group of communicator {} is not defined", self.id(index))));
             }
         };
-        among.get(rank as usize).copied().map(Some).ok_or_else(|| {
-            Error::new(format!(
-                "rank {rank} is not in communicator {}, which has {} members",
-                self.id(index),
-                among.len()
-            ))
-        })
+        Ok(among.get(rank as usize).copied())
     }
 
     /// Whether ranks in the events of communicator `index` are global ones.
@@ -194,8 +187,12 @@ pub fn join_everywhere(
     for (local, extract) in extracts.iter_mut().enumerate() {
         let process = first + local as u32;
         let rename = |comm: u32| merged.get(&(process, comm)).copied().unwrap_or(comm);
+        let renamed = |key: MessageKey| MessageKey { comm: rename(key.comm), ..key };
         for lists in [&mut extract.sends, &mut extract.receives] {
-            *lists = lists.drain().map(|(key, list)| (MessageKey { comm: rename(key.comm), ..key }, list)).collect();
+            *lists = lists.drain().map(|(key, list)| (renamed(key), list)).collect();
+        }
+        for gaps in [&mut extract.send_gaps, &mut extract.receive_gaps] {
+            *gaps = gaps.drain().map(|(key, gaps)| (renamed(key), gaps)).collect();
         }
         extract.collectives = extract.collectives.drain().map(|(comm, list)| (rename(comm), list)).collect();
     }

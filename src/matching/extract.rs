@@ -1,7 +1,8 @@
 //! From the events of one process to its synchronisation events.
 
-use crate::matching::communicators::CommTable;
+use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
 use crate::matching::sync::SyncTimeline;
+use crate::matching::undefined::{Gaps, UndefinedPeer};
 use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 /// What distinguishes the messages between two processes for the matching rules of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageKey {
-    /// The other process (global MPI rank).
+    /// The other process (global MPI rank); [`UNDEFINED_RANK`] within an [`Extractor`] only.
     pub peer: u32,
     /// Communicator, as index into the definitions.
     pub comm: u32,
@@ -35,7 +36,7 @@ pub struct Leftovers {
     pub never_completed: u64,
     /// Requests that were cancelled.
     pub cancelled: u64,
-    /// Messages to or from an undefined rank.
+    /// Messages to or from a rank that is undefined or not in the communicator.
     pub undefined_peer: u64,
     /// Collectives whose end was never recorded (or whose begin was not).
     pub open_collectives: u64,
@@ -66,6 +67,12 @@ pub struct Extract {
     pub sends: HashMap<MessageKey, Vec<u32>>,
     /// Receive events by message key, in the order in which they were posted.
     pub receives: HashMap<MessageKey, Vec<u32>>,
+    /// Where sends without a peer may be missing in `sends`.
+    pub send_gaps: HashMap<MessageKey, Gaps>,
+    /// Where receives without a peer may be missing in `receives`.
+    pub receive_gaps: HashMap<MessageKey, Gaps>,
+    /// The first events without a peer, in program order, and whether they are sends.
+    pub undefined: Vec<(u32, bool)>,
     /// Collective participations by communicator (index into the definitions), in program order of the begins.
     pub collectives: HashMap<u32, Vec<Participation>>,
     /// Everything else.
@@ -138,14 +145,13 @@ impl<'a> Extractor<'a> {
     /// Reads the next event. Returns whether it became a visited event.
     ///
     /// # Errors
-    /// References to undefined communicators, ranks outside of a communicator, MPI events outside of an MPI process.
+    /// References to undefined communicators, MPI events outside of an MPI process.
     pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
         match event {
             Event::MpiSend(message) => self.send(at, message).map(|_| true),
             Event::MpiIsend(message, request) => {
-                if let Some(sent) = self.send(at, message)? {
-                    self.send_requests.insert(*request, sent);
-                }
+                let sent = self.send(at, message)?;
+                self.send_requests.insert(*request, sent);
                 Ok(true)
             }
             Event::MpiIsendComplete(request) => {
@@ -207,8 +213,17 @@ impl<'a> Extractor<'a> {
     pub fn finish(mut self) -> Extract {
         self.out.leftovers.never_completed += self.receive_requests.len() as u64;
         self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.len()) as u64;
-        for (key, mut list) in self.posted {
-            list.sort_unstable();
+        self.posted.values_mut().for_each(|list| list.sort_unstable());
+        let (sends, receives);
+        (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
+        (receives, self.out.receive_gaps) = Gaps::take(&mut self.posted);
+        self.out.leftovers.undefined_peer = (sends.len() + receives.len()) as u64;
+        let mut undefined: Vec<(u32, bool)> = sends.into_iter().map(|event| (event, true)).collect();
+        undefined.extend(receives.into_iter().map(|(_, event)| (event, false)));
+        undefined.sort_unstable();
+        undefined.truncate(UndefinedPeer::EXAMPLES);
+        self.out.undefined = undefined;
+        for (key, list) in self.posted {
             self.out.receives.insert(key, list.into_iter().map(|(_, event)| event).collect());
         }
         for list in self.out.collectives.values_mut() {
@@ -235,28 +250,24 @@ impl<'a> Extractor<'a> {
         })
     }
 
-    fn key(&mut self, message: &Message) -> Result<Option<MessageKey>> {
+    fn key(&mut self, message: &Message) -> Result<MessageKey> {
         let process = self.own_process()?;
         let comm = self.comm(message.comm)?;
-        let peer = self.table.peer(comm, message.peer, process)?;
-        if peer.is_none() {
-            self.out.leftovers.undefined_peer += 1;
-        }
-        Ok(peer.map(|peer| MessageKey { peer, comm, tag: message.tag }))
+        let peer = self.table.peer(comm, message.peer, process)?.unwrap_or(UNDEFINED_RANK);
+        Ok(MessageKey { peer, comm, tag: message.tag })
     }
 
-    fn send(&mut self, at: Place, message: &Message) -> Result<Option<(MessageKey, u32)>> {
+    fn send(&mut self, at: Place, message: &Message) -> Result<(MessageKey, u32)> {
         let event = self.near(at)?;
-        let Some(key) = self.key(message)? else { return Ok(None) };
+        let key = self.key(message)?;
         self.out.sends.entry(key).or_default().push(event);
-        Ok(Some((key, event)))
+        Ok((key, event))
     }
 
     fn receive(&mut self, at: Place, message: &Message, post: u64) -> Result<()> {
         let event = self.near(at)?;
-        if let Some(key) = self.key(message)? {
-            self.posted.entry(key).or_default().push((post, event));
-        }
+        let key = self.key(message)?;
+        self.posted.entry(key).or_default().push((post, event));
         Ok(())
     }
 
@@ -370,6 +381,32 @@ mod tests {
     }
 
     #[test]
+    fn messages_without_a_peer_leave_gaps() {
+        let undefined = |peer| Message { peer, ..message(7) };
+        let events = [
+            Event::MpiSend(message(7)),
+            // Undefined, not in the communicator, cancelled.
+            Event::MpiSend(undefined(u32::MAX)),
+            Event::MpiSend(undefined(2)),
+            Event::MpiIsend(undefined(u32::MAX), 1),
+            Event::MpiRequestCancelled(1),
+            Event::MpiSend(message(7)),
+            Event::MpiIrecvRequest(2),
+            Event::MpiRecv(message(7)),
+            // Posted before the one above.
+            Event::MpiIrecv(undefined(u32::MAX), 2),
+        ];
+        let extract = extract(&events).unwrap();
+        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        assert_eq!((extract.sends.len(), &extract.sends[&key]), (1, &vec![0, 4]));
+        assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
+        assert_eq!((extract.receives.len(), &extract.receives[&key]), (1, &vec![5]));
+        assert_eq!(extract.receive_gaps[&key], Gaps { count: 1, after: vec![0] });
+        assert_eq!(extract.undefined, [(1, true), (2, true), (6, false)]);
+        assert_eq!((extract.leftovers.undefined_peer, extract.leftovers.cancelled), (3, 1));
+    }
+
+    #[test]
     fn a_posted_receive_without_completion_is_counted() {
         let extract = extract(&[Event::MpiIrecvRequest(1)]).unwrap();
         assert_eq!(extract.leftovers.never_completed, 1);
@@ -388,11 +425,5 @@ mod tests {
         let extract = extract(&events).unwrap();
         let begins: Vec<_> = extract.collectives[&0].iter().map(|p| (p.begin, p.end)).collect();
         assert_eq!(begins, [(0, 3), (1, 2)]);
-    }
-
-    #[test]
-    fn a_rank_outside_of_the_communicator_is_an_error() {
-        let wrong = Message { peer: 2, ..message(1) };
-        assert!(extract(&[Event::MpiSend(wrong)]).unwrap_err().message.contains("rank 2 is not in communicator 4"));
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Messages of one (sender, receiver, communicator, tag) form a *channel*: the k-th send belongs to the k-th receive in the order of
 //! posting (MPI's non-overtaking rule). So it is enough that the two hosts agree on channels and on their lengths; who is
-//! whose partner follows without any exchange per message.
+//! whose partner follows without any exchange per message. Where events of a channel may be missing, see
+//! [`crate::matching::undefined`].
 
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::extract::{Extract, MessageKey};
 use crate::matching::placement::Placement;
 use crate::matching::sync::SyncKind;
+use crate::matching::undefined::{Fit, Gaps};
 use crate::trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,11 +75,6 @@ pub struct Messages {
     pub counts: MessageCounts,
 }
 
-/// Words per announced channel: sender, receiver, communicator, tag, count, index at the sender's host.
-const ANNOUNCEMENT: usize = 6;
-/// Words per answer: index at the sender's host, matched count, index at the receiver's host.
-const ANSWER: usize = 3;
-
 /// Joins all sends and receives. Collective over the analysis ranks; `extracts` are those of this rank's timelines, the first of
 /// which has the global number `first`. Matched events are activated in their [`crate::matching::sync::SyncTimeline`].
 ///
@@ -105,14 +102,19 @@ pub fn match_messages(
             }
             let index = checked_index(messages.outgoing.len())?;
             let host = placement.host_of(key.peer);
-            announcements.entry(host).or_default().extend([
+            let gaps = extract.send_gaps.remove(&key).unwrap_or_default();
+            let announcement = announcements.entry(host).or_default();
+            announcement.extend([
                 u64::from(source),
                 u64::from(key.peer),
                 u64::from(key.comm),
                 u64::from(key.tag),
                 sends.len() as u64,
                 u64::from(index),
+                gaps.count,
+                gaps.after.len() as u64,
             ]);
+            announcement.extend(gaps.after.into_iter().map(u64::from));
             messages.outgoing.push(OutChannel {
                 source: local as u32,
                 destination: key.peer,
@@ -125,25 +127,43 @@ pub fn match_messages(
 
     let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for (host, words) in sparse_exchange(transport, announcements.into_iter().collect())? {
-        for record in words.chunks_exact(ANNOUNCEMENT) {
-            let (source, destination) = (record[0] as u32, record[1] as u32);
-            let key = MessageKey { peer: source, comm: record[2] as u32, tag: record[3] as u32 };
-            let (announced, remote) = (record[4] as usize, record[5] as u32);
+        let mut rest = &words[..];
+        // Sender, receiver, communicator, tag, number of sends, index at the sender's host, gaps.
+        while let [source, destination, comm, tag, announced, remote, missing, placed, tail @ ..] = rest {
+            let (after, next) = tail.split_at(*placed as usize);
+            rest = next;
+            let (source, destination, announced) = (*source as u32, *destination as u32, *announced as usize);
+            let key = MessageKey { peer: source, comm: *comm as u32, tag: *tag as u32 };
             let local = (destination - first) as usize;
             let mut receives = extracts[local].receives.remove(&key).unwrap_or_default();
-            let matched = announced.min(receives.len());
-            messages.counts.leave(source, destination, announced - matched, receives.len() - matched);
-            messages.counts.matched += matched as u64;
-            receives.truncate(matched);
+            let recorded = receives.len();
+            let fit = if announced > recorded {
+                Fit::new(announced, recorded, extracts[local].receive_gaps.get(&key))
+            } else {
+                let gaps = Gaps { count: *missing, after: after.iter().map(|&after| after as u32).collect() };
+                Fit::new(recorded, announced, Some(&gaps))
+            };
             let index = checked_index(messages.incoming.len())?;
-            answers.entry(host).or_default().extend([u64::from(remote), matched as u64, u64::from(index)]);
+            let answer = answers.entry(host).or_default();
+            answer.extend([*remote, fit.matched as u64, u64::from(index)]);
+            if announced > recorded {
+                receives.truncate(fit.matched);
+                answer.push(fit.skipped.len() as u64);
+                answer.extend(fit.skipped.into_iter().map(u64::from));
+            } else {
+                fit.apply(&mut receives);
+                answer.push(0);
+            }
+            let matched = receives.len();
+            messages.counts.leave(source, destination, announced - matched, recorded - matched);
+            messages.counts.matched += matched as u64;
             for &event in &receives {
                 extracts[local].sync.activate(event, SyncKind::Receive, index);
             }
             messages.incoming.push(InChannel {
                 source,
                 host: host as u32,
-                remote,
+                remote: *remote as u32,
                 destination: local as u32,
                 receives,
             });
@@ -156,13 +176,18 @@ pub fn match_messages(
     }
 
     for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        for record in words.chunks_exact(ANSWER) {
-            let channel = &mut messages.outgoing[record[0] as usize];
-            channel.sends.truncate(record[1] as usize);
-            channel.remote = record[2] as u32;
+        let mut rest = &words[..];
+        // Index at the sender's host, matched messages, index at the receiver's host, sends to be left out.
+        while let [index, matched, remote, skipped, tail @ ..] = rest {
+            let (skipped, next) = tail.split_at(*skipped as usize);
+            rest = next;
+            let channel = &mut messages.outgoing[*index as usize];
+            let skipped = skipped.iter().map(|&position| position as u32).collect();
+            Fit { skipped, matched: *matched as usize }.apply(&mut channel.sends);
+            channel.remote = *remote as u32;
             let sync = &mut extracts[channel.source as usize].sync;
             for &event in &channel.sends {
-                sync.activate(event, SyncKind::Send, record[0] as u32);
+                sync.activate(event, SyncKind::Send, *index as u32);
             }
         }
     }

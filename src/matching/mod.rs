@@ -10,3 +10,4 @@ pub mod extract;
 pub mod messages;
 pub mod placement;
 pub mod sync;
+pub mod undefined;

@@ -8,12 +8,13 @@ use crate::matching::collectives::match_collectives;
 use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
 use crate::matching::messages::match_messages;
+use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::open::Opened;
 use crate::presync::{LinearClock, Method, RANGE};
 use crate::replay::program::Program;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Event, Result, Ticks, Timeline};
+use crate::trace::{ClockOffset, Error, Event, LocationId, Result, Ticks, Timeline};
 use std::collections::BTreeMap;
 
 /// How to load.
@@ -113,6 +114,9 @@ pub fn load(
         match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, options.alltoallv)?;
     let mut leftovers = Leftovers::default();
     extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
+    let ids: Vec<Vec<LocationId>> =
+        locations.iter().map(|list| list.iter().map(|l| opened.definitions.locations[l.index].id).collect()).collect();
+    let undefined_peers = undefined_peers(&extracts, &ids);
     let mut program = Program {
         first,
         timelines: extracts.into_iter().map(|extract| extract.sync).collect(),
@@ -120,14 +124,26 @@ pub fn load(
         collectives,
         latency: options.latency,
         nodes,
-        locations: locations
-            .iter()
-            .map(|list| list.iter().map(|l| opened.definitions.locations[l.index].id).collect())
-            .collect(),
+        locations: ids,
+        undefined_peers,
         ..Program::default()
     };
     program.index_communicators();
     Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators })
+}
+
+/// The first events that name no partner.
+fn undefined_peers(extracts: &[Extract], ids: &[Vec<LocationId>]) -> Vec<UndefinedPeer> {
+    let of_timeline = |(extract, ids): (&Extract, &Vec<LocationId>)| -> Vec<UndefinedPeer> {
+        let sync = &extract.sync;
+        let name = |&(event, sends): &(u32, bool)| UndefinedPeer {
+            sends,
+            location: ids[sync.location[event as usize] as usize],
+            event: sync.number[event as usize],
+        };
+        extract.undefined.iter().map(name).collect()
+    };
+    extracts.iter().zip(ids).flat_map(of_timeline).take(UndefinedPeer::EXAMPLES).collect()
 }
 
 /// Scans one timeline.

@@ -2,11 +2,14 @@
 
 pub mod accuracy;
 pub mod evaluate;
+mod interrupt;
 pub mod load;
 pub mod made;
 pub mod moves;
 pub mod open;
 pub mod output;
 pub mod perturb;
+pub mod regions;
+mod stale;
 pub mod timing;
 pub mod write;

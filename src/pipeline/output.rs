@@ -1,5 +1,7 @@
 //! Where the corrected trace goes: complete, or not at all.
 
+use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::stale;
 use crate::trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,10 @@ use std::path::{Path, PathBuf};
 pub struct Output {
     /// Where it will be.
     pub path: PathBuf,
+    /// What the user should know about unfinished outputs of earlier runs.
+    pub warnings: Vec<String>,
     making: tempfile::TempDir,
+    unfinished: Unfinished,
 }
 
 impl Output {
@@ -72,14 +77,13 @@ impl Output {
                 return Err(Error::new("the existing output is no OTF2 archive; it is not replaced").in_file(path));
             }
         }
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".part-");
+        let warnings = stale::sweep(&parent, name);
         let making = tempfile::Builder::new()
-            .prefix(&prefix)
+            .prefix(&stale::prefix(name))
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
-        Ok(Output { path: place, making })
+        let unfinished = Unfinished::new(making.path());
+        Ok(Output { path: place, warnings, making, unfinished })
     }
 
     /// The directory to write into.
@@ -92,28 +96,33 @@ impl Output {
     /// # Errors
     /// The operating system refuses; then whatever was there before is there again.
     pub fn publish(self) -> Result<()> {
-        let Output { path, making } = self;
+        let Output { path, making, unfinished, .. } = self;
         open_permissions(making.path())?;
-        let failed = |error: std::io::Error| Error::io(&path, "cannot put the output into place", &error);
-        let mut old = None;
-        if path.symlink_metadata().is_ok() {
-            let parent = path.parent().unwrap_or(Path::new("."));
-            let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
-            std::fs::rename(&path, aside.path().join("old")).map_err(failed)?;
-            old = Some(aside);
+        unfinished.finish(|| put_into_place(&path, making))
+    }
+}
+
+/// Moves the directory to its place, and what was there aside.
+fn put_into_place(path: &Path, making: tempfile::TempDir) -> Result<()> {
+    let failed = |error: std::io::Error| Error::io(path, "cannot put the output into place", &error);
+    let mut old = None;
+    if path.symlink_metadata().is_ok() {
+        let parent = path.parent().unwrap_or(Path::new("."));
+        let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
+        std::fs::rename(path, aside.path().join("old")).map_err(failed)?;
+        old = Some(aside);
+    }
+    match std::fs::rename(making.path(), path) {
+        Ok(()) => {
+            // It has another name now; there is nothing left to remove.
+            let _ = making.keep();
+            Ok(())
         }
-        match std::fs::rename(making.path(), &path) {
-            Ok(()) => {
-                // It has another name now; there is nothing left to remove.
-                let _ = making.keep();
-                Ok(())
+        Err(error) => {
+            if let Some(aside) = &old {
+                let _ = std::fs::rename(aside.path().join("old"), path);
             }
-            Err(error) => {
-                if let Some(aside) = &old {
-                    let _ = std::fs::rename(aside.path().join("old"), &path);
-                }
-                Err(failed(error))
-            }
+            Err(failed(error))
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::clc::semantics::CollectiveClass;
 use crate::matching::collectives::{CollectiveComm, Collectives, Member};
 use crate::matching::messages::Messages;
 use crate::matching::sync::SyncTimeline;
+use crate::matching::undefined::UndefinedPeer;
 use crate::trace::LocationId;
 use std::collections::HashMap;
 
@@ -25,6 +26,8 @@ pub struct Program {
     pub nodes: Vec<u32>,
     /// Ids of the locations of each hosted timeline.
     pub locations: Vec<Vec<LocationId>>,
+    /// The first hosted events that name no partner, in the order of the timelines.
+    pub undefined_peers: Vec<UndefinedPeer>,
     /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
     pub shared_latency: Vec<i64>,
     /// Index into `collectives.comms` by definition index of the communicator.

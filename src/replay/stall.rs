@@ -2,10 +2,18 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::sync::SyncKind;
+use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
-use crate::trace::{Error, LocationId, Result};
+use crate::trace::{CollectiveOp, Error, LocationId, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most events of a circle that the error names.
+const NAMED: usize = 32;
+
+/// An instance of a communicator, by definition index and number.
+type Instance = (u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -13,13 +21,45 @@ struct Waiting {
     process: u32,
     location: LocationId,
     event: u64,
-    /// The process it waits for, if it is one.
-    waits_for: Option<u32>,
-    what: String,
+    cause: Cause,
+}
+
+/// What it waits for.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Cause {
+    /// The send of a message.
+    Message { source: u32 },
+    /// The begins of other members.
+    Collective { op: CollectiveOp, instance: Instance },
+}
+
+/// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
+/// at the end of a prefix operation waits for that one, too.
+type Missing = BTreeMap<Instance, u32>;
+
+impl Waiting {
+    fn waits_for(&self, missing: &Missing) -> Option<u32> {
+        match self.cause {
+            Cause::Message { source } => Some(source),
+            Cause::Collective { instance, .. } => missing.get(&instance).copied(),
+        }
+    }
+
+    fn describe(&self, missing: &Missing) -> String {
+        let what = match (self.cause, self.waits_for(missing)) {
+            (Cause::Message { source }, _) => format!("receives a message of process {source}"),
+            (Cause::Collective { op, .. }, Some(process)) => {
+                format!("ends {op}, which process {process} has not begun")
+            }
+            (Cause::Collective { op, .. }, None) => format!("ends {op}"),
+        };
+        format!("process {} {what} (location {}, event {})", self.process, self.location, self.event)
+    }
 }
 
 /// Does nothing if the replay has `finished`. Otherwise some events wait for each other in a circle, which only a trace that
-/// contradicts itself can contain: the error names the circle, or the first waiting event. Collective over the analysis ranks.
+/// contradicts itself can contain: the error names the circle, and events whose absence may have shifted messages. Collective over the
+/// analysis ranks.
 pub fn check(
     transport: &mut dyn Transport,
     program: &Program,
@@ -30,66 +70,108 @@ pub fn check(
     if finished {
         return Ok(());
     }
+    let mut waiting: Vec<Waiting> =
+        all_gather_values(transport, &waiting_here(program, position, bounds))?.into_iter().flatten().collect();
+    waiting.sort_by_key(|w| w.process);
+    let missing = missing(transport, program, position, &waiting)?;
+    let suspects: Vec<UndefinedPeer> =
+        all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
+    let circle = circle(&waiting, &missing);
+    let Some(first) = circle.first() else {
+        return Err(Error::new("the replay stopped without a circle of waiting events; this is a bug"));
+    };
+    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+    if circle.len() > NAMED {
+        list.push(format!("and {} more processes", circle.len() - NAMED));
+    }
+    let error = Error::new(format!(
+        "the trace contradicts itself: events wait for each other in a circle: {}",
+        list.join("; ")
+    ))
+    .at_location(first.location)
+    .at_event(first.event);
+    Err(if suspects.is_empty() {
+        error
+    } else {
+        let names: Vec<String> = suspects.iter().take(UndefinedPeer::EXAMPLES).map(ToString::to_string).collect();
+        error.hint(format!(
+            "messages to or from an undefined rank may have shifted the later ones of their tag: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// The waiting events of the hosted timelines.
+fn waiting_here(program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<Waiting> {
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in program.timelines.iter().zip(position).enumerate() {
         if at >= timeline.len() || bounds[local][at] != PENDING {
             continue;
         }
         let link = timeline.link[at] as usize;
-        let (waits_for, what) = match timeline.kind[at] {
-            SyncKind::Receive => {
-                let source = program.messages.incoming[link].source;
-                (Some(source), format!("receives a message of process {source}"))
-            }
+        let cause = match timeline.kind[at] {
+            SyncKind::Receive => Cause::Message { source: program.messages.incoming[link].source },
             _ => {
                 let membership = program.collectives.memberships[link];
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
                 let which = member.ends.iter().position(|&end| end as usize == at).unwrap_or(0);
-                (None, format!("ends {} on a communicator of {} processes", comm.instances[which].op, comm.size))
+                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32) }
             }
         };
         waiting.push(Waiting {
             process: program.first + local as u32,
             location: program.locations[local][timeline.location[at] as usize],
             event: timeline.number[at],
-            waits_for,
-            what,
+            cause,
         });
     }
-    let mut waiting: Vec<Waiting> = all_gather_values(transport, &waiting)?.into_iter().flatten().collect();
-    waiting.sort_by_key(|w| w.process);
-    let Some(first) = waiting.first() else {
-        return Err(Error::new("the replay stopped without a waiting event; this is a bug"));
-    };
-    let circle = circle(&waiting);
-    let named = if circle.is_empty() { waiting.iter().take(4).collect() } else { circle };
-    let list: Vec<String> = named
-        .iter()
-        .map(|w| format!("process {} {} (location {}, event {})", w.process, w.what, w.location, w.event))
-        .collect();
-    Err(Error::new(format!(
-        "the trace contradicts itself: events wait for each other in a circle: {}",
-        list.join("; ")
-    ))
-    .at_location(first.location)
-    .at_event(first.event))
+    waiting
 }
 
-/// A circle of processes that wait for messages of one another, if there is one.
-fn circle(waiting: &[Waiting]) -> Vec<&Waiting> {
-    let find = |process: u32| waiting.binary_search_by_key(&process, |w| w.process).ok().map(|i| &waiting[i]);
-    for start in waiting {
-        let mut path: Vec<&Waiting> = vec![start];
-        while let Some(next) = path.last().and_then(|w| w.waits_for).and_then(find) {
-            if next.process == start.process {
-                return path;
-            }
-            if path.len() > waiting.len() {
-                break;
-            }
-            path.push(next);
+/// Finds out whom the collectives that `waiting` events belong to wait for.
+fn missing(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    waiting: &[Waiting],
+) -> Result<Missing> {
+    let wanted: BTreeSet<Instance> = waiting
+        .iter()
+        .filter_map(|w| match w.cause {
+            Cause::Message { .. } => None,
+            Cause::Collective { instance, .. } => Some(instance),
+        })
+        .collect();
+    let mut here: Vec<(Instance, u32, u32)> = Vec::new();
+    for &(comm, instance) in &wanted {
+        let Some(&index) = program.comm_index.get(&comm) else { continue };
+        // Members are in the order of their ranks.
+        let late = program.collectives.comms[index as usize].members.iter().find(|member| {
+            let begin = member.begins[instance as usize] as usize;
+            member.sends[instance as usize] && begin >= position[member.timeline as usize]
+        });
+        here.extend(late.map(|member| ((comm, instance), member.rank, program.first + member.timeline)));
+    }
+    let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    // The lowest rank is put in last, and stays.
+    all.sort_unstable();
+    Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
+}
+
+/// A circle of processes that wait for one another, from the lowest one on. `waiting` is in the order of processes; everybody waits
+/// for somebody who waits, so that there is one.
+fn circle<'a>(waiting: &'a [Waiting], missing: &Missing) -> Vec<&'a Waiting> {
+    let mut path: Vec<&Waiting> = waiting.first().into_iter().collect();
+    while let Some(next) = path.last().and_then(|w| w.waits_for(missing)) {
+        if let Some(start) = path.iter().position(|w| w.process == next) {
+            let mut circle = path.split_off(start);
+            let lowest = (0..circle.len()).min_by_key(|&i| circle[i].process).unwrap_or(0);
+            circle.rotate_left(lowest);
+            return circle;
         }
+        let Ok(index) = waiting.binary_search_by_key(&next, |w| w.process) else { break };
+        path.push(&waiting[index]);
     }
     Vec::new()
 }

@@ -17,6 +17,9 @@ pub struct Matching {
     pub unmatched_pairs: Vec<UnmatchedPair>,
     /// Number of further pairs with unmatched ends.
     pub further_unmatched_pairs: u64,
+    /// Sends and receives whose other end is an undefined rank, or one that is not in the communicator; they count as neither matched
+    /// nor unmatched.
+    pub undefined_peers: u64,
     /// Receives that were posted and whose completion is not in the trace.
     pub receives_never_completed: u64,
     /// Requests that the application cancelled.
@@ -42,6 +45,7 @@ impl Matching {
     pub fn is_complete(&self) -> bool {
         self.unmatched_sends == 0
             && self.unmatched_receives == 0
+            && self.undefined_peers == 0
             && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
     }
 }

@@ -34,7 +34,9 @@ pub use made::{Made, made_text};
 pub use matching::{CollectiveCounts, Matching, ReasonCount, UnmatchedPair};
 pub use moves::{ChangeClass, IntervalChange, Moves};
 pub use phases::{Phase, Stopwatch};
-pub use run::{Clocks, EventCount, LatencyUsed, MemoryUse, ParametersUsed, Pass, Program, Replay, TraceSummary};
+pub use run::{
+    Clocks, EventCount, LatencyUsed, MemoryUse, ParametersUsed, Pass, Program, Replay, ReplayForm, TraceSummary,
+};
 pub use text::text;
 pub use violations::{
     CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,

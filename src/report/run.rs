@@ -103,9 +103,21 @@ pub struct LatencyUsed {
     pub other_node_seconds: f64,
 }
 
+/// How timestamps travelled in the replay; the result is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayForm {
+    /// One analysis rank per process; every operation was replayed by the MPI operation of its kind.
+    Canonical,
+    /// Timestamps in batches, on any number of analysis ranks.
+    Dataflow,
+}
+
 /// The forward replay and its control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
+    /// Which form of the replay ran.
+    pub form: ReplayForm,
     /// D0, the largest advance that no gamma can avoid (that of the plain Lamport clock), in ticks.
     pub d0_ticks: i64,
     /// The same in seconds.

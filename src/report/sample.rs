@@ -55,6 +55,7 @@ pub(super) fn corrected() -> Report {
         self_messages: 12,
         unmatched_sends: 7,
         unmatched_receives: 1,
+        undefined_peers: 3,
         receives_never_completed: 7,
         cancelled_requests: 2,
         collectives: vec![
@@ -116,6 +117,7 @@ pub(super) fn corrected() -> Report {
         matching,
         violations,
         replay: Some(Replay {
+            form: ReplayForm::Canonical,
             d0_ticks: 14_000,
             d0_seconds: 14e-6,
             passes: vec![pass(0.99999, 234_000), pass(0.9999, 16_100)],

@@ -3,8 +3,8 @@
 use super::format::{bytes, count, duration, percent, plural, rate};
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, Report, Stage, TraceSummary, Verdict,
-    WorstKind,
+    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, ReplayForm, Report, Stage, TraceSummary,
+    Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub fn text(report: &Report) -> String {
         verdict(report),
         trace(report),
         violations(report),
-        report.replay.as_ref().map(passes).unwrap_or_default(),
+        report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
         report.moves.as_ref().map(moves).unwrap_or_default(),
         left_out(&report.matching),
         phases(report),
@@ -174,7 +174,12 @@ fn place(at: &EventPlace) -> String {
     format!("{region}rank {}, location {}, event {event}, {:.9} s", at.process, at.location, at.seconds)
 }
 
-fn passes(replay: &Replay) -> String {
+fn passes(replay: &Replay, ranks: u64) -> String {
+    let ranks = plural(ranks, "rank");
+    let form = match replay.form {
+        ReplayForm::Canonical => format!("canonical: operation by operation on {ranks}, one per process"),
+        ReplayForm::Dataflow => format!("dataflow: timestamps in batches on {ranks}"),
+    };
     let mut table = Table::default();
     table.row(["Passes", "gamma", "largest advance", "error"]);
     for (number, pass) in (1u64..).zip(&replay.passes) {
@@ -183,7 +188,7 @@ fn passes(replay: &Replay) -> String {
         table.row([&format!("  {}", count(number)), &gamma, &duration(pass.largest_advance_seconds), &error]);
     }
     table.row(["  unavoidable (D0)", "", &duration(replay.d0_seconds), ""]);
-    table.render(FIRST)
+    labelled("Replay", &form, INDENT) + &table.render(FIRST)
 }
 
 fn moves(moves: &Moves) -> String {
@@ -223,6 +228,7 @@ fn left_out(matching: &Matching) -> String {
     };
     number(matching.unmatched_sends, "sends without a receive");
     number(matching.unmatched_receives, "receives without a send");
+    number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
     number(matching.cancelled_requests, "cancelled requests");
     for op in &matching.collectives {

@@ -5,7 +5,7 @@ use crate::archive::otf2::chunks::{FileKind, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{decode, name};
-use crate::trace::{Event, LocationId, Result};
+use crate::trace::{Event, LocationId, RegionId, Result};
 
 /// What a scan counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,5 +64,40 @@ impl Otf2Archive {
         };
         run().map_err(|error| error.in_file(&path).at_location(location))?;
         Ok(summary)
+    }
+
+    /// The innermost region around event `number` of a location: the one that is left first without having been entered after
+    /// the event. An enter or leave belongs to its own region. `None` if no region is left there.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn region_around(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        number: u64,
+    ) -> Result<Option<RegionId>> {
+        let path = self.event_path(location);
+        let bytes = MappedFile::open(&path)?;
+        let run = || -> Result<Option<RegionId>> {
+            let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+            let mut entered = 0u64;
+            while let Some(record) = records.next()? {
+                if record.number < number {
+                    continue;
+                }
+                let event = decode(record.kind, record.payload, record.order, local)
+                    .map_err(|error| error.at_event(record.number))?;
+                match event {
+                    Event::Enter(region) if record.number == number => return Ok(Some(region)),
+                    Event::Enter(_) => entered += 1,
+                    Event::Leave(region) if entered == 0 => return Ok(Some(region)),
+                    Event::Leave(_) => entered -= 1,
+                    _ => {}
+                }
+            }
+            Ok(None)
+        };
+        run().map_err(|error| error.in_file(&path).at_location(location))
     }
 }

@@ -1,6 +1,6 @@
 //! Truth files: the true time of every event of one location, beside the trace that a user sees.
 //!
-//! A file is a header and blocks of up to [`BLOCK`] bytes, all numbers little-endian:
+//! A file is a header and blocks of up to `BLOCK` bytes, all numbers little-endian:
 //!
 //!     header   "CLCTRUTH", version u32, location u64, resolution u64, events u64, crc32 of all that u32
 //!     block    length of data u32, events u32, data, crc32 of all that u32

@@ -1,0 +1,118 @@
+//! A signal that ends the program takes an unfinished output with it.
+//!
+//! This needs a moment, which a launcher need not give: Open MPI 4 kills right after it has sent SIGTERM. What is left then is found by
+//! the next run ([`crate::pipeline::stale`]). The handler only writes to a pipe; a thread at the other end removes the directory and then lets the signal do what it does by default.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+/// Signals by which users and batch systems end programs.
+const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Directories to be removed.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The writing end of the pipe.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While this exists, a signal removes the directory.
+#[derive(Debug)]
+pub struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// For an existing directory.
+    pub fn new(directory: &Path) -> Unfinished {
+        static LISTEN: Once = Once::new();
+        LISTEN.call_once(listen);
+        unfinished().push(directory.to_path_buf());
+        Unfinished(directory.to_path_buf())
+    }
+
+    /// Does something that no signal interrupts; after it the directory is safe.
+    pub fn finish<T>(self, act: impl FnOnce() -> T) -> T {
+        let mut list = unfinished();
+        let outcome = act();
+        list.retain(|directory| *directory != self.0);
+        outcome
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().retain(|directory| *directory != self.0);
+    }
+}
+
+extern "C" fn on_signal(signal: c_int) {
+    let byte = signal as u8;
+    // SAFETY: write(2) may be called in a signal handler; it reads one byte that is there. If it fails, nothing can be done here.
+    unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
+}
+
+/// Installs the handlers, but for signals that are ignored (`nohup`) or that somebody else handles. Without them all is as it was.
+fn listen() {
+    let mut ends = [0; 2];
+    // SAFETY: pipe2(2) writes two file descriptors into the array.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return;
+    }
+    // SAFETY: the descriptor is open and belongs to nobody else.
+    let pipe = unsafe { std::fs::File::from_raw_fd(ends[0]) };
+    PIPE.store(ends[1], Ordering::SeqCst);
+    if std::thread::Builder::new().name("signals".into()).spawn(|| clean_up(pipe)).is_err() {
+        return;
+    }
+    for signal in SIGNALS {
+        // SAFETY: all-zero is a valid `sigaction` (default action, no flags, empty mask), and both pointers are valid; the
+        // handler does only what a handler may. A second signal of the kind finds the default action and ends the program at once.
+        unsafe {
+            let mut present: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_DFL {
+                let mut ours: libc::sigaction = std::mem::zeroed();
+                ours.sa_sigaction = on_signal as *const () as libc::sighandler_t;
+                ours.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+                libc::sigaction(signal, &ours, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Waits for a signal, removes what is unfinished, ends the program.
+fn clean_up(mut pipe: std::fs::File) {
+    let mut signal = [0];
+    if pipe.read_exact(&mut signal).is_err() {
+        return;
+    }
+    // Whoever puts an output into place finishes that first; nobody starts it after this.
+    let list = unfinished();
+    list.iter().for_each(|directory| remove(directory));
+    // SAFETY: resetting a signal and sending it to this process.
+    unsafe {
+        libc::signal(c_int::from(signal[0]), libc::SIG_DFL);
+        libc::kill(libc::getpid(), c_int::from(signal[0]));
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Removes a directory into which threads and other ranks may still write for a moment.
+fn remove(directory: &Path) {
+    for _ in 0..50 {
+        match std::fs::remove_dir_all(directory) {
+            Ok(()) => return,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}

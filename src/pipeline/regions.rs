@@ -1,0 +1,44 @@
+//! In which regions the worst violations happen: a second look at the event files around just these events.
+
+use crate::comm::{Transport, all_gather_values};
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::replay::survey::Survey;
+use crate::trace::{LocationId, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of the innermost regions around events, by location and event number.
+pub type Regions = BTreeMap<(LocationId, u64), String>;
+
+/// Looks up the regions of the worst violations of `surveys`, which are the same on all ranks. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport. What cannot be found has no name.
+pub fn regions_of_worst(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    surveys: &[&Survey],
+) -> Result<Regions> {
+    let worst = surveys.iter().filter_map(|survey| survey.worst.as_ref());
+    let places: BTreeSet<(LocationId, u64)> = worst
+        .flat_map(|worst| worst.send.iter().chain([&worst.receive]))
+        .map(|place| (place.location, place.number))
+        .collect();
+    let hosted: BTreeSet<LocationId> =
+        loaded.locations.iter().flatten().map(|l| opened.definitions.locations[l.index].id).collect();
+    let here: Regions = places
+        .into_iter()
+        .filter(|(location, _)| hosted.contains(location))
+        .filter_map(|(location, number)| Some(((location, number), name(opened, location, number)?)))
+        .collect();
+    Ok(all_gather_values(transport, &here)?.into_iter().flatten().collect())
+}
+
+/// The name of the region around an event. The file has been read before: failures would have been noticed then.
+fn name(opened: &Opened, location: LocationId, number: u64) -> Option<String> {
+    let local = opened.archive.local_definitions(location).ok()?;
+    let id = opened.archive.region_around(location, &local, number).ok()??;
+    let region = opened.definitions.regions.iter().find(|region| region.id == id)?;
+    Some(region.name.clone()).filter(|name| !name.is_empty())
+}

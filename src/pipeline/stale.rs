@@ -1,0 +1,100 @@
+//! Unfinished outputs of runs that could not clean up: their names say whose they are.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// The name of an unfinished output begins like this: `.NAME.part-HOST-PROCESS-`.
+pub fn prefix(output: &OsStr) -> OsString {
+    let mut name = common_prefix(output);
+    name.push(format!("{}-{}-", host(), std::process::id()));
+    name
+}
+
+fn common_prefix(output: &OsStr) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(output);
+    name.push(".part-");
+    name
+}
+
+/// The name of this computer as part of a file name; empty if it is unknown.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let usable = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
+    name.trim().chars().map(usable).take(40).collect()
+}
+
+/// Looks for unfinished outputs of the same name in `parent`. Those of processes of this computer that have ended are removed. Returns
+/// what the user should know.
+pub fn sweep(parent: &Path, output: &OsStr) -> Vec<String> {
+    let start = common_prefix(output);
+    let (Some(start), Ok(entries)) = (start.to_str(), std::fs::read_dir(parent)) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with(start))
+        .collect();
+    names.sort();
+    names.iter().map(|name| sweep_one(&parent.join(name), &name[start.len()..])).collect()
+}
+
+fn sweep_one(path: &Path, owner: &str) -> String {
+    let (shown, here) = (path.display(), host());
+    let mut parts = owner.split('-');
+    let process = match (parts.next(), parts.next().and_then(|process| process.parse::<u32>().ok())) {
+        (Some(host), Some(process)) if host == here && !host.is_empty() => process,
+        (Some(host), Some(_)) => {
+            return format!(
+                "{shown} is the unfinished output of a run on {host}; if that has ended, remove the directory"
+            );
+        }
+        _ => {
+            return format!("{shown} is the unfinished output of another run; if that has ended, remove the directory");
+        }
+    };
+    if is_running(process) {
+        return format!("process {process} seems to be writing the same output, into {shown}");
+    }
+    match std::fs::remove_dir_all(path) {
+        Ok(()) => format!("{shown}, the unfinished output of a run that was killed, was removed"),
+        Err(error) => format!("{shown}, the unfinished output of a run that was killed, cannot be removed: {error}"),
+    }
+}
+
+/// Whether a process of this computer runs, as far as one can see.
+fn is_running(process: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{process}/stat")) {
+        // The state follows the name in parentheses: a zombie has ended, but its parent has not noticed.
+        Ok(line) => !line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])),
+        Err(_) => !Path::new("/proc/self").exists() || Path::new("/proc").join(process.to_string()).exists(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_nobody_writes_any_more_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        // No process has a number that large.
+        let dead = format!(".out.part-{}-4294967295-abc", host());
+        let own = format!("{}abc", prefix(OsStr::new("out")).to_str().unwrap());
+        let names = [dead.as_str(), own.as_str(), ".out.part-_elsewhere-1-abc", ".out.part-abc", ".other.part-x-1-a"];
+        for name in names {
+            std::fs::create_dir(directory.path().join(name)).unwrap();
+            std::fs::write(directory.path().join(name).join("file"), "").unwrap();
+        }
+        let said = sweep(directory.path(), OsStr::new("out"));
+        let left = names.map(|name| directory.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true, true]);
+        assert_eq!(said.len(), 4, "{said:?}");
+        for (name, text) in [
+            (names[0], "was removed"),
+            (names[1], "seems to be writing the same output"),
+            (names[2], "of a run on _elsewhere"),
+            (names[3], "of another run"),
+        ] {
+            assert!(said.iter().any(|line| line.contains(name) && line.contains(text)), "{said:?}");
+        }
+    }
+}
