@@ -1,7 +1,18 @@
 //! Trace formats: stream events in, stream events out.
+//!
+//! [`Archive`] is a trace of any format; each format is a module of its own.
 
+mod any;
 mod mmap;
+pub mod native;
 pub mod otf2;
+mod scan;
+mod siblings;
+mod times;
 pub mod truth;
 
+pub use any::{Archive, Format};
 pub use mmap::MappedFile;
+pub use scan::ScanSummary;
+pub use siblings::{Sibling, copy};
+pub use times::{Marker, MarkerScope, TimeMap};

@@ -24,7 +24,8 @@ pub use anchor::Anchor;
 pub use bytes::{ByteOrder, Writer as FieldWriter};
 pub use create::{ArchiveWriter, CreateOptions, MappingTable};
 pub use event_writer::EventFileWriter;
-pub use files::{Otf2Archive, Sibling};
+pub use files::Otf2Archive;
 pub use local::{IdMap, LocalDefinitions};
-pub use rewrite::{Marker, MarkerScope, TimeMap, copy};
-pub use scan::ScanSummary;
+pub use records::name as event_name;
+
+pub use crate::archive::{Marker, MarkerScope, ScanSummary, Sibling, TimeMap, copy};
