@@ -41,7 +41,7 @@ pub fn correct(
             options
                 .output_directory()
                 .and_then(|path| {
-                    Output::prepare(&path, opened.archive.directory(), opened.archive.name(), options.force)
+                    Output::prepare(&path, opened.archive.directory(), opened.archive.event_directory(), options.force)
                 })
                 .map(|prepared| output.insert(prepared).making().to_path_buf())
         } else {
