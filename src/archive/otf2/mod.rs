@@ -12,6 +12,7 @@ mod definitions;
 mod encode;
 mod event_writer;
 mod files;
+mod left_out;
 mod local;
 mod records;
 mod rewrite;
@@ -25,6 +26,7 @@ pub use bytes::{ByteOrder, Writer as FieldWriter};
 pub use create::{ArchiveWriter, CreateOptions, MappingTable};
 pub use event_writer::EventFileWriter;
 pub use files::Otf2Archive;
+pub use left_out::EventParts;
 pub use local::{IdMap, LocalDefinitions};
 pub use records::name as event_name;
 
