@@ -6,7 +6,7 @@ use clc_replay::archive::native::NativeTrace;
 use clc_replay::archive::otf2::Otf2Archive;
 use clc_replay::archive::truth::{self, TruthReader};
 use clc_replay::archive::{Archive, ScanSummary};
-use clc_replay::trace::{ClockOffset, Definitions, Event, LocationId};
+use clc_replay::trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root};
 use common::{Finished, alone, anchor, assert_same_tree, copy_tree, fixture, fixtures, more_traces, run, tree};
 use common::{name, with_ranks};
 use serde_json::Value;
@@ -85,6 +85,93 @@ fn recorded_traces_survive_the_way_there_and_back() {
         }
         let printed = run(Command::new("otf2-print").arg(anchor(&directory.path().join("back")))).expect(0, &what);
         assert!(printed.stdout.contains("LEAVE"), "{what}");
+    }
+}
+
+/// An event as `native_print.py` prints it: type and fields.
+fn printed(event: &Event) -> Option<String> {
+    let message = |m: &Message| format!("{} {} {} {}", m.peer, m.comm, m.tag, m.length);
+    let collective = |c: &Collective| {
+        let root = match c.root {
+            Root::None => 0,
+            Root::ThisProcess => 1,
+            Root::OwnGroup => 2,
+            Root::Rank(rank) => rank + 3,
+        };
+        format!("{} {} {root} {} {}", c.op.0, c.comm, c.sent, c.received)
+    };
+    Some(match event {
+        Event::Other => return None,
+        Event::Enter(region) => format!("12 {region}"),
+        Event::Leave(region) => format!("13 {region}"),
+        Event::MpiSend(m) => format!("14 {}", message(m)),
+        Event::MpiIsend(m, request) => format!("15 {} {request}", message(m)),
+        Event::MpiIsendComplete(request) => format!("16 {request}"),
+        Event::MpiIrecvRequest(request) => format!("17 {request}"),
+        Event::MpiRecv(m) => format!("18 {}", message(m)),
+        Event::MpiIrecv(m, request) => format!("19 {} {request}", message(m)),
+        Event::MpiRequestTest(request) => format!("20 {request}"),
+        Event::MpiRequestCancelled(request) => format!("21 {request}"),
+        Event::MpiCollectiveBegin => "22".into(),
+        Event::MpiCollectiveEnd(c) => format!("23 {}", collective(c)),
+        Event::NonBlockingCollectiveRequest(request) => format!("85 {request}"),
+        Event::NonBlockingCollectiveComplete(c, request) => format!("86 {} {request}", collective(c)),
+    })
+}
+
+#[test]
+fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
+    for trace in fixtures() {
+        let directory = tempfile::tempdir().unwrap();
+        let native = convert(&trace, directory.path(), "x.clct");
+        let said = run(common::tool("native_print.py").arg(&native)).expect(0, &name(&trace)).stdout;
+        let (original, definitions) = open(&trace);
+        let mut expected = Vec::new();
+        let clock = definitions.clock;
+        let realtime = clock.realtime.map_or("-".into(), |time| time.to_string());
+        expected.push(format!("clock {} {} {} {realtime}", clock.resolution, clock.global_offset, clock.trace_length));
+        for location in &definitions.locations {
+            let events = contents(&original, location.id).2.events;
+            expected.push(format!("location {} 0 {} {events} {}", location.id, location.group, location.name));
+        }
+        expected.extend(definitions.processes.iter().map(|id| format!("process {id}")));
+        for communicator in &definitions.communicators {
+            let members = match &communicator.members {
+                CommMembers::Intra(members) => format!("0[{members:?}]"),
+                CommMembers::SelfOnly => "1[]".into(),
+                CommMembers::Inter(a, b) => format!("2[{a:?},{b:?}]"),
+                CommMembers::NotMpi => "3[]".into(),
+                CommMembers::Undefined => "4[]".into(),
+            };
+            let (members, global) = (members.replace(' ', ""), u8::from(communicator.global_ranks));
+            expected.push(format!("communicator {} {global} {members} {}", communicator.id, communicator.name));
+        }
+        expected.extend(definitions.regions.iter().map(|region| format!("region {} {}", region.id, region.name)));
+        let mut locations: Vec<_> = definitions.locations.iter().map(|location| location.id).collect();
+        locations.sort();
+        let mut others = 0;
+        for id in locations {
+            let (events, offsets, _) = contents(&original, id);
+            expected.extend(offsets.iter().map(|offset| format!("offset {id} {} {}", offset.time, offset.offset)));
+            for (time, event) in events {
+                match printed(&event) {
+                    Some(fields) => expected.push(format!("event {id} {time} {fields}")),
+                    None => others += 1,
+                }
+            }
+        }
+        let interpreted = |line: &&str| {
+            let mut words = line.split(' ');
+            words.next() != Some("event")
+                || words.nth(2).is_some_and(|kind| {
+                    [12..=23, 85..=86].iter().any(|kinds| kinds.contains(&kind.parse::<u8>().unwrap()))
+                })
+        };
+        let (found, rest): (Vec<&str>, Vec<&str>) = said.lines().partition(interpreted);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.trim_end(), expected.trim_end(), "{}", name(&trace));
+        }
+        assert_eq!((found.len(), rest.len()), (expected.len(), others), "{}", name(&trace));
     }
 }
 
