@@ -8,7 +8,7 @@ DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 
 .DEFAULT_GOAL := build
-.PHONY: help setup demo test bench install build doc fmt lint record clean
+.PHONY: help setup demo test bench accuracy install build doc fmt lint record clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,9 @@ test: ## everything that has to hold, on Open MPI and on MPICH
 
 bench: setup ## how fast it is on this machine
 	scripts/bench.sh
+
+accuracy: build ## how far corrected traces are from the truth
+	scripts/accuracy
 
 install: build ## into PREFIX (/usr/local), below DESTDIR
 	install -d "$(DESTDIR)$(PREFIX)/bin"

@@ -17,4 +17,5 @@ cargo clippy --locked --all-targets -- -D warnings
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 cargo build --locked
 cargo test --locked
+CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport --test mpi_runs

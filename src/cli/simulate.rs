@@ -23,21 +23,21 @@ pub struct SimulateOptions {
     pub output: PathBuf,
 
     /// Number of processes
-    #[arg(long, value_name = "N", default_value = "16", value_parser = count, help_heading = APPLICATION)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "16", value_parser = count, help_heading = APPLICATION)]
     pub ranks: u64,
 
     /// Processes per node, in blocks; locations of a node share a clock
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 4, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
     pub ranks_per_node: u32,
 
     /// Locations per process: the first one calls MPI, the others only compute
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
     pub threads: u32,
 
     /// Events per process, on average: 5000, 100k, 2M
     ///
     /// The application ends with the first step that reaches it.
-    #[arg(long, value_name = "N", default_value = "10k", value_parser = count, help_heading = APPLICATION)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "10k", value_parser = count, help_heading = APPLICATION)]
     pub events: u64,
 
     /// What the application does
@@ -49,27 +49,31 @@ pub struct SimulateOptions {
     pub pattern: PatternKind,
 
     /// Mean computation between communication
-    #[arg(long, value_name = "DURATION", default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
     pub compute: i64,
 
+    /// Calls of a user function within each computation: events without communication
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, help_heading = APPLICATION)]
+    pub calls: u32,
+
     /// Load imbalance, 0 to 1: the mean computation of a process is up to this share longer or shorter
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2, help_heading = APPLICATION)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value_t = 0.2, help_heading = APPLICATION)]
     pub imbalance: f64,
 
     /// Size of a typical message in bytes
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = count, help_heading = APPLICATION)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "4096", value_parser = count, help_heading = APPLICATION)]
     pub message_bytes: u64,
 
     /// Bytes per second of every connection
-    #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = count, help_heading = NETWORK)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "10G", value_parser = count, help_heading = NETWORK)]
     pub bandwidth: u64,
 
     /// Largest message in bytes that does not wait for its receive
-    #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = count, help_heading = NETWORK)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "16384", value_parser = count, help_heading = NETWORK)]
     pub eager_limit: u64,
 
     /// Ticks per second of the timer, up to 10^12
-    #[arg(long, value_name = "HZ", default_value = "1G", value_parser = count, help_heading = CLOCKS)]
+    #[arg(long, value_name = "HZ", allow_hyphen_values = true, default_value = "1G", value_parser = count, help_heading = CLOCKS)]
     pub resolution: u64,
 
     /// Clocks and how they are measured.
@@ -98,7 +102,7 @@ pub struct PerturbOptions {
     /// Number of clocks: the processes are spread over them in blocks
     ///
     /// By default every node of the machine has its clock, or every process if the trace has one node only.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = CLOCKS)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value_parser!(u32).range(1..), help_heading = CLOCKS)]
     pub nodes: Option<u32>,
 
     /// A clock for every process
@@ -130,24 +134,24 @@ pub struct ClockOptions {
     /// How wrong the clocks are: a preset, or a specification (docs/clocks.md)
     ///
     /// Presets: perfect, offset, drift, linear, sine, walk, ntp, jump, stuck, coarse, mixed, decentralised3,
-    /// decentralised12, decentralised12-failing. A specification adds parts, such as
+    /// decentralised3-failing, decentralised12, decentralised12-failing. A specification adds parts, such as
     /// offset=5ms,drift=20ppm,sine=20us/0.5s, for all nodes but node 0, the reference; 1+3-5:jump=1ms@50% names nodes,
     /// all: is everyone, and ";" separates groups of nodes.
     #[arg(long, value_name = "MODEL", default_value = "linear", value_parser = specification, help_heading = CLOCKS)]
     pub clock: String,
 
     /// Everything random follows from it: same seed, same bytes
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = CLOCKS)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1, help_heading = CLOCKS)]
     pub seed: u64,
 
     /// Clock offset measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances
     ///
     /// Made as tracers make them, by ping-pong with node 0, and recorded as OTF2 ClockOffset.
-    #[arg(long, value_name = "N", default_value_t = 2, help_heading = CLOCKS)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, help_heading = CLOCKS)]
     pub measurements: u32,
 
     /// Ping-pong exchanges per measurement; the one with the shortest round trip counts
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = CLOCKS)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 10, help_heading = CLOCKS)]
     pub exchanges: u32,
 }
 
@@ -155,15 +159,15 @@ pub struct ClockOptions {
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct NetworkOptions {
     /// Minimum delay of a message
-    #[arg(long, value_name = "DURATION", default_value = "same-node=300ns,other-node=2us", value_parser = values::latency, help_heading = NETWORK)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "same-node=300ns,other-node=2us", value_parser = values::latency, help_heading = NETWORK)]
     pub latency: LatencyOption,
 
     /// Mean of the exponentially distributed delay on top of the minimum
-    #[arg(long, value_name = "DURATION", default_value = "same-node=100ns,other-node=1us", value_parser = values::latency, help_heading = NETWORK)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "same-node=100ns,other-node=1us", value_parser = values::latency, help_heading = NETWORK)]
     pub tail: LatencyOption,
 
     /// How much longer the minimum delay is in one direction of each pair of nodes: 0.5 is 50 %
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = NETWORK)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value_t = 0.0, help_heading = NETWORK)]
     pub asymmetry: f64,
 }
 
@@ -203,6 +207,7 @@ impl SimulateOptions {
             pattern: self.pattern,
             latency: LatencyModel { eager_limit: self.eager_limit, ..self.network.model(self.bandwidth) },
             compute: self.compute,
+            calls: self.calls,
             imbalance: self.imbalance,
             message_bytes: self.message_bytes,
             resolution: self.resolution,
@@ -223,6 +228,7 @@ impl SimulateOptions {
             ("events", self.events.to_string()),
             ("pattern", self.pattern.name().to_owned()),
             ("compute", picoseconds(self.compute)),
+            ("calls", self.calls.to_string()),
             ("imbalance", self.imbalance.to_string()),
             ("message-bytes", self.message_bytes.to_string()),
             ("bandwidth", self.bandwidth.to_string()),

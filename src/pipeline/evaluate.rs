@@ -225,9 +225,9 @@ impl Comparison<'_> {
                 }
                 if let Some(event) = next.next_if(|&event| sync.number[event] == sample.number) {
                     let enter = open.last().unwrap_or(&sample.times);
-                    for slot in 0..=COUNT {
-                        visited.times[slot][timeline][event] = sample.times[slot];
-                        visited.enters[slot][timeline][event] = enter[slot];
+                    for (slot, (&time, &enter)) in sample.times.iter().zip(enter).enumerate() {
+                        visited.times[slot][timeline][event] = time;
+                        visited.enters[slot][timeline][event] = enter;
                     }
                 }
                 Ok(())

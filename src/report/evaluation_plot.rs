@@ -7,7 +7,10 @@ use plotters::prelude::*;
 const WIDTH: u32 = 900;
 const PANEL: u32 = 300;
 const MARGIN: u32 = 12;
-/// More curves than this are one band.
+const LEGEND: u32 = 90;
+/// More curves than this have no names.
+const NAMED: usize = 12;
+/// More curves than this are not drawn.
 const CURVES: usize = 64;
 
 /// One panel per phase but the raw one, all with the same scale of time; each has its own scale of error.
@@ -73,7 +76,13 @@ fn panel(
         super::format::count(phase.violations),
         super::format::count(phase.checked),
     );
-    let mut chart = ChartBuilder::on(area)
+    let (area, legend) = if (2..=NAMED).contains(&curves.len()) {
+        let (chart, legend) = area.split_horizontally(WIDTH - LEGEND);
+        (chart, Some(legend))
+    } else {
+        (area.clone(), None)
+    };
+    let mut chart = ChartBuilder::on(&area)
         .caption(statistics, ("sans-serif", 15))
         .margin(MARGIN)
         .x_label_area_size(36)
@@ -91,6 +100,15 @@ fn panel(
         let colour = HSLColor(number as f64 / many.max(1) as f64, 0.75, 0.42);
         let points = curve.iter().map(|&(time, error)| (time / time_scale, error / scale));
         chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
+        if let (Some(legend), Some(location)) = (&legend, phase.locations.get(number)) {
+            let y = 40 + 16 * number as i32;
+            let name = match location.rank {
+                Some(rank) => format!("rank {rank}"),
+                None => format!("location {}", location.location),
+            };
+            legend.draw(&PathElement::new([(4, y), (20, y)], colour.stroke_width(2)))?;
+            legend.draw(&Text::new(name, (26, y - 5), ("sans-serif", 11)))?;
+        }
     }
     Ok(())
 }

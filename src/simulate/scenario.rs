@@ -35,6 +35,8 @@ pub struct Scenario {
     pub latency: LatencyModel,
     /// Mean computation time of a process between communication, in picoseconds.
     pub compute: i64,
+    /// Calls of a user function within each computation: events without communication.
+    pub calls: u32,
     /// Load imbalance: the mean computation of each process is up to this share longer or shorter (0 to 1).
     pub imbalance: f64,
     /// Size of a typical message, in bytes.
@@ -58,6 +60,7 @@ impl Default for Scenario {
             clock: ClockSpec::default(),
             latency: LatencyModel::default(),
             compute: 50_000_000,
+            calls: 0,
             imbalance: 0.2,
             message_bytes: 4096,
             seed: 1,
@@ -106,6 +109,7 @@ impl Scenario {
             "allowed are 1 to 10^12",
         )?;
         check((0..=SECOND).contains(&self.compute), format!("a computation of {} ps", self.compute), "0 to 1 s")?;
+        check(self.calls <= 1_000_000, format!("{} calls per computation", self.calls), "0 to 1000000")?;
         check((0.0..=1.0).contains(&self.imbalance), format!("an imbalance of {}", self.imbalance), "0 to 1")?;
         check(self.message_bytes <= 1 << 30, format!("messages of {} bytes", self.message_bytes), "at most 2^30")?;
         check(
@@ -187,6 +191,7 @@ impl Scenario {
             rate,
             network: Network::new(&self.latency),
             threads: self.threads as usize,
+            calls: self.calls,
             clocks,
             nodes,
             comms: definitions.into_iter().map(|comm| members(comm.members)).collect(),

@@ -14,7 +14,7 @@ pub struct Preset {
 /// All presets, in the order in which help lists them.
 ///
 /// The `decentralised` presets follow the experiments on decentralised synchronisation by Umansky and Leontev, with 3 and
-/// with 12 nodes: every node has a generator with Gaussian noise, and in the last one nodes fail on the way. Their
+/// with 12 nodes: every node has a generator with Gaussian noise, and in two of them nodes fail on the way. Their
 /// parameters are assumptions of this program, chosen to be typical of quartz oscillators.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "perfect", text: "", about: "no error" },
@@ -38,13 +38,18 @@ pub const PRESETS: &[Preset] = &[
         about: "3 nodes, Gaussian generator noise, no reference",
     },
     Preset {
+        name: "decentralised3-failing",
+        text: "decentralised3;1:drift=4000ppm@30%",
+        about: "3 nodes of which one fails: its generator runs away",
+    },
+    Preset {
         name: "decentralised12",
         text: "all:offset=1ms,all:drift=10ppm,all:noise=1ppm/1ms",
         about: "12 nodes, Gaussian generator noise, no reference",
     },
     Preset {
         name: "decentralised12-failing",
-        text: "decentralised12;3:jump=1ms@30%;7:drift=500ppm@50%;10:stuck=1ms@70%",
-        about: "12 nodes of which three fail: a step, a runaway generator, a standstill",
+        text: "decentralised12;3:jump=1ms@30%;5:drift=4000ppm@40%;7:drift=4000ppm@50%;10:stuck=1ms@70%",
+        about: "12 nodes of which four fail: a step, two runaway generators, a standstill",
     },
 ];

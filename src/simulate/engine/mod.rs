@@ -73,6 +73,7 @@ pub(super) struct Engine<'a, S: ?Sized> {
     rate: TickRate,
     network: Network,
     threads: usize,
+    calls: u32,
     /// One clock per location.
     clocks: Vec<Clock>,
     pub(super) processes: Vec<Process>,
@@ -92,6 +93,7 @@ pub(super) struct Setup {
     pub(super) rate: TickRate,
     pub(super) network: Network,
     pub(super) threads: usize,
+    pub(super) calls: u32,
     pub(super) clocks: Vec<Clock>,
     pub(super) nodes: Vec<u32>,
     /// Members of each communicator as processes, by communicator index; empty for a communicator of one's own.
@@ -131,6 +133,7 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             rate: setup.rate,
             network: setup.network,
             threads: setup.threads,
+            calls: setup.calls,
             counts: vec![0; setup.clocks.len()],
             clocks: setup.clocks,
             comms: setup.comms.into_iter().map(|members| CommState::new(members, nodes)).collect(),
@@ -185,7 +188,17 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             self.record(location, start, Event::Enter(region::PARALLEL))?;
             self.record(location, end, Event::Leave(region::PARALLEL))?;
         }
-        self.processes[rank].now += duration;
+        let end = start + duration;
+        let step = duration / (i64::from(self.calls) + 1);
+        for _ in 0..self.calls {
+            self.processes[rank].now += step / 2;
+            self.enter(rank, region::USER)?;
+            self.processes[rank].now += step / 2;
+            self.leave(rank, region::USER)?;
+        }
+        // Recording takes time: many calls make a computation longer.
+        let process = &mut self.processes[rank];
+        process.now = process.now.max(end);
         self.leave(rank, region::COMPUTE)
     }
 

@@ -74,7 +74,7 @@ pub(crate) enum Op {
 }
 
 /// Region names by id; collectives follow, blocking ones from [`COLLECTIVES`] on, then non-blocking ones.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "main",
     "MPI_Init",
     "MPI_Finalize",
@@ -91,6 +91,7 @@ const NAMES: [&str; 16] = [
     "MPI_Cancel",
     "thread",
     "!$omp parallel",
+    "update_cell",
 ];
 const COLLECTIVES: u32 = NAMES.len() as u32;
 /// Number of collective operations that have a region.
@@ -117,6 +118,7 @@ pub(crate) mod region {
     pub(crate) const CANCEL: RegionId = RegionId(13);
     pub(crate) const THREAD: RegionId = RegionId(14);
     pub(crate) const PARALLEL: RegionId = RegionId(15);
+    pub(crate) const USER: RegionId = RegionId(16);
 
     /// MPI_Bcast and so on.
     pub(crate) fn blocking(op: CollectiveOp) -> RegionId {

@@ -172,7 +172,7 @@ fn definitions_describe_the_run() -> Result<()> {
         let clock = &definitions.clock;
         assert!((clock.global_offset..=clock.global_offset + clock.trace_length).contains(&(record.1.0 as u64)));
     }
-    assert_eq!(definitions.regions[17].name, "MPI_Bcast");
+    assert_eq!(definitions.regions[18].name, "MPI_Bcast");
     Ok(())
 }
 
