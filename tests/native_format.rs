@@ -193,7 +193,8 @@ fn both_formats_are_corrected_to_the_same_times() {
                 report.remove(part).unwrap_or_else(|| panic!("no {part}"));
             }
             let trace = report.get_mut("trace").and_then(Value::as_object_mut).unwrap();
-            (trace.remove("path"), trace.remove("name"));
+            trace.remove("path");
+            trace.remove("name");
             Value::Object(report.clone())
         };
         assert_eq!(essence("native.json"), essence("otf2.json"), "{what}");

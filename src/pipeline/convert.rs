@@ -93,14 +93,14 @@ impl Job<'_> {
         let target_truth = truth::path(self.target, id);
         match &self.opened.archive {
             Archive::Otf2(archive) => {
-                let events = self.to_native(archive, id)?;
+                let events = self.write_native(archive, id)?;
                 if let Some(truth) = truth {
                     copy(&truth, &target_truth)?;
                 }
                 Ok(events)
             }
             Archive::Native(trace) => {
-                let (events, dropped) = self.to_otf2(trace, id)?;
+                let (events, dropped) = self.write_otf2(trace, id)?;
                 if let Some(truth) = truth {
                     if dropped == 0 {
                         copy(&truth, &target_truth)?;
@@ -113,7 +113,7 @@ impl Job<'_> {
         }
     }
 
-    fn to_native(&mut self, archive: &Otf2Archive, id: LocationId) -> Result<u64> {
+    fn write_native(&mut self, archive: &Otf2Archive, id: LocationId) -> Result<u64> {
         let local = archive.local_definitions(id)?;
         let resolution = self.opened.definitions.clock.resolution;
         let mut writer = NativeWriter::within(self.target, resolution).events(id)?;
@@ -141,7 +141,7 @@ impl Job<'_> {
     }
 
     /// Returns the numbers of events written and left out.
-    fn to_otf2(&mut self, trace: &NativeTrace, id: LocationId) -> Result<(u64, u64)> {
+    fn write_otf2(&mut self, trace: &NativeTrace, id: LocationId) -> Result<(u64, u64)> {
         let archive = ArchiveWriter::within(self.target, NAME, CreateOptions::default());
         let mut writer = archive.events(id)?;
         let order = writer.order();
