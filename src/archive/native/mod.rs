@@ -4,8 +4,10 @@
 //! type is interpreted, the fields. All numbers are little-endian, everything is covered by checksums, and files that were not
 //! finished are recognised.
 //!
-//!     definitions.clcd        header, definitions
-//!     events/<location>.clce  header, blocks of events, clock offsets
+//! ```text
+//! definitions.clcd        header, definitions
+//! events/<location>.clce  header, blocks of events, clock offsets
+//! ```
 //!
 //! `docs/formats.md` has every byte.
 
