@@ -2,6 +2,7 @@
 
 use super::options::LogOptions;
 use crate::archive::Format;
+use crate::trace::{Error, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -58,6 +59,23 @@ pub struct ConvertOptions {
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+impl ConvertOptions {
+    /// The format to write: `--to`, or what the target's name asks for.
+    ///
+    /// # Errors
+    /// The target is named like an anchor file.
+    pub fn format(&self) -> Result<Format> {
+        if self.output.extension().is_some_and(|extension| extension == "otf2") {
+            return Err(Error::new(
+                "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
+            )
+            .in_file(&self.output)
+            .hint(format!("for example {}", self.output.with_extension("").display())));
+        }
+        Ok(self.to.unwrap_or_else(|| Format::of_name(&self.output)))
+    }
 }
 
 fn format_of(name: String) -> Format {

@@ -1,6 +1,6 @@
 //! `clc-replay convert TRACE TARGET`: the same trace in the other format.
 
-use crate::archive::{Archive, Format, Thing, truth};
+use crate::archive::{Archive, Thing, truth};
 use crate::cli::ConvertOptions;
 use crate::comm::{Transport, agree, broadcast_value, gather_values};
 use crate::commands::Outcome;
@@ -97,21 +97,4 @@ pub fn convert(
 fn size(archive: &Archive, definitions: &Definitions) -> u64 {
     let sizes = definitions.locations.iter().map(|location| archive.event_file_size(location.id).unwrap_or(0));
     sizes.fold(0, u64::saturating_add)
-}
-
-impl ConvertOptions {
-    /// The format to write: `--to`, or what the target's name asks for.
-    ///
-    /// # Errors
-    /// The target is named like an anchor file.
-    pub fn format(&self) -> Result<Format> {
-        if self.output.extension().is_some_and(|extension| extension == "otf2") {
-            return Err(Error::new(
-                "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
-            )
-            .in_file(&self.output)
-            .hint(format!("for example {}", self.output.with_extension("").display())));
-        }
-        Ok(self.to.unwrap_or_else(|| Format::of_name(&self.output)))
-    }
 }
