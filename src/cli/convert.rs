@@ -13,10 +13,11 @@ Writes a trace in the other format: an OTF2 archive as a native trace, or a nati
 clock offsets stay as they are; nothing is corrected.
 
 A native trace (a directory NAME.clct) holds what a correction needs: definitions, clock offsets, and of each event its time, its \
-type and, for regions and MPI, its fields. It is a fraction of the size, checksummed, and small to implement. Everything else that \
+type and, for regions and MPI, its fields. It takes a third to a half of the space, is checksummed, and easy to read for other programs. Everything else that \
 an OTF2 archive can hold (source lines, metrics, attributes, markers, ...) is left out, and counted in what is printed. Keep the original.
 
-True times of a simulated trace (its directory `truth`) are taken along. Correcting either form gives the same times.";
+True times of a simulated trace (its directory `truth`) are taken along. Correcting an OTF2 archive or \
+the native trace made from it gives the same times.";
 
 pub(super) const AFTER: &str = "\
 Examples:
