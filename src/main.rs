@@ -61,6 +61,7 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         Job::Simulate(options) => {
             (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
         }
+        Job::Convert(options) => (commands::convert(transport, options, bar.as_ref())?, options.report.as_deref()),
     };
     drop(bar);
     let printed = match &outcome {
@@ -80,6 +81,9 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Resu
         }
         Outcome::Evaluation(evaluation) => {
             (report::evaluation_text(evaluation), report::json(evaluation.as_ref())?, Stop::CONSISTENT)
+        }
+        Outcome::Converted(conversion) => {
+            (report::conversion_text(conversion), report::json(conversion.as_ref())?, Stop::CONSISTENT)
         }
         Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };

@@ -351,8 +351,8 @@ fn outputs_that_exist() {
     std::fs::write(copy.output().join("thesis.tex"), "years of work").unwrap();
     refused_in_parallel(&copy, &["out: the output exists already", "--force"]);
     let forced = ["trace", "-o", "out", "--force"];
-    refused_by(alone(), &copy, forced, &["out: ", "no OTF2 archive"]);
-    refused_by(with_ranks(3), &copy, forced, &["out: ", "no OTF2 archive"]);
+    refused_by(alone(), &copy, forced, &["out: ", "is no trace"]);
+    refused_by(with_ranks(3), &copy, forced, &["out: ", "is no trace"]);
 
     let copy = Copy::of(HALO);
     std::fs::write(copy.output(), "a file").unwrap();

@@ -1,7 +1,20 @@
 //! Trace formats: stream events in, stream events out.
+//!
+//! [`Archive`] is a trace of any format; each format is a module of its own.
 
+mod any;
+mod left_out;
 mod mmap;
+pub mod native;
 pub mod otf2;
+mod scan;
+mod siblings;
+mod times;
 pub mod truth;
 
+pub use any::{Archive, Format};
+pub use left_out::{LeftOut, Thing};
 pub use mmap::MappedFile;
+pub use scan::ScanSummary;
+pub use siblings::{Sibling, copy};
+pub use times::{Marker, MarkerScope, TimeMap};

@@ -6,7 +6,8 @@ Corrects the timestamps of an MPI event trace (OTF2, as Score-P or EZTrace write
 The clocks of the nodes of a parallel computer disagree, so a trace may show messages that were received before they \
 were sent. clc-replay replays the recorded communication, moves every receive after its send by the controlled logical \
 clock, and smooths the events around it. It writes the same trace with corrected timestamps and nothing else changed, \
-and checks the result.";
+and checks the result. Wherever a trace is given, it may also be one in clc-replay's own format (NAME.clct), which `convert` \
+makes from OTF2 and back.";
 
 pub(super) const SHORT: &str = "\
 Examples:
@@ -30,6 +31,8 @@ Examples:
       Count violations in any trace.
   clc-replay info traces/run1
       What is in the trace, and how far its clocks drift.
+  clc-replay convert traces/run1 run1.clct
+      The trace in the program's own compact format; every command takes both.
   clc-replay ./check
       Correct a trace in a directory that is named like a subcommand.
 

@@ -3,6 +3,7 @@
 //! `clc-replay [OPTIONS] TRACE` is the main job and has no name of its own; other jobs are subcommands beside it. A new
 //! subcommand is a variant of [`Job`] with its struct of options.
 
+mod convert;
 mod decimal;
 mod duration;
 mod evaluate;
@@ -14,6 +15,7 @@ mod simulate;
 mod stop;
 mod values;
 
+pub use convert::ConvertOptions;
 pub use duration::Duration;
 pub use evaluate::EvaluateOptions;
 pub use options::{
@@ -41,6 +43,8 @@ pub enum Job {
     Perturb(PerturbOptions),
     /// `clc-replay evaluate TRACE --truth DIR`: how far a trace is from the truth.
     Evaluate(EvaluateOptions),
+    /// `clc-replay convert TRACE TARGET`: the same trace in the other format.
+    Convert(ConvertOptions),
 }
 
 impl Job {
@@ -72,6 +76,7 @@ impl Job {
             Job::Simulate(options) => &options.made.log,
             Job::Perturb(options) => &options.made.log,
             Job::Evaluate(options) => &options.common.log,
+            Job::Convert(options) => &options.log,
         }
     }
 }
@@ -109,6 +114,9 @@ enum Subcommands {
     /// Compare the times of a trace with the true ones, before and after each phase
     #[command(long_about = help::EVALUATE, after_long_help = help::EVALUATE_AFTER, max_term_width = 100)]
     Evaluate(EvaluateOptions),
+    /// Write a trace in the other format: OTF2 as native, native as OTF2
+    #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
+    Convert(ConvertOptions),
 }
 
 impl From<Subcommands> for Job {
@@ -119,6 +127,7 @@ impl From<Subcommands> for Job {
             Subcommands::Simulate(options) => Job::Simulate(options),
             Subcommands::Perturb(options) => Job::Perturb(options),
             Subcommands::Evaluate(options) => Job::Evaluate(options),
+            Subcommands::Convert(options) => Job::Convert(options),
         }
     }
 }

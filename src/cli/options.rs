@@ -3,6 +3,7 @@
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
 use super::values::{self, LatencyOption};
+use crate::archive::native;
 use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
 use crate::presync::Method;
 use crate::trace::{Error, Result};
@@ -18,14 +19,15 @@ const MODEL: &str = "Clock condition";
 /// Options of the main job, `clc-replay TRACE`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CorrectOptions {
-    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     ///
     /// It is only read. A directory that is named like a subcommand is given as ./NAME.
     pub trace: PathBuf,
 
     /// Directory to write the corrected trace to [default: TRACE-clc]
     ///
-    /// It appears only when it is complete. By default it lies beside the trace and has its name with "-clc" added.
+    /// It appears only when it is complete. By default it lies beside the trace and has its name with "-clc" added
+    /// (run-clc.clct for run.clct). It has the format of the trace.
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 
@@ -127,7 +129,7 @@ impl CorrectionOptions {
 /// Options of `clc-replay check`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CheckOptions {
-    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
     /// What the job shares with the correction.
@@ -142,7 +144,7 @@ pub struct CheckOptions {
 /// Options of `clc-replay info`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct InfoOptions {
-    /// The trace: an OTF2 archive's directory, or its anchor file (traces.otf2)
+    /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
     /// List every location and communicator
@@ -221,9 +223,10 @@ pub struct LogOptions {
     pub quiet: bool,
 }
 
-/// The trace directory's name with `-clc`, beside it.
+/// The trace directory's name with `-clc`, beside it; before the ending of a native trace.
 fn default_output(trace: &Path) -> Result<PathBuf> {
-    let is_anchor = trace.extension().is_some_and(|extension| extension == "otf2");
+    let is_anchor = trace.extension().is_some_and(|extension| extension == "otf2")
+        || trace.file_name().is_some_and(|name| name == native::DEFINITIONS);
     let directory = if is_anchor { trace.parent().unwrap_or(trace) } else { trace };
     // "" is the parent of a bare file name; "." and ".." have no name to add to.
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
@@ -234,8 +237,13 @@ fn default_output(trace: &Path) -> Result<PathBuf> {
     let Some(name) = directory.file_name() else {
         return Err(Error::new("the root directory has no place beside it for the output").hint("give --output DIR"));
     };
-    let mut name = name.to_os_string();
+    let is_native = native::is_named_so(&directory);
+    let mut name = if is_native { directory.file_stem().unwrap_or(name) } else { name }.to_os_string();
     name.push("-clc");
+    if is_native {
+        name.push(".");
+        name.push(native::EXTENSION);
+    }
     Ok(directory.with_file_name(name))
 }
 
@@ -251,6 +259,8 @@ mod tests {
         assert_eq!(output("./check"), Path::new("./check-clc"));
         assert_eq!(output("a/lulesh.64/traces.otf2"), Path::new("a/lulesh.64-clc"));
         assert_eq!(output("a/lulesh.64"), Path::new("a/lulesh.64-clc"));
+        assert_eq!(output("a/lulesh.64.clct"), Path::new("a/lulesh.64-clc.clct"));
+        assert_eq!(output("a/lulesh.clct/definitions.clcd"), Path::new("a/lulesh-clc.clct"));
         let here = std::env::current_dir().expect("a current directory");
         let beside = format!("{}-clc", here.display());
         assert_eq!(output("."), Path::new(&beside));

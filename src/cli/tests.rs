@@ -1,6 +1,7 @@
 //! Tests of the command line as a whole.
 
 use super::*;
+use crate::archive::Format;
 use crate::clc::{Parameters, Slope};
 use crate::presync::Method;
 use crate::trace::Ticks;
@@ -72,6 +73,20 @@ fn every_option_arrives() {
 }
 
 #[test]
+fn the_name_of_the_target_tells_its_format() {
+    let format = |line: &str| match parse(line) {
+        Ok(Job::Convert(options)) => options.format(),
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(format("convert a b.clct"), Ok(Format::Native));
+    assert_eq!(format("convert a b"), Ok(Format::Otf2));
+    assert_eq!(format("convert a b --to native -q --force"), Ok(Format::Native));
+    assert_eq!(format("convert --to otf2 a b.clct"), Ok(Format::Otf2));
+    assert!(format("convert a b.otf2").is_err());
+    assert_eq!(correct("./convert").trace, Path::new("./convert"));
+}
+
+#[test]
 fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("").contains("TRACE"));
     assert!(refusal("check").contains("TRACE"));
@@ -93,7 +108,7 @@ fn usage_errors_are_one_line_and_status_2() {
 
 #[test]
 fn help_teaches_and_ends_well() {
-    for line in ["--help", "-h", "--version", "check --help", "info --help"] {
+    for line in ["--help", "-h", "--version", "check --help", "info --help", "convert --help"] {
         assert_eq!(parse(line).expect_err(line).status(), 0, "{line}");
     }
     let help = parse("--help").expect_err("help").to_string();

@@ -42,7 +42,7 @@ pub fn correct(
             options
                 .output_directory()
                 .and_then(|path| {
-                    Output::prepare(&path, opened.archive.directory(), opened.archive.name(), options.force)
+                    Output::prepare(&path, opened.archive.directory(), opened.archive.event_directory(), options.force)
                 })
                 .map(|mut prepared| {
                     prepared.warnings.drain(..).for_each(|text| warnings.add(text));

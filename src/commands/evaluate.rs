@@ -135,7 +135,7 @@ fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
 }
 
 fn holds_archive(directory: &Path) -> bool {
-    crate::archive::otf2::Otf2Archive::open(directory).is_ok()
+    crate::archive::Archive::open(directory).is_ok()
 }
 
 /// The correction without its backward amortisation.

@@ -37,7 +37,7 @@ pub fn info(transport: &mut dyn Transport, options: &InfoOptions, progress: &dyn
     let claimed = |timeline: usize| {
         opened.timelines.all[timeline].locations.iter().map(|&l| opened.definitions.locations[l].claimed_events)
     };
-    progress.phase("scan", hosted.clone().flat_map(claimed).sum());
+    progress.phase("scan", hosted.clone().flat_map(claimed).fold(0, u64::saturating_add));
     for &index in hosted.clone().flat_map(|timeline| &opened.timelines.all[timeline].locations) {
         match scan(&opened, index, &mut warnings) {
             Ok(location) => {
@@ -137,8 +137,8 @@ fn describe(opened: &Opened, options: &InfoOptions, mut scanned: Vec<Scanned>, w
         .collect();
     let trace = TraceSummary {
         path: options.trace.display().to_string(),
-        name: opened.archive.name().to_owned(),
-        creator: opened.archive.anchor().creator.clone(),
+        name: opened.archive.name(),
+        creator: opened.archive.creator().to_owned(),
         timer_resolution: resolution,
         locations: definitions.locations.len() as u64,
         processes: opened.timelines.processes as u64,

@@ -1,6 +1,7 @@
 //! One file per subcommand: what it does, top to bottom.
 
 mod check;
+mod convert;
 mod correct;
 mod evaluate;
 mod info;
@@ -9,13 +10,14 @@ mod simulate;
 mod summary;
 
 pub use check::check;
+pub use convert::convert;
 pub use correct::correct;
 pub use evaluate::evaluate;
 pub use info::info;
 pub use perturb::perturb;
 pub use simulate::simulate;
 
-use crate::report::{Evaluation, Info, Made, Report};
+use crate::report::{Conversion, Evaluation, Info, Made, Report};
 
 /// What a command found, on rank 0; the other ranks only know how it ends.
 #[derive(Debug)]
@@ -28,4 +30,6 @@ pub enum Outcome {
     Evaluation(Box<Evaluation>),
     /// A trace that was made.
     Made(Box<Made>),
+    /// A trace in another format.
+    Converted(Box<Conversion>),
 }

@@ -40,14 +40,19 @@ pub fn perturb(
 
     let mut output = None;
     let prepared = if transport.rank() == 0 {
-        Output::prepare(&options.output, opened.archive.directory(), opened.archive.name(), options.made.force)
-            .and_then(|mut prepared| {
-                prepared.warnings.drain(..).for_each(|text| warnings.add(text));
-                if !options.made.no_truth {
-                    make_truth_directory(prepared.making())?;
-                }
-                Ok(output.insert(prepared).making().to_path_buf())
-            })
+        Output::prepare(
+            &options.output,
+            opened.archive.directory(),
+            opened.archive.event_directory(),
+            options.made.force,
+        )
+        .and_then(|mut prepared| {
+            prepared.warnings.drain(..).for_each(|text| warnings.add(text));
+            if !options.made.no_truth {
+                make_truth_directory(prepared.making())?;
+            }
+            Ok(output.insert(prepared).making().to_path_buf())
+        })
     } else {
         Ok(PathBuf::new())
     };

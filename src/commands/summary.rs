@@ -127,8 +127,8 @@ pub fn gather(
     Ok(Some(Whole {
         trace: TraceSummary {
             path: path.display().to_string(),
-            name: opened.archive.name().to_owned(),
-            creator: opened.archive.anchor().creator.clone(),
+            name: opened.archive.name(),
+            creator: opened.archive.creator().to_owned(),
             timer_resolution: resolution,
             locations: definitions.locations.len() as u64,
             processes: opened.timelines.processes as u64,

@@ -1,6 +1,6 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
-use crate::archive::otf2::ScanSummary;
+use crate::archive::ScanSummary;
 use crate::clc::forward::ForwardParameters;
 use crate::clc::latency::MinimumLatency;
 use crate::comm::{ReduceOp, Transport, agree};
@@ -87,7 +87,7 @@ pub fn load(
         .clone()
         .flat_map(|t| &opened.timelines.all[t].locations)
         .map(|&l| opened.definitions.locations[l].claimed_events)
-        .sum();
+        .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
     let mut scanned = Vec::new();
     let mut outcome = Ok(());

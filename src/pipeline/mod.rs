@@ -1,6 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod accuracy;
+pub mod convert;
 pub mod evaluate;
 mod interrupt;
 pub mod load;

@@ -1,6 +1,6 @@
 //! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them.
 
-use crate::archive::otf2::Otf2Archive;
+use crate::archive::Archive;
 use crate::comm::{Transport, broadcast_value};
 use crate::matching::placement::Placement;
 use crate::report::Warnings;
@@ -12,7 +12,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Opened {
     /// Where the files are.
-    pub archive: Otf2Archive,
+    pub archive: Archive,
     /// Global definitions.
     pub definitions: Definitions,
     /// Which locations are corrected together.
@@ -25,12 +25,12 @@ pub struct Opened {
 
 #[derive(Serialize, Deserialize)]
 struct Announcement {
-    archive: Otf2Archive,
+    archive: Archive,
     definitions: Definitions,
     sizes: Vec<u64>,
 }
 
-/// Opens `path` (a directory with one archive, or an anchor file). Collective over the analysis ranks; a failure is everybody's.
+/// Opens `path` (a directory with one trace, or its anchor or definition file). Collective over the analysis ranks; a failure is everybody's.
 ///
 /// # Errors
 /// No or no readable archive, inconsistent definitions, missing event files.
@@ -53,7 +53,7 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
 }
 
 fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {
-    let archive = Otf2Archive::open(path)?;
+    let archive = Archive::open(path)?;
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
     let mut sizes = Vec::new();

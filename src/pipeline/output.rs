@@ -1,5 +1,6 @@
 //! Where the corrected trace goes: complete, or not at all.
 
+use crate::archive::native;
 use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::stale;
 use crate::trace::{Error, Result};
@@ -17,14 +18,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Checks that `path` can become the output for the trace in `input`, and makes the temporary directory beside it, with a
-    /// directory in it for the event files of `archive`. Anything
-    /// at `path` stays untouched until [`Output::publish`].
+    /// Checks that `path` can become the output for the trace in `input`, and makes the temporary directory beside it, with the
+    /// directory `events` for event files in it. Anything at `path` stays untouched until [`Output::publish`].
     ///
     /// # Errors
     /// `path` exists and `force` is not set; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
     /// beside it.
-    pub fn prepare(path: &Path, input: &Path, archive: &str, force: bool) -> Result<Output> {
+    pub fn prepare(path: &Path, input: &Path, events: &str, force: bool) -> Result<Output> {
         let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
         let output = Output::checked(path, force, |place| {
             if place.starts_with(&input) {
@@ -40,7 +40,7 @@ impl Output {
             }
             Ok(())
         })?;
-        let events = output.making().join(archive);
+        let events = output.making().join(events);
         std::fs::create_dir(&events).map_err(|error| Error::io(&events, "cannot write the output there", &error))?;
         Ok(output)
     }
@@ -74,7 +74,7 @@ impl Output {
             }
             // Replacing a directory must not delete anything but an earlier result.
             if !is_empty_or_archive(&place)? {
-                return Err(Error::new("the existing output is no OTF2 archive; it is not replaced").in_file(path));
+                return Err(Error::new("the existing output is no trace; it is not replaced").in_file(path));
             }
         }
         let warnings = stale::sweep(&parent, name);
@@ -132,7 +132,8 @@ fn is_empty_or_archive(directory: &Path) -> Result<bool> {
     let mut empty = true;
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         empty = false;
-        if Path::new(&entry.map_err(failed)?.file_name()).extension().is_some_and(|end| end == "otf2") {
+        let name = entry.map_err(failed)?.file_name();
+        if name == native::DEFINITIONS || Path::new(&name).extension().is_some_and(|end| end == "otf2") {
             return Ok(true);
         }
     }

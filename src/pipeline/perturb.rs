@@ -1,6 +1,6 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
-use crate::archive::otf2::TimeMap;
+use crate::archive::TimeMap;
 use crate::archive::truth::{self, TruthWriter};
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::pipeline::load::{Loaded, LoadedLocation};

@@ -38,7 +38,7 @@ pub fn regions_of_worst(
 /// The name of the region around an event. The file has been read before: failures would have been noticed then.
 fn name(opened: &Opened, location: LocationId, number: u64) -> Option<String> {
     let local = opened.archive.local_definitions(location).ok()?;
-    let id = opened.archive.region_around(location, &local, number).ok()??;
+    let id = opened.archive.region_around(location, &local, number)?;
     let region = opened.definitions.regions.iter().find(|region| region.id == id)?;
     Some(region.name.clone()).filter(|name| !name.is_empty())
 }

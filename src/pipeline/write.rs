@@ -1,6 +1,6 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::otf2::{MarkerScope, TimeMap, copy};
+use crate::archive::{MarkerScope, TimeMap, copy};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::moves::MoveCounts;
@@ -270,18 +270,13 @@ pub fn write_globals(
     if let Some(markers) = markers {
         archive.rewrite_markers(target, markers)?;
     }
-    let thumbnails = archive.anchor().thumbnails;
+    let thumbnails = archive.thumbnails();
     // The samples of a thumbnail are equal slices of the trace: without a time of their own they cannot be moved.
     let stale = thumbnails > 0 && new != old;
     if stale {
         warnings.add(format!("{thumbnails} thumbnails were left out: they show the trace with its old times"));
     } else {
-        for i in 0..thumbnails {
-            let from = archive.thumbnail_path(i);
-            if from.exists() {
-                copy(&from, &archive.at(target).thumbnail_path(i))?;
-            }
-        }
+        archive.copy_thumbnails(target)?;
     }
     for sibling in archive.siblings(&opened.definitions)? {
         let to = target.join(&sibling.relative);

@@ -4,6 +4,7 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
+mod conversion;
 mod evaluation;
 mod evaluation_plot;
 mod evaluation_text;
@@ -22,6 +23,7 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use evaluation::{
     ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
 };

@@ -77,6 +77,11 @@ impl ArchiveWriter {
         Ok(ArchiveWriter { directory: directory.to_path_buf(), name: name.to_owned(), options })
     }
 
+    /// As [`ArchiveWriter::create`], in a directory that has been made already, with one called `name` for the event files in it.
+    pub fn within(directory: &Path, name: &str, options: CreateOptions) -> ArchiveWriter {
+        ArchiveWriter { directory: directory.to_path_buf(), name: name.to_owned(), options }
+    }
+
     fn path(&self, location: LocationId, extension: &str) -> PathBuf {
         self.directory.join(&self.name).join(format!("{location}.{extension}"))
     }

@@ -39,7 +39,7 @@ struct Group {
 
 /// What has been read so far, before references are resolved.
 #[derive(Default)]
-struct Tables {
+pub(super) struct Tables {
     clock: Option<ClockProperties>,
     strings: HashMap<u32, String>,
     system_tree: Vec<(u32, u32, u32, u32)>,
@@ -69,7 +69,7 @@ pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definition
 }
 
 impl Tables {
-    fn record(&mut self, kind: u8, mut reader: Reader<'_>) -> Result<()> {
+    pub(super) fn record(&mut self, kind: u8, mut reader: Reader<'_>) -> Result<()> {
         let reader = &mut reader;
         match kind {
             kind::CLOCK_PROPERTIES => {
@@ -131,6 +131,17 @@ impl Tables {
         });
         self.groups.push(Group { id, kind, paradigm, global_members: flags & 1 != 0, members });
         Ok(())
+    }
+
+    /// Number of groups that are neither the MPI processes nor the members of an MPI communicator.
+    pub(super) fn other_groups(&self) -> u64 {
+        let of_comms = self.comms.iter().map(|comm| comm.2);
+        let used: HashSet<u32> = of_comms.chain(self.inter_comms.iter().flat_map(|comm| [comm.2, comm.3])).collect();
+        let kept = |group: &&Group| {
+            let members = matches!(group.kind, COMM_GROUP | COMM_SELF) && used.contains(&group.id);
+            group.paradigm == MPI && (group.kind == COMM_LOCATIONS || members)
+        };
+        self.groups.iter().filter(|group| !kept(group)).count() as u64
     }
 
     fn text(&self, id: u32) -> String {

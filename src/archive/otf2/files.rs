@@ -4,6 +4,7 @@ use crate::archive::MappedFile;
 use crate::archive::otf2::anchor::Anchor;
 use crate::archive::otf2::definitions;
 use crate::archive::otf2::local::LocalDefinitions;
+use crate::archive::siblings::{Sibling, list};
 use crate::trace::{Definitions, Error, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -16,15 +17,6 @@ pub struct Otf2Archive {
     name: String,
     anchor: Anchor,
     whole_directory: bool,
-}
-
-/// A file beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sibling {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Where it belongs, relative to the archive's directory.
-    pub relative: PathBuf,
 }
 
 impl Otf2Archive {
@@ -190,20 +182,6 @@ impl Otf2Archive {
         siblings.sort_by(|a, b| a.relative.cmp(&b.relative));
         Ok(siblings)
     }
-}
-
-/// Lists the regular files of `directory` that are not `known`.
-fn list(directory: &Path, relative: &Path, known: &dyn Fn(&str) -> bool, into: &mut Vec<Sibling>) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(directory, "cannot read the directory", &error);
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let is_known = name.to_str().is_some_and(known);
-        if !is_known && entry.path().is_file() {
-            into.push(Sibling { path: entry.path(), relative: relative.join(&name) });
-        }
-    }
-    Ok(())
 }
 
 fn find_anchor(directory: &Path) -> Result<PathBuf> {

@@ -1,6 +1,5 @@
 //! Writing an archive again with other times: whatever is no time stays byte for byte.
 
-use crate::archive::MappedFile;
 use crate::archive::otf2::bytes::{ByteOrder, Reader, Writer};
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::definitions::kind;
@@ -8,44 +7,9 @@ use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::{CLOCK_OFFSET, clock_offset_record};
 use crate::archive::otf2::records::{BUFFER_FLUSH, attribute_bound, bound};
 use crate::archive::otf2::writer::{ChunkWriter, Source};
+use crate::archive::{MappedFile, Marker, MarkerScope, TimeMap, copy};
 use crate::trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
 use std::path::Path;
-
-/// New times for the events of one location.
-pub trait TimeMap {
-    /// New time of event `number` (from 1), recorded at `time`; called in order.
-    ///
-    /// # Errors
-    /// There is no such time.
-    fn event(&mut self, number: u64, time: u64) -> Result<u64>;
-
-    /// New stop time of the `BufferFlush` event `number`, called after [`TimeMap::event`] for it.
-    fn flush_stop(&mut self, number: u64, stop: u64) -> u64;
-}
-
-/// What a marker refers to (OTF2 `MarkerScope`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MarkerScope {
-    /// The whole trace.
-    Global,
-    /// One location.
-    Location(LocationId),
-    /// One location group, by id.
-    LocationGroup(u32),
-    /// Anything else: a node, a group of locations, a communicator.
-    Other,
-}
-
-/// A marker: a comment that a tool attached to a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marker {
-    /// When it begins, in global time.
-    pub time: u64,
-    /// How long it lasts.
-    pub duration: u64,
-    /// What it refers to.
-    pub scope: MarkerScope,
-}
 
 /// OTF2 marker file record `Marker`.
 const MARKER: u8 = 6;
@@ -397,11 +361,4 @@ fn attributes_bound(record: &Record<'_>) -> usize {
         rest = next;
     }
     sum
-}
-
-/// Copies a file to a place where none is.
-pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    std::fs::copy(from, to)
-        .map(|_| ())
-        .map_err(|error| Error::io(from, &format!("cannot copy to {}", to.display()), &error))
 }

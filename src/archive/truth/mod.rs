@@ -1,10 +1,12 @@
 //! Truth files: the true time of every event of one location, beside the trace that a user sees.
 //!
-//! A file is a header and blocks of up to `BLOCK` bytes, all numbers little-endian:
+//! A file is a header and blocks of up to 16 KiB, all numbers little-endian:
 //!
-//!     header   "CLCTRUTH", version u32, location u64, resolution u64, events u64, crc32 of all that u32
-//!     block    length of data u32, events u32, data, crc32 of all that u32
-//!     data     true time of the first event i64, then for each further event the difference to its predecessor (LEB128)
+//! ```text
+//! header   "CLCTRUTH", version u32, location u64, resolution u64, events u64, crc32 of all that u32
+//! block    length of data u32, events u32, data, crc32 of all that u32
+//! data     true time of the first event i64, then for each further event the difference to its predecessor (LEB128)
+//! ```
 //!
 //! Times are stored by themselves and not relative to the timestamps of the trace, so the truth of a trace is the truth of
 //! every correction of that trace as well. They never decrease. `docs/formats.md` has the full description.

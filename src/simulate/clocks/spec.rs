@@ -1,9 +1,11 @@
 //! Clock specifications: what a user writes, and the clocks that it stands for.
 //!
-//!     specification = group { ";" group }
-//!     group         = [ nodes ":" ] [ item { "," item } ]
-//!     nodes         = "all" | range { "+" range }          range = NODE [ "-" NODE ]
-//!     item          = preset | KEY "=" VALUE
+//! ```text
+//! specification = group { ";" group }
+//! group         = [ nodes ":" ] [ item { "," item } ]
+//! nodes         = "all" | range { "+" range }          range = NODE [ "-" NODE ]
+//! item          = preset | KEY "=" VALUE
+//! ```
 //!
 //! A group without nodes holds for all nodes but node 0, the reference, whose clock is then the true time.
 

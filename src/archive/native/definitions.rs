@@ -1,0 +1,119 @@
+//! The definition file `definitions.clcd`.
+
+use super::VERSION;
+use super::event_file::other_version;
+use super::numbers::Bytes;
+use crate::trace::{CommMembers, Definitions, Error, LocationId, Result, codec};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The first bytes of a definition file.
+const MAGIC: [u8; 8] = *b"CLCDEFIN";
+
+/// What is known of a trace as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceHeader {
+    /// The tool that recorded or made it.
+    pub creator: String,
+    /// Free text.
+    pub description: String,
+}
+
+/// A definition file as it is on disk.
+///
+/// # Errors
+/// Definitions that the reader would refuse.
+pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Result<Vec<u8>> {
+    check(definitions)?;
+    let payload = codec::encode(&(header, definitions))?;
+    let mut bytes = Vec::with_capacity(payload.len() + 24);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&payload);
+    let checksum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Reads a definition file.
+///
+/// # Errors
+/// It is no such file, truncated, damaged, of another version; references to things that are not defined.
+pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
+    let damaged = |what: &str| Error::new(format!("the definition file is damaged: {what}"));
+    if !bytes.starts_with(&MAGIC) {
+        return Err(Error::new("this is no definition file of a native trace"));
+    }
+    let mut rest = Bytes(bytes.get(MAGIC.len()..).unwrap_or_default());
+    let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
+    if version != VERSION {
+        return Err(other_version(version));
+    }
+    let length = rest.u64().and_then(|length| usize::try_from(length).ok());
+    let parts = length.and_then(|length| Some((rest.take(length)?, rest.u32()?)));
+    let Some((payload, checksum)) = parts.filter(|_| rest.0.is_empty()) else {
+        return Err(damaged("its size is not the one that it speaks of"));
+    };
+    if crc32fast::hash(bytes.get(..bytes.len() - 4).unwrap_or_default()) != checksum {
+        return Err(damaged("it does not match its checksum"));
+    }
+    let (header, definitions): (TraceHeader, Definitions) = codec::decode(payload)?;
+    check(&definitions)?;
+    Ok((header, definitions))
+}
+
+/// What everything above relies on, as for definitions from an OTF2 archive.
+fn check(definitions: &Definitions) -> Result<()> {
+    if definitions.clock.resolution == 0 {
+        return Err(Error::new("the timer resolution is 0 ticks per second"));
+    }
+    let mut groups = HashSet::new();
+    if let Some(group) = definitions.location_groups.iter().find(|group| !groups.insert(group.id)) {
+        return Err(Error::new(format!("location group {} is defined twice", group.id)));
+    }
+    let mut locations: HashSet<LocationId> = HashSet::new();
+    for location in &definitions.locations {
+        if !groups.contains(&location.group) {
+            return Err(Error::new(format!(
+                "location group {} of location {} is not defined",
+                location.group, location.id
+            )));
+        }
+        if !locations.insert(location.id) {
+            return Err(Error::new(format!("location {} is defined twice", location.id)));
+        }
+    }
+    let mut processes = HashSet::new();
+    for id in &definitions.processes {
+        if !locations.contains(id) {
+            return Err(Error::new(format!("location {id}, an MPI process, is not defined")));
+        }
+        if !processes.insert(id) {
+            return Err(Error::new(format!("location {id} is two MPI processes")));
+        }
+    }
+    let count = definitions.processes.len();
+    for communicator in &definitions.communicators {
+        let lists: [&[u32]; 2] = match &communicator.members {
+            CommMembers::Intra(members) => [members, &[]],
+            CommMembers::Inter(a, b) => [a, b],
+            CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => [&[], &[]],
+        };
+        for list in lists {
+            let mut members = HashSet::new();
+            for &rank in list {
+                if rank as usize >= count {
+                    return Err(Error::new(format!(
+                        "communicator {} refers to MPI process {rank}, but there are only {count}",
+                        communicator.id
+                    )));
+                }
+                if !members.insert(rank) {
+                    return Err(Error::new(format!("communicator {} holds an MPI process twice", communicator.id)));
+                }
+            }
+        }
+    }
+    Ok(())
+}

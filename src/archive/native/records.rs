@@ -1,0 +1,198 @@
+//! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
+
+use super::numbers::{Bytes, put};
+use crate::trace::{Collective, CollectiveOp, CommId, Error, Event, Message, RegionId, Result, Root};
+
+/// Most bytes of an event: its time and five fields, each of ten bytes at most, and two single bytes.
+pub const LONGEST_EVENT: usize = 6 * super::numbers::LONGEST + 2;
+
+/// What stands for an event of which not even the type is known.
+const UNSPECIFIED: u8 = 0;
+/// Types of interpreted events.
+mod kind {
+    pub const BUFFER_FLUSH: u8 = 10;
+    pub const ENTER: u8 = 12;
+    pub const LEAVE: u8 = 13;
+    pub const MPI_SEND: u8 = 14;
+    pub const MPI_ISEND: u8 = 15;
+    pub const MPI_ISEND_COMPLETE: u8 = 16;
+    pub const MPI_IRECV_REQUEST: u8 = 17;
+    pub const MPI_RECV: u8 = 18;
+    pub const MPI_IRECV: u8 = 19;
+    pub const MPI_REQUEST_TEST: u8 = 20;
+    pub const MPI_REQUEST_CANCELLED: u8 = 21;
+    pub const MPI_COLLECTIVE_BEGIN: u8 = 22;
+    pub const MPI_COLLECTIVE_END: u8 = 23;
+    pub const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+    pub const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
+}
+
+/// What an event file says about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// An interpreted event; [`Event::Other`] is written as `Record::Other(0)`.
+    Event(Event),
+    /// The measurement system wrote its buffer to disk until this time (OTF2 `BufferFlush`).
+    BufferFlush(u64),
+    /// An event that is not interpreted: its time and type are kept, its fields are not. The number is that of the OTF2 event record,
+    /// or 0.
+    Other(u8),
+}
+
+impl Record {
+    /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
+    /// are interpreted.
+    pub fn other(kind: u8) -> Option<Record> {
+        let interpreted = matches!(kind, 10 | 12..=23 | 85 | 86);
+        (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
+    }
+
+    /// What a replay sees of it.
+    pub fn event(&self) -> Event {
+        match self {
+            Record::Event(event) => *event,
+            Record::BufferFlush(_) | Record::Other(_) => Event::Other,
+        }
+    }
+
+    /// The number of its type: that of the OTF2 event record, or 0.
+    pub fn kind(&self) -> u8 {
+        match self {
+            Record::Event(event) => match event {
+                Event::Other => UNSPECIFIED,
+                Event::Enter(_) => kind::ENTER,
+                Event::Leave(_) => kind::LEAVE,
+                Event::MpiSend(_) => kind::MPI_SEND,
+                Event::MpiIsend(..) => kind::MPI_ISEND,
+                Event::MpiIsendComplete(_) => kind::MPI_ISEND_COMPLETE,
+                Event::MpiIrecvRequest(_) => kind::MPI_IRECV_REQUEST,
+                Event::MpiRecv(_) => kind::MPI_RECV,
+                Event::MpiIrecv(..) => kind::MPI_IRECV,
+                Event::MpiRequestTest(_) => kind::MPI_REQUEST_TEST,
+                Event::MpiRequestCancelled(_) => kind::MPI_REQUEST_CANCELLED,
+                Event::MpiCollectiveBegin => kind::MPI_COLLECTIVE_BEGIN,
+                Event::MpiCollectiveEnd(_) => kind::MPI_COLLECTIVE_END,
+                Event::NonBlockingCollectiveRequest(_) => kind::NON_BLOCKING_COLLECTIVE_REQUEST,
+                Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
+            },
+            Record::BufferFlush(_) => kind::BUFFER_FLUSH,
+            Record::Other(kind) => *kind,
+        }
+    }
+
+    /// Appends type and fields. `time` is that of the event.
+    ///
+    /// # Errors
+    /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
+    #[inline]
+    pub fn encode(&self, time: u64, into: &mut Vec<u8>) -> Result<()> {
+        if let Record::Other(kind) = *self
+            && Record::other(kind).is_none()
+        {
+            return Err(Error::new(format!("{kind} is no type of event that is kept without its fields")));
+        }
+        into.push(self.kind());
+        match self {
+            Record::Other(_) => {}
+            // Modulo 2^64, for a stop before its own event.
+            Record::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
+            Record::Event(event) => match event {
+                Event::Other | Event::MpiCollectiveBegin => {}
+                Event::Enter(region) | Event::Leave(region) => put(into, u64::from(region.0)),
+                Event::MpiSend(m) | Event::MpiRecv(m) => put_message(into, m),
+                Event::MpiIsend(m, request) | Event::MpiIrecv(m, request) => {
+                    put_message(into, m);
+                    put(into, *request);
+                }
+                Event::MpiIsendComplete(request)
+                | Event::MpiIrecvRequest(request)
+                | Event::MpiRequestTest(request)
+                | Event::MpiRequestCancelled(request)
+                | Event::NonBlockingCollectiveRequest(request) => put(into, *request),
+                Event::MpiCollectiveEnd(c) => put_collective(into, c)?,
+                Event::NonBlockingCollectiveComplete(c, request) => {
+                    put_collective(into, c)?;
+                    put(into, *request);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Reads type and fields; `None` if they are not those of any event.
+    #[inline]
+    pub fn decode(bytes: &mut Bytes<'_>, time: u64) -> Option<Record> {
+        let kind = bytes.byte()?;
+        Some(Record::Event(match kind {
+            kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
+            kind::LEAVE => Event::Leave(RegionId(bytes.number32()?)),
+            kind::MPI_SEND => Event::MpiSend(message(bytes)?),
+            kind::MPI_ISEND => Event::MpiIsend(message(bytes)?, bytes.number()?),
+            kind::MPI_ISEND_COMPLETE => Event::MpiIsendComplete(bytes.number()?),
+            kind::MPI_IRECV_REQUEST => Event::MpiIrecvRequest(bytes.number()?),
+            kind::MPI_RECV => Event::MpiRecv(message(bytes)?),
+            kind::MPI_IRECV => Event::MpiIrecv(message(bytes)?, bytes.number()?),
+            kind::MPI_REQUEST_TEST => Event::MpiRequestTest(bytes.number()?),
+            kind::MPI_REQUEST_CANCELLED => Event::MpiRequestCancelled(bytes.number()?),
+            kind::MPI_COLLECTIVE_BEGIN => Event::MpiCollectiveBegin,
+            kind::MPI_COLLECTIVE_END => Event::MpiCollectiveEnd(collective(bytes)?),
+            kind::NON_BLOCKING_COLLECTIVE_REQUEST => Event::NonBlockingCollectiveRequest(bytes.number()?),
+            kind::NON_BLOCKING_COLLECTIVE_COMPLETE => {
+                Event::NonBlockingCollectiveComplete(collective(bytes)?, bytes.number()?)
+            }
+            kind::BUFFER_FLUSH => return Some(Record::BufferFlush(bytes.number()?.wrapping_add(time))),
+            _ => return Record::other(kind),
+        }))
+    }
+}
+
+fn put_message(into: &mut Vec<u8>, message: &Message) {
+    put(into, u64::from(message.peer));
+    put(into, u64::from(message.comm.0));
+    put(into, u64::from(message.tag));
+    put(into, message.length);
+}
+
+fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
+    Some(Message {
+        peer: bytes.number32()?,
+        comm: CommId(bytes.number32()?),
+        tag: bytes.number32()?,
+        length: bytes.number()?,
+    })
+}
+
+/// Ranks come after the three special roots.
+const FIRST_RANK: u32 = 3;
+
+fn put_collective(into: &mut Vec<u8>, collective: &Collective) -> Result<()> {
+    let root = match collective.root {
+        Root::None => 0,
+        Root::ThisProcess => 1,
+        Root::OwnGroup => 2,
+        Root::Rank(rank) => rank
+            .checked_add(FIRST_RANK)
+            .ok_or_else(|| Error::new(format!("rank {rank} as the root of a collective operation")))?,
+    };
+    into.push(collective.op.0);
+    put(into, u64::from(collective.comm.0));
+    put(into, u64::from(root));
+    put(into, collective.sent);
+    put(into, collective.received);
+    Ok(())
+}
+
+fn collective(bytes: &mut Bytes<'_>) -> Option<Collective> {
+    Some(Collective {
+        op: CollectiveOp(bytes.byte()?),
+        comm: CommId(bytes.number32()?),
+        root: match bytes.number32()? {
+            0 => Root::None,
+            1 => Root::ThisProcess,
+            2 => Root::OwnGroup,
+            rank => Root::Rank(rank - FIRST_RANK),
+        },
+        sent: bytes.number()?,
+        received: bytes.number()?,
+    })
+}

@@ -1,0 +1,39 @@
+//! Files that lie in the directory of a trace without being part of it, and copying them.
+
+use crate::trace::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// A file beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sibling {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Where it belongs, relative to the archive's directory.
+    pub relative: PathBuf,
+}
+
+/// Lists the regular files of `directory` that are not `known`.
+pub(super) fn list(
+    directory: &Path,
+    relative: &Path,
+    known: &dyn Fn(&str) -> bool,
+    into: &mut Vec<Sibling>,
+) -> Result<()> {
+    let failed = |error: std::io::Error| Error::io(directory, "cannot read the directory", &error);
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let is_known = name.to_str().is_some_and(known);
+        if !is_known && entry.path().is_file() {
+            into.push(Sibling { path: entry.path(), relative: relative.join(&name) });
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file to a place where none is.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to)
+        .map(|_| ())
+        .map_err(|error| Error::io(from, &format!("cannot copy to {}", to.display()), &error))
+}

@@ -1,0 +1,84 @@
+//! The options of `clc-replay convert`.
+
+use super::options::LogOptions;
+use crate::archive::Format;
+use crate::trace::{Error, Result};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use std::path::PathBuf;
+
+pub(super) const ABOUT: &str = "\
+Writes a trace in the other format: an OTF2 archive as a native trace, or a native trace as an OTF2 archive. Events, times and \
+clock offsets stay as they are; nothing is corrected.
+
+A native trace (a directory NAME.clct) holds what a correction needs: definitions, clock offsets, and of each event its time, its \
+type and, for regions and MPI, its fields. It takes a third to a half of the space, is checksummed, and easy to read for other programs. Everything else that \
+an OTF2 archive can hold (source lines, metrics, attributes, markers, ...) is left out, and counted in what is printed. Keep the original.
+
+True times of a simulated trace (its directory `truth`) are taken along. Correcting an OTF2 archive or \
+the native trace made from it gives the same times.";
+
+pub(super) const AFTER: &str = "\
+Examples:
+  clc-replay convert traces/run1 run1.clct               OTF2 to native
+  clc-replay run1.clct                                   correct it; writes run1-clc.clct
+  clc-replay convert run1-clc.clct run1-clc              native to OTF2, for otf2-print, Vampir, Scalasca
+  clc-replay convert --report lost.json traces/run1 run1.clct
+
+Exit status:
+  0  the trace is complete in the other format, but for what is printed as left out
+  2  an error; nothing was written
+
+Read on: docs/formats.md describes the native format byte by byte.";
+
+/// Options of `clc-replay convert`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ConvertOptions {
+    /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
+    pub trace: PathBuf,
+
+    /// Directory to write; a name that ends in .clct asks for the native format, every other one for OTF2
+    ///
+    /// It appears only when it is complete.
+    #[arg(value_name = "TARGET")]
+    pub output: PathBuf,
+
+    /// Format to write, if the name of TARGET does not tell
+    #[arg(long, value_name = "FORMAT", help_heading = "Output",
+          value_parser = PossibleValuesParser::new(["otf2", "native"]).map(format_of))]
+    pub to: Option<Format>,
+
+    /// Replace TARGET if it exists and holds a trace
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+
+    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+impl ConvertOptions {
+    /// The format to write: `--to`, or what the target's name asks for.
+    ///
+    /// # Errors
+    /// The target is named like an anchor file.
+    pub fn format(&self) -> Result<Format> {
+        if self.output.extension().is_some_and(|extension| extension == "otf2") {
+            return Err(Error::new(
+                "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
+            )
+            .in_file(&self.output)
+            .hint(format!("for example {}", self.output.with_extension("").display())));
+        }
+        Ok(self.to.unwrap_or_else(|| Format::of_name(&self.output)))
+    }
+}
+
+fn format_of(name: String) -> Format {
+    if name == "native" { Format::Native } else { Format::Otf2 }
+}

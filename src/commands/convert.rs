@@ -1,0 +1,100 @@
+//! `clc-replay convert TRACE TARGET`: the same trace in the other format.
+
+use crate::archive::{Archive, Thing, truth};
+use crate::cli::ConvertOptions;
+use crate::comm::{Transport, agree, broadcast_value, gather_values};
+use crate::commands::Outcome;
+use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
+use crate::pipeline::made::make_truth_directory;
+use crate::pipeline::open::open;
+use crate::pipeline::output::Output;
+use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch, Warnings};
+use crate::trace::progress::Progress;
+use crate::trace::{Definitions, Error, Result};
+use std::path::PathBuf;
+
+/// Converts a trace. Collective over the analysis ranks; the outcome is on rank 0.
+///
+/// # Errors
+/// The trace cannot be read or has the format asked for already; the output exists or cannot be written.
+pub fn convert(
+    transport: &mut dyn Transport,
+    options: &ConvertOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let mut watch = Stopwatch::start();
+    let mut opened = open(transport, &options.trace)?;
+    let mut warnings = std::mem::take(&mut opened.warnings);
+    let (from, to) = (opened.archive.format(), options.format()?);
+    if from == to {
+        return Err(Error::new(format!("the trace is {} already", from.name()))
+            .in_file(&options.trace)
+            .hint("a TARGET that ends in .clct asks for the native format, every other name for OTF2; or give --to"));
+    }
+    let with_truth = truth::directory(opened.archive.directory()).is_dir();
+    let mut output = None;
+    let prepared = if transport.rank() == 0 {
+        Output::prepare(&options.output, opened.archive.directory(), event_directory(to), options.force).and_then(
+            |prepared| {
+                if with_truth {
+                    make_truth_directory(prepared.making())?;
+                }
+                Ok(output.insert(prepared).making().to_path_buf())
+            },
+        )
+    } else {
+        Ok(PathBuf::new())
+    };
+    let target: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
+    let target = target?;
+
+    let mut converted = convert_locations(transport, &opened, &target, progress, &mut warnings)?;
+    let mut sizes = (0, 0);
+    let mut path = None;
+    let mut outcome = Ok(());
+    if let Some(output) = output {
+        path = Some(output.path.clone());
+        outcome = convert_globals(&opened, &target, &mut converted)
+            .and_then(|()| {
+                let written = Archive::open(&target)?;
+                sizes = (size(&opened.archive, &opened.definitions), size(&written, &opened.definitions));
+                Ok(())
+            })
+            .and_then(|()| output.publish());
+    }
+    agree(transport, outcome)?;
+    let all_warnings = gather_values(transport, 0, &warnings)?;
+    let (Some(path), Some(all_warnings)) = (path, all_warnings) else { return Ok(None) };
+    let mut warnings = Warnings::default();
+    all_warnings.into_iter().for_each(|part| warnings.merge(part));
+    if converted.left_out.of(Thing::Events) > 0 {
+        warnings.add(
+            "events without fields cannot be written as OTF2; without them, times near theirs may be corrected differently",
+        );
+    }
+    Ok(Some(Outcome::Converted(Box::new(Conversion {
+        schema: SCHEMA,
+        trace: options.trace.display().to_string(),
+        from,
+        output: path.display().to_string(),
+        to,
+        locations: opened.definitions.locations.len() as u64,
+        events: converted.events.values().sum(),
+        event_bytes_before: sizes.0,
+        event_bytes: sizes.1,
+        truth: with_truth,
+        left_out: converted
+            .left_out
+            .iter()
+            .map(|(thing, kind, count)| LeftOutCount { what: thing, kind: kind.to_owned(), count })
+            .collect(),
+        seconds: watch.lap(),
+        warnings: warnings.into_list(),
+    }))))
+}
+
+/// Bytes of all event files.
+fn size(archive: &Archive, definitions: &Definitions) -> u64 {
+    let sizes = definitions.locations.iter().map(|location| archive.event_file_size(location.id).unwrap_or(0));
+    sizes.fold(0, u64::saturating_add)
+}

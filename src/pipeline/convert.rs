@@ -1,0 +1,230 @@
+//! Writing a trace in the other format: same events, same times, same clock offsets.
+
+use crate::archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
+use crate::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
+use crate::archive::truth::{self, TruthReader, TruthWriter};
+use crate::archive::{Archive, Format, LeftOut, Thing, copy};
+use crate::comm::{Transport, agree, all_gather_values};
+use crate::pipeline::open::Opened;
+use crate::report::Warnings;
+use crate::trace::progress::Progress;
+use crate::trace::{Error, Event, LocationId, Result};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Archive name of an OTF2 archive made from a native trace, as Score-P calls its own.
+const NAME: &str = "traces";
+/// Record type of OTF2 `BufferFlush`.
+const BUFFER_FLUSH: u8 = 10;
+
+/// Directory for event files in a new trace.
+pub fn event_directory(format: Format) -> &'static str {
+    match format {
+        Format::Otf2 => NAME,
+        Format::Native => EVENTS,
+    }
+}
+
+/// What came out, of the whole trace.
+#[derive(Debug)]
+pub struct Converted {
+    /// Number of events written, by location.
+    pub events: HashMap<LocationId, u64>,
+    /// What the target cannot hold.
+    pub left_out: LeftOut,
+}
+
+/// Writes all locations of `opened` into `target` in the other format, and the truth beside them if there is one. Collective over the
+/// analysis ranks; a failure is everybody's.
+///
+/// # Errors
+/// Reading or writing fails; failures of the transport.
+pub fn convert_locations(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    target: &Path,
+    progress: &dyn Progress,
+    warnings: &mut Warnings,
+) -> Result<Converted> {
+    let hosted = opened.placement.hosted_by(transport.rank());
+    let locations = || hosted.clone().flat_map(|timeline| &opened.timelines.all[timeline].locations);
+    let claimed = locations().map(|&index| opened.definitions.locations[index].claimed_events);
+    progress.phase("convert", claimed.fold(0, u64::saturating_add));
+    let mut job = Job { opened, target, left_out: LeftOut::default(), warnings };
+    let mut counts: Vec<(u64, u64)> = Vec::new();
+    let mut outcome = Ok(());
+    for &index in locations() {
+        let id = opened.definitions.locations[index].id;
+        match job.location(id) {
+            Ok(events) => {
+                progress.advance(events);
+                counts.push((id.0, events));
+            }
+            Err(error) => {
+                outcome = Err(error.at_location(id));
+                break;
+            }
+        }
+    }
+    let left_out = job.left_out;
+    progress.finish();
+    agree(transport, outcome)?;
+    let mut whole = Converted { events: HashMap::new(), left_out: LeftOut::default() };
+    for (counts, left_out) in all_gather_values(transport, &(counts, left_out))? {
+        whole.events.extend(counts.into_iter().map(|(id, events)| (LocationId(id), events)));
+        whole.left_out.merge(left_out);
+    }
+    Ok(whole)
+}
+
+/// The locations of one analysis rank.
+struct Job<'a> {
+    opened: &'a Opened,
+    target: &'a Path,
+    left_out: LeftOut,
+    warnings: &'a mut Warnings,
+}
+
+impl Job<'_> {
+    /// Returns the number of events written.
+    fn location(&mut self, id: LocationId) -> Result<u64> {
+        let truth = truth::path(self.opened.archive.directory(), id);
+        let truth = truth.exists().then_some(truth);
+        let target_truth = truth::path(self.target, id);
+        match &self.opened.archive {
+            Archive::Otf2(archive) => {
+                let events = self.write_native(archive, id)?;
+                if let Some(truth) = truth {
+                    copy(&truth, &target_truth)?;
+                }
+                Ok(events)
+            }
+            Archive::Native(trace) => {
+                let (events, dropped) = self.write_otf2(trace, id)?;
+                if let Some(truth) = truth {
+                    if dropped == 0 {
+                        copy(&truth, &target_truth)?;
+                    } else {
+                        truth_of_kept(trace, id, &truth, &target_truth)?;
+                    }
+                }
+                Ok(events)
+            }
+        }
+    }
+
+    fn write_native(&mut self, archive: &Otf2Archive, id: LocationId) -> Result<u64> {
+        let local = archive.local_definitions(id)?;
+        let resolution = self.opened.definitions.clock.resolution;
+        let mut writer = NativeWriter::within(self.target, resolution).events(id)?;
+        let mut without_fields = [0u64; 256];
+        let mut attributes = [0u64; 256];
+        let summary = archive.scan_parts(id, &local, |parts| {
+            let record = match (parts.event, parts.flush_stop) {
+                (Event::Other, Some(stop)) => Record::BufferFlush(stop),
+                (Event::Other, None) => {
+                    without_fields[usize::from(parts.kind)] += 1;
+                    Record::other(parts.kind).unwrap_or(Record::Other(0))
+                }
+                (event, _) => Record::Event(event),
+            };
+            attributes[usize::from(parts.kind)] += parts.attributes;
+            writer.record(parts.time, &record)
+        })?;
+        for (kind, (fields, attributes)) in (0..=u8::MAX).zip(without_fields.into_iter().zip(attributes)) {
+            self.left_out.add(Thing::EventFields, event_name(kind), fields);
+            self.left_out.add(Thing::Attributes, event_name(kind), attributes);
+        }
+        summary.warnings.iter().for_each(|text| self.warnings.add(text.clone()));
+        self.left_out.merge(archive.left_out_of(id)?);
+        writer.finish(&local.clock_offsets)
+    }
+
+    /// Returns the numbers of events written and left out.
+    fn write_otf2(&mut self, trace: &NativeTrace, id: LocationId) -> Result<(u64, u64)> {
+        let archive = ArchiveWriter::within(self.target, NAME, CreateOptions::default());
+        let mut writer = archive.events(id)?;
+        let order = writer.order();
+        let mut dropped = [0u64; 256];
+        let summary = trace.scan_records(id, |_, time, record| match record {
+            Record::Event(event) if event != Event::Other => writer.event(time, &event),
+            Record::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
+            other => {
+                dropped[usize::from(other.kind())] += 1;
+                Ok(())
+            }
+        })?;
+        let events = writer.finish()?;
+        archive.local_definitions(id, &trace.clock_offsets(id)?)?;
+        for (kind, count) in (0..=u8::MAX).zip(dropped) {
+            let name = if kind == 0 { "Other".to_owned() } else { event_name(kind) };
+            self.left_out.add(Thing::Events, name, count);
+        }
+        Ok((events, summary.events - events))
+    }
+}
+
+/// Copies the true times of those events of a native trace that OTF2 can hold.
+fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) -> Result<()> {
+    let mut reader = TruthReader::open(from)?;
+    let mut writer = TruthWriter::create(to, reader.location(), reader.resolution())?;
+    trace.scan_records(id, |_, _, record| {
+        let time =
+            reader.next_time()?.ok_or_else(|| Error::new("there are fewer true times than events").in_file(from))?;
+        if record.event() != Event::Other || matches!(record, Record::BufferFlush(_)) {
+            writer.push(time)
+        } else {
+            Ok(())
+        }
+    })?;
+    writer.finish().map(|_| ())
+}
+
+/// Writes what belongs to no location into `target`, and counts what cannot be held. For one rank only, after all locations are written.
+///
+/// # Errors
+/// Reading or writing fails.
+pub fn convert_globals(opened: &Opened, target: &Path, converted: &mut Converted) -> Result<()> {
+    let mut definitions = opened.definitions.clone();
+    for location in &mut definitions.locations {
+        if let Some(&events) = converted.events.get(&location.id) {
+            location.claimed_events = events;
+        }
+    }
+    match &opened.archive {
+        Archive::Otf2(archive) => {
+            converted.left_out.merge(archive.left_out(&opened.definitions)?);
+            let anchor = archive.anchor();
+            let header = TraceHeader { creator: anchor.creator.clone(), description: anchor.description.clone() };
+            NativeWriter::within(target, definitions.clock.resolution).finish(&header, &definitions)?;
+        }
+        Archive::Native(trace) => {
+            for sibling in trace.siblings(&opened.definitions)? {
+                converted.left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
+            }
+            let undefined = |c: &&crate::trace::Communicator| c.members == crate::trace::CommMembers::Undefined;
+            let undefined = definitions.communicators.iter().filter(undefined).count();
+            converted.left_out.add(Thing::Definitions, "communicator without members", undefined as u64);
+            let header = trace.header();
+            let options = CreateOptions {
+                creator: header.creator.clone(),
+                description: header.description.clone(),
+                ..CreateOptions::default()
+            };
+            ArchiveWriter::within(target, NAME, options).finish(&definitions, &converted.events)?;
+        }
+    }
+    // Beside the true times there may be the parameters of a simulation.
+    let from = truth::directory(opened.archive.directory());
+    if from.is_dir() {
+        let failed = |error: std::io::Error| Error::io(&from, "cannot read the directory", &error);
+        for entry in std::fs::read_dir(&from).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let to = truth::directory(target).join(entry.file_name());
+            if entry.path().is_file() && !to.exists() {
+                copy(&entry.path(), &to)?;
+            }
+        }
+    }
+    Ok(())
+}
