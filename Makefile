@@ -25,8 +25,8 @@ demo: ## records a trace, corrects it, shows before and after (in demo-out/)
 test: ## everything that has to hold, on Open MPI and on MPICH
 	scripts/test.sh
 
-bench: setup ## how fast it is on this machine
-	scripts/bench.sh
+bench: build ## how fast it is on this machine
+	scripts/bench
 
 accuracy: build ## how far corrected traces are from the truth
 	scripts/accuracy

@@ -288,3 +288,23 @@ fn a_truth_of_another_trace_is_refused() {
     let refused = clc("evaluate a-clc --truth a", directory.path(), 2);
     assert!(refused.stderr.contains("2.truth") && refused.stderr.contains("damaged"), "{}", refused.stderr);
 }
+
+#[test]
+fn both_formats_hold_the_same_simulation() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let line = "--pattern mix --ranks 6 --events 3k --clock mixed --threads 2 -q";
+    clc(&format!("simulate a {line}"), directory.path(), 0);
+    clc(&format!("simulate b.clct {line}"), directory.path(), 0);
+    clc("convert a c.clct -q", directory.path(), 0);
+    let path = |name: &str| directory.path().join(name);
+    assert_same_tree(&path("b.clct/events"), &path("c.clct/events"), "event files");
+    assert_same_tree(&path("a/truth"), &path("b.clct/truth"), "the truth");
+    // It is judged like the other one.
+    for trace in ["a", "b.clct"] {
+        clc(&format!("{trace} -q"), directory.path(), 0);
+    }
+    clc("evaluate a-clc --truth a --report a.json -q", directory.path(), 0);
+    clc("evaluate b-clc.clct --truth b.clct --report b.json -q", directory.path(), 0);
+    let phases = |name: &str| json(&path(name))["phases"].clone();
+    assert_eq!(phases("a.json"), phases("b.json"));
+}

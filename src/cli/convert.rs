@@ -6,7 +6,7 @@ use crate::trace::{Error, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
 Writes a trace in the other format: an OTF2 archive as a native trace, or a native trace as an OTF2 archive. Events, times and \
@@ -68,17 +68,25 @@ impl ConvertOptions {
     /// # Errors
     /// The target is named like an anchor file.
     pub fn format(&self) -> Result<Format> {
-        if self.output.extension().is_some_and(|extension| extension == "otf2") {
-            return Err(Error::new(
-                "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
-            )
-            .in_file(&self.output)
-            .hint(format!("for example {}", self.output.with_extension("").display())));
-        }
-        Ok(self.to.unwrap_or_else(|| Format::of_name(&self.output)))
+        target_format(self.to, &self.output)
     }
 }
 
-fn format_of(name: String) -> Format {
+/// The format that is asked for, or what the target's name asks for.
+///
+/// # Errors
+/// The target is named like an anchor file.
+pub(super) fn target_format(asked: Option<Format>, target: &Path) -> Result<Format> {
+    if target.extension().is_some_and(|extension| extension == "otf2") {
+        return Err(Error::new(
+            "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
+        )
+        .in_file(target)
+        .hint(format!("for example {}", target.with_extension("").display())));
+    }
+    Ok(asked.unwrap_or_else(|| Format::of_name(target)))
+}
+
+pub(super) fn format_of(name: String) -> Format {
     if name == "native" { Format::Native } else { Format::Otf2 }
 }

@@ -1,7 +1,9 @@
 //! The options of `clc-replay simulate` and what they share with `perturb`.
 
+use super::convert;
 use super::options::LogOptions;
 use super::values::{self, LatencyOption};
+use crate::archive::Format;
 use crate::simulate::units::{parse_count, parse_duration};
 use crate::simulate::{ClockSpec, LatencyModel, MeasurementPlan, PairClass, PatternKind, Scenario};
 use crate::trace::{Error, Result};
@@ -21,6 +23,11 @@ pub struct SimulateOptions {
     /// Directory to write the trace to; the truth goes to DIR/truth
     #[arg(value_name = "DIR")]
     pub output: PathBuf,
+
+    /// Format to write; by default native if the name of DIR ends in .clct, else OTF2
+    #[arg(long, value_name = "FORMAT", help_heading = OUTPUT,
+          value_parser = PossibleValuesParser::new(["otf2", "native"]).map(convert::format_of))]
+    pub to: Option<Format>,
 
     /// Number of processes
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "16", value_parser = count, help_heading = APPLICATION)]
@@ -217,6 +224,14 @@ impl SimulateOptions {
         };
         scenario.validate()?;
         Ok(scenario)
+    }
+
+    /// The format to write: `--to`, or what the target's name asks for.
+    ///
+    /// # Errors
+    /// The target is named like an anchor file.
+    pub fn format(&self) -> Result<Format> {
+        convert::target_format(self.to, &self.output)
     }
 
     /// All parameters by name, as they would be given again.

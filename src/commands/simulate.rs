@@ -35,7 +35,7 @@ fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Made> {
     let mut warnings = Warnings::default();
     output.warnings.drain(..).for_each(|text| warnings.add(text));
     progress.phase("simulate", 0);
-    let summary = write_simulated(&scenario, output.making(), !options.made.no_truth)?;
+    let summary = write_simulated(&scenario, output.making(), options.format()?, !options.made.no_truth)?;
     let parameters = options.parameters();
     if !options.made.no_truth {
         write_parameters(output.making(), "simulate", &parameters)?;
