@@ -14,6 +14,8 @@ pub struct LatencyOption {
     pub same_node: Duration,
     /// Between processes of different nodes.
     pub other_node: Duration,
+    /// To be estimated from the trace; the others are zero then.
+    pub automatic: bool,
 }
 
 impl LatencyOption {
@@ -31,6 +33,9 @@ impl LatencyOption {
 
 impl fmt::Display for LatencyOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.automatic {
+            return f.write_str("auto");
+        }
         if self.same_node == self.other_node {
             return self.same_node.fmt(f);
         }
@@ -40,11 +45,14 @@ impl fmt::Display for LatencyOption {
 
 type Parsed<T> = std::result::Result<T, String>;
 
-/// Reads `1us` or `same-node=300ns,other-node=1.2us`, in any order; a class that is left out is zero.
+/// Reads `auto`, `1us` or `same-node=300ns,other-node=1.2us`, in any order; a class that is left out is zero.
 pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
+    if text == "auto" {
+        return Ok(LatencyOption { automatic: true, ..LatencyOption::default() });
+    }
     if !text.contains('=') {
         let both = Duration::parse(text)?;
-        return Ok(LatencyOption { same_node: both, other_node: both });
+        return Ok(LatencyOption { same_node: both, other_node: both, automatic: false });
     }
     let (mut same_node, mut other_node) = (None, None);
     for part in text.split(',') {
@@ -58,7 +66,11 @@ pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
             return Err(format!("`{}` is given twice", class.trim()));
         }
     }
-    Ok(LatencyOption { same_node: same_node.unwrap_or_default(), other_node: other_node.unwrap_or_default() })
+    Ok(LatencyOption {
+        same_node: same_node.unwrap_or_default(),
+        other_node: other_node.unwrap_or_default(),
+        automatic: false,
+    })
 }
 
 /// Reads gamma, 0.5..=1, as its exact decay.
@@ -129,6 +141,7 @@ mod tests {
         assert_eq!((two.same_node.picoseconds(), two.other_node.picoseconds()), (300_000, 1_200_000));
         assert_eq!(two.to_string(), "same-node=300ns,other-node=1200ns");
         assert_eq!(latency("other-node=1us").expect("one class").same_node, Duration::default());
+        assert!(latency("auto").expect("estimated").automatic);
         assert!(latency("1us,2us").is_err());
         assert!(latency("near=1us").expect_err("class").contains("unknown class `near`"));
         assert!(latency("same-node=1us,same-node=2us").expect_err("twice").contains("twice"));

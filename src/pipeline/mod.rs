@@ -1,6 +1,8 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod accuracy;
+pub mod clocks;
+pub mod estimator;
 pub mod evaluate;
 pub mod load;
 pub mod made;

@@ -113,6 +113,7 @@ pub(super) fn corrected() -> Report {
             slope: Some(0.01),
             alltoallv: false,
         },
+        clocks: None,
         matching,
         violations,
         replay: Some(Replay {

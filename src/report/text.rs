@@ -82,14 +82,18 @@ fn trace(report: &Report) -> String {
     let clocks = &parameters.clocks;
     let model = match parameters.presync {
         Method::None => "none: recorded times are taken as global".to_owned(),
-        Method::Linear => format!(
-            "linear: {} piecewise, {} constant, {} unchanged",
+        method => format!(
+            "{}: {} piecewise, {} constant, {} unchanged",
+            report.clocks.as_ref().map_or(method, |estimate| estimate.chosen).name(),
             count(clocks.piecewise),
             count(clocks.constant),
             count(clocks.identity)
         ),
     };
     line("Clocks", model);
+    if let Some(estimate) = &report.clocks {
+        line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
+    }
     let latency = &parameters.latency;
     line(
         "Latency",

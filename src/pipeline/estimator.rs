@@ -1,0 +1,276 @@
+//! What rank 0 does with the bounds of all ranks: level by level to better clocks.
+
+use crate::clc::latency::MinimumLatency;
+use crate::pipeline::clocks::ClockMap;
+use crate::presync::network::{Anchor, Problem};
+use crate::presync::observations::{Observations, Offsets, residual};
+use crate::presync::windows::{BoundTable, Grid};
+use crate::presync::{Method, RANGE};
+use crate::report::{ClockEstimate, NodeClock};
+use crate::trace::Ticks;
+use serde::{Deserialize, Serialize};
+
+/// A refinement as (time, offset) points, in ticks.
+pub type Knots = Vec<(i64, i64)>;
+
+/// What comes after a level.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Decision {
+    /// These clocks do not hold for a whole node: begin again with a clock per process there.
+    Split(Vec<u32>),
+    /// Another level with these refinements and that many windows.
+    Level(Vec<Knots>, usize),
+    /// These are the refinements, and whether they agree clearly better with the messages than none.
+    Done(Vec<Knots>, bool),
+    /// There is nothing to refine the clocks with.
+    Nothing(String),
+}
+
+/// Each level has this many times the windows of the one before.
+const FINER: usize = 8;
+/// Most windows, and most unknowns (clocks times windows).
+const MOST_WINDOWS: usize = 2048;
+const MOST_UNKNOWNS: usize = 1 << 17;
+/// Messages per direction, pair and window that the typical pair should have.
+const PER_WINDOW: u64 = 2;
+/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
+const SHARED_CLOCK: f64 = 0.5e-6;
+/// Largest drift that a clock is given, as a part of one.
+const STEEPEST: f64 = 0.2;
+/// Recorded offsets are trusted to this many floors of the observations.
+const ANCHOR: f64 = 3.0;
+/// Estimated clocks have to be better than recorded ones by this factor to be called better.
+const BETTER: f64 = 0.9;
+
+/// The state between levels.
+#[derive(Debug)]
+pub struct Estimator {
+    resolution: u64,
+    reference: usize,
+    /// Whole part of every clock's correction, so that the rest stays small.
+    constants: Vec<i64>,
+    /// Grid of the level before, and the rest of every correction on it.
+    grid: Option<Grid>,
+    offsets: Offsets,
+    /// Windows of the last level.
+    finest: usize,
+    at_finest: usize,
+    roughness: f64,
+    observations: Observations,
+    shortest: MinimumLatency,
+    /// Misfit of the estimated and of the recorded clocks.
+    misfits: Option<(f64, f64)>,
+}
+
+impl Estimator {
+    /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference is the clock to which recorded offsets
+    /// refer (the first one whose offsets are all zero), else that of process 0.
+    pub fn new(map: &ClockMap, resolution: u64) -> Estimator {
+        let master = |offsets: &Vec<_>| !offsets.is_empty() && offsets.iter().all(|o: &crate::trace::ClockOffset| o.offset == 0);
+        Estimator {
+            resolution,
+            reference: map.offsets.iter().position(master).unwrap_or(0),
+            constants: vec![0; map.bases.len()],
+            grid: None,
+            offsets: Vec::new(),
+            finest: 1,
+            at_finest: 0,
+            roughness: 0.0,
+            observations: Observations::default(),
+            shortest: MinimumLatency::default(),
+            misfits: None,
+        }
+    }
+
+    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named.
+    pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
+        let clocks = map.bases.len();
+        if self.grid.is_none() {
+            let early = -SHARED_CLOCK * self.resolution as f64;
+            let split: Vec<u32> =
+                table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
+            if !split.is_empty() {
+                return Decision::Split(split);
+            }
+            self.shortest.same_node = Ticks(table.shared.values().copied().min().unwrap_or(0).max(0));
+            if table.pairs.is_empty() {
+                return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
+            }
+            self.finest = finest(table, clocks);
+        }
+        let now = self.interpolated(&grid, clocks);
+        let mut seen = Observations::new(table, &grid, &now);
+        let anchors = self.anchors(map, &grid, seen.floor);
+        if self.grid.is_none() {
+            let mut held: Vec<bool> = vec![false; clocks];
+            anchors.iter().for_each(|anchor| held[anchor.clock as usize] = true);
+            held[self.reference] = true;
+            seen.tie(&held);
+        }
+        let mut problem = Problem {
+            clocks,
+            windows: grid.count,
+            reference: self.reference,
+            observations: &seen,
+            anchors: &anchors,
+            roughness: 10.0 * seen.floor,
+        };
+        if grid.count >= self.finest {
+            self.at_finest += 1;
+            if self.at_finest == 1 {
+                self.roughness = problem.choose_roughness(&now).0;
+            }
+            problem.roughness = self.roughness;
+        }
+        let solved = problem.solve(&now);
+        let done = self.at_finest > 1 || self.finest == 1;
+        if done {
+            let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
+            self.misfits = seen.misfit(&solved).zip(seen.misfit(&recorded));
+            let least = seen.two_way.iter().map(|seen| seen.half_trip).fold(f64::INFINITY, f64::min);
+            self.shortest.other_node = Ticks(if least.is_finite() { least.max(0.0).floor() as i64 } else { 0 });
+        }
+        self.offsets = solved;
+        self.observations = seen;
+        self.limit_drift(&grid);
+        if self.grid.is_none() {
+            for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {
+                *constant = row.first().map_or(0, |offset| offset.round() as i64);
+                row.iter_mut().for_each(|offset| *offset -= *constant as f64);
+            }
+        }
+        self.grid = Some(grid);
+        let knots = self.knots(&grid);
+        if done {
+            let better = self.misfits.is_some_and(|(estimated, recorded)| estimated < BETTER * recorded);
+            Decision::Done(knots, better)
+        } else {
+            Decision::Level(knots, (grid.count * FINER).min(self.finest))
+        }
+    }
+
+    /// The minimum latencies that the messages show: half the shortest round trip between clocks, the shortest message within one.
+    pub fn latency(&self) -> MinimumLatency {
+        self.shortest
+    }
+
+    /// The corrections so far at the windows of a new grid.
+    fn interpolated(&self, grid: &Grid, clocks: usize) -> Offsets {
+        let Some(old) = &self.grid else { return vec![vec![0.0; grid.count]; clocks] };
+        let value = |row: &[f64], time: i64| {
+            let exact = (time - old.centre(0)) as f64 / old.width as f64;
+            let left = (exact.floor().max(0.0) as usize).min(row.len().saturating_sub(2));
+            match (row.get(left), row.get(left + 1)) {
+                (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
+                (Some(a), None) => *a,
+                _ => 0.0,
+            }
+        };
+        let times: Vec<i64> = (0..grid.count).map(|window| grid.centre(window)).collect();
+        self.offsets.iter().map(|row| times.iter().map(|&time| value(row, time)).collect()).collect()
+    }
+
+    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
+    fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
+        let mut anchors = Vec::new();
+        for (clock, offsets) in map.offsets.iter().enumerate().filter(|(clock, _)| *clock != self.reference) {
+            let constant = self.constants.get(clock).copied().unwrap_or(0);
+            for offset in offsets {
+                let time = map.bases[clock].map(Ticks(offset.time.min(RANGE as u64) as i64)).0;
+                anchors.push(Anchor {
+                    clock: clock as u32,
+                    window: grid.window(time) as u32,
+                    value: -(constant as f64),
+                    sigma: (ANCHOR * floor).max(offset.standard_deviation),
+                });
+            }
+        }
+        anchors
+    }
+
+    /// Makes corrections follow no faster than clocks can drift.
+    fn limit_drift(&mut self, grid: &Grid) {
+        let step = STEEPEST * grid.width as f64;
+        for row in &mut self.offsets {
+            let mut before: Option<f64> = None;
+            for offset in row {
+                if let Some(before) = before {
+                    *offset = offset.clamp(before - step, before + step);
+                }
+                before = Some(*offset);
+            }
+        }
+    }
+
+    /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
+    fn knots(&self, grid: &Grid) -> Vec<Knots> {
+        let clocks = self.offsets.iter().zip(&self.constants).enumerate();
+        clocks
+            .map(|(clock, (row, constant))| {
+                if clock == self.reference {
+                    return Knots::new();
+                }
+                let offsets = row.iter().map(|offset| offset.round() as i64 + constant);
+                offsets.enumerate().map(|(window, offset)| (grid.centre(window) - offset, offset)).collect()
+            })
+            .collect()
+    }
+
+    /// For the report.
+    pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
+        let tick = 1.0 / self.resolution.max(1) as f64;
+        let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
+        let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
+        for seen in &self.observations.two_way {
+            let off = residual(seen, &self.offsets);
+            for clock in [seen.a, seen.b] {
+                if let Some((count, squares, variance)) = sums.get_mut(clock as usize) {
+                    *count += 1;
+                    *squares += off * off;
+                    *variance += seen.sigma * seen.sigma;
+                }
+            }
+        }
+        let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
+        let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
+        let nodes = clocks.map(|(clock, (((count, squares, variance), first), row))| {
+            let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
+            let recorded = &map.offsets[clock];
+            let recorded_drift = recorded.first().zip(recorded.last()).filter(|(a, b)| a.time < b.time).map_or(0.0, |(a, b)| {
+                1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64
+            });
+            let mean = |sum: f64| (sum / (*count).max(1) as f64).sqrt() * tick;
+            NodeClock {
+                first_process: *first,
+                reference: clock == self.reference,
+                observations: *count,
+                drift_ppm: drift + recorded_drift,
+                residual_seconds: mean(*squares),
+                uncertainty_seconds: mean(*variance),
+            }
+        });
+        ClockEstimate {
+            requested,
+            chosen: if chosen { Method::Network } else { Method::Linear },
+            reason,
+            windows: grid.count as u64,
+            window_seconds: grid.width as f64 * tick,
+            latency_seconds: self.observations.latency * tick,
+            misfit_estimated: self.misfits.map(|(estimated, _)| estimated),
+            misfit_recorded: self.misfits.map(|(_, recorded)| recorded),
+            clocks: nodes.collect(),
+        }
+    }
+}
+
+/// How many windows the messages support.
+fn finest(table: &BoundTable, clocks: usize) -> usize {
+    let both = |(&(a, b), bounds): (&(u32, u32), &crate::presync::windows::DirectedBounds)| {
+        let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
+        Some(bounds.messages.min(back.messages))
+    };
+    let mut counts: Vec<u64> = table.pairs.iter().filter_map(both).collect();
+    counts.sort_unstable();
+    let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+}

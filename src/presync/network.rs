@@ -1,0 +1,271 @@
+//! One clock per node, continuous in time, from everything that was observed: weighted least squares over the graph of clocks.
+//!
+//! Unknown are the corrections x(n, w) of clock n at the centre of window w. Minimised is
+//!
+//! ```text
+//!   Σ ((x(b,w) - x(a,w) - middle) / sigma)²            pairs seen in both directions
+//! + Σ ((x(n,w) - value) / sigma)²                      recorded offsets
+//! + Σ (x(n,w-1) - 2 x(n,w) + x(n,w+1))² / q²           the frequency changes slowly
+//! ```
+//!
+//! The reference clock is not corrected. Three things make it robust, by reweighting a few times: a difference outside
+//! what the bounds permit is drawn to the nearer bound; a one-way bound counts only where it is broken; and the
+//! smoothness and the recorded offsets count with Cauchy weights, so that a clock may bend sharply where messages
+//! show that it did. The system is solved by conjugate gradients, preconditioned by the exact solution per clock
+//! (a pentadiagonal system). Everything runs on one rank in a fixed order: the same bits every time.
+
+use super::banded::Pentadiagonal;
+use super::observations::{Observations, Offsets};
+
+/// A recorded offset: the correction of a clock, known from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Anchor {
+    /// Clock.
+    pub clock: u32,
+    /// Window.
+    pub window: u32,
+    /// Its correction, in ticks.
+    pub value: f64,
+    /// Standard deviation.
+    pub sigma: f64,
+}
+
+/// What to estimate from.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem<'a> {
+    /// Number of clocks.
+    pub clocks: usize,
+    /// Number of windows.
+    pub windows: usize,
+    /// The clock that is not corrected.
+    pub reference: usize,
+    /// Messages.
+    pub observations: &'a Observations,
+    /// Recorded offsets.
+    pub anchors: &'a [Anchor],
+    /// q: standard deviation of the second difference of a clock's correction, in ticks.
+    pub roughness: f64,
+}
+
+/// Rounds of reweighting.
+const ROUNDS: usize = 4;
+/// Most conjugate-gradient steps of a round.
+const STEPS: usize = 300;
+/// Reduction of the preconditioned residual (squared) that ends a round.
+const TOLERANCE: f64 = 1e-12;
+/// Deviations over this many sigmas lose weight.
+const TOLERATED: f64 = 3.0;
+
+/// A term (x(j) - x(i) - target)² · weight; without i: (x(j) - target)² · weight.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    i: Option<usize>,
+    j: usize,
+    target: f64,
+    weight: f64,
+}
+
+impl Problem<'_> {
+    /// The estimate, by reweighting from `start`.
+    pub fn solve(&self, start: &Offsets) -> Offsets {
+        let mut x: Vec<f64> = Vec::with_capacity(self.clocks * self.windows);
+        for clock in 0..self.clocks {
+            for window in 0..self.windows {
+                let given = start.get(clock).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
+                x.push(if clock == self.reference { 0.0 } else { given });
+            }
+        }
+        for round in 0..ROUNDS {
+            let terms = self.terms(&x, round == 0);
+            let stiffness = self.stiffness(&x, round == 0);
+            self.conjugate_gradients(&terms, &stiffness, &mut x);
+        }
+        x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
+    }
+
+    fn place(&self, clock: u32, window: u32) -> usize {
+        clock as usize * self.windows + window as usize
+    }
+
+    fn terms(&self, x: &[f64], first: bool) -> Vec<Term> {
+        let at = |place: usize| x.get(place).copied().unwrap_or(0.0);
+        let floor = self.observations.floor;
+        let mut terms = Vec::with_capacity(self.observations.two_way.len() + self.anchors.len());
+        for seen in &self.observations.two_way {
+            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
+            let off = at(j) - at(i) - seen.middle;
+            let outside = !first && off.abs() > seen.slack + floor;
+            let target = if outside { seen.middle + seen.slack.copysign(off) } else { seen.middle };
+            let sigma = if outside { floor } else { seen.sigma };
+            terms.push(Term { i: Some(i), j, target, weight: 1.0 / (sigma * sigma) });
+        }
+        for seen in self.observations.one_way.iter().filter(|_| !first) {
+            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
+            let target = seen.least + self.observations.latency;
+            if at(j) - at(i) < target {
+                terms.push(Term { i: Some(i), j, target, weight: 1.0 / (floor * floor) });
+            }
+        }
+        for anchor in self.anchors {
+            let j = self.place(anchor.clock, anchor.window);
+            let trust = if first { 1.0 } else { cauchy(at(j) - anchor.value, TOLERATED * anchor.sigma) };
+            terms.push(Term { i: None, j, target: anchor.value, weight: trust / (anchor.sigma * anchor.sigma) });
+        }
+        terms
+    }
+
+    /// Weight of the second difference around each place; 0 where there is none.
+    fn stiffness(&self, x: &[f64], first: bool) -> Vec<f64> {
+        let mut weights = vec![0.0; x.len()];
+        for (row, weights) in x.chunks(self.windows).zip(weights.chunks_mut(self.windows)) {
+            for (three, weight) in row.windows(3).zip(weights.iter_mut().skip(1)) {
+                if let [a, b, c] = three {
+                    let trust = if first { 1.0 } else { cauchy(a - 2.0 * b + c, TOLERATED * self.roughness) };
+                    *weight = trust / (self.roughness * self.roughness);
+                }
+            }
+        }
+        weights
+    }
+
+    /// A weight so small that it only decides what nothing else does: a clock nobody talks to stays as it is.
+    fn ridge(&self) -> f64 {
+        1e-9 / (self.observations.floor * self.observations.floor)
+    }
+
+    /// result = A x.
+    fn apply(&self, terms: &[Term], stiffness: &[f64], x: &[f64], result: &mut [f64]) {
+        let ridge = self.ridge();
+        for (result, x) in result.iter_mut().zip(x) {
+            *result = ridge * x;
+        }
+        let rows = x.chunks(self.windows).zip(stiffness.chunks(self.windows)).zip(result.chunks_mut(self.windows));
+        for ((x, stiffness), result) in rows {
+            for k in 1..x.len().saturating_sub(1) {
+                let pull = stiffness[k] * (x[k - 1] - 2.0 * x[k] + x[k + 1]);
+                result[k - 1] += pull;
+                result[k] -= 2.0 * pull;
+                result[k + 1] += pull;
+            }
+        }
+        for term in terms {
+            let pull = term.weight * (x[term.j] - term.i.map_or(0.0, |i| x[i]));
+            result[term.j] += pull;
+            if let Some(i) = term.i {
+                result[i] -= pull;
+            }
+        }
+        self.fix_reference(result);
+    }
+
+    fn fix_reference(&self, values: &mut [f64]) {
+        if let Some(row) = values.chunks_mut(self.windows).nth(self.reference) {
+            row.fill(0.0);
+        }
+    }
+
+    fn preconditioner(&self, terms: &[Term], stiffness: &[f64]) -> Vec<Pentadiagonal> {
+        let mut rows = vec![[self.ridge(), 0.0, 0.0]; stiffness.len()];
+        for term in terms {
+            rows[term.j][0] += term.weight;
+            if let Some(i) = term.i {
+                rows[i][0] += term.weight;
+            }
+        }
+        let clocks = rows.chunks_mut(self.windows).zip(stiffness.chunks(self.windows));
+        clocks
+            .map(|(rows, stiffness)| {
+                for k in 1..rows.len().saturating_sub(1) {
+                    let v = stiffness[k];
+                    rows[k - 1][0] += v;
+                    rows[k - 1][1] -= 2.0 * v;
+                    rows[k - 1][2] += v;
+                    rows[k][0] += 4.0 * v;
+                    rows[k][1] -= 2.0 * v;
+                    rows[k + 1][0] += v;
+                }
+                Pentadiagonal::factor(rows)
+            })
+            .collect()
+    }
+
+    fn conjugate_gradients(&self, terms: &[Term], stiffness: &[f64], x: &mut [f64]) {
+        let factors = self.preconditioner(terms, stiffness);
+        let precondition = |from: &[f64], to: &mut [f64]| {
+            to.copy_from_slice(from);
+            for (values, factor) in to.chunks_mut(self.windows).zip(&factors) {
+                factor.solve(values);
+            }
+            self.fix_reference(to);
+        };
+        let mut product = vec![0.0; x.len()];
+        let mut residual = vec![0.0; x.len()];
+        for term in terms {
+            residual[term.j] += term.weight * term.target;
+            if let Some(i) = term.i {
+                residual[i] -= term.weight * term.target;
+            }
+        }
+        self.fix_reference(&mut residual);
+        self.apply(terms, stiffness, x, &mut product);
+        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
+        let mut conditioned = vec![0.0; x.len()];
+        precondition(&residual, &mut conditioned);
+        let mut direction = conditioned.clone();
+        let mut energy = dot(&residual, &conditioned);
+        let enough = energy * TOLERANCE;
+        for _ in 0..STEPS {
+            if energy <= enough || energy <= 0.0 {
+                break;
+            }
+            self.apply(terms, stiffness, &direction, &mut product);
+            let curvature = dot(&direction, &product);
+            if curvature <= 0.0 || !curvature.is_finite() {
+                break;
+            }
+            let step = energy / curvature;
+            x.iter_mut().zip(&direction).for_each(|(x, d)| *x += step * d);
+            residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= step * p);
+            precondition(&residual, &mut conditioned);
+            let next = dot(&residual, &conditioned);
+            let keep = next / energy;
+            direction.iter_mut().zip(&conditioned).for_each(|(d, c)| *d = c + keep * *d);
+            energy = next;
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Weight of a deviation in a Cauchy likelihood of this scale.
+fn cauchy(deviation: f64, scale: f64) -> f64 {
+    1.0 / (1.0 + (deviation / scale) * (deviation / scale))
+}
+
+/// Values of q to choose from, in units of the observations' floor.
+const ROUGHNESSES: [f64; 7] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
+
+impl Problem<'_> {
+    /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
+    /// the windows between. Returns q and the misfit ([`Observations::misfit`]).
+    pub fn choose_roughness(&self, start: &Offsets) -> (f64, f64) {
+        let even = self.observations.part(|seen| seen.window % 2 == 0);
+        let odd = self.observations.part(|seen| seen.window % 2 == 1);
+        let mut best = (self.roughness, f64::INFINITY);
+        for factor in ROUGHNESSES {
+            let roughness = factor * self.observations.floor;
+            let fitted = Problem { observations: &even, roughness, ..*self }.solve(start);
+            let misfit = odd.misfit(&fitted).unwrap_or(f64::INFINITY);
+            if misfit < best.1 {
+                best = (roughness, misfit);
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;
