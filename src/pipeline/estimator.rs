@@ -3,8 +3,8 @@
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::network::{Anchor, Problem};
-use crate::presync::observations::{Observations, Offsets, residual};
-use crate::presync::windows::{BoundTable, Grid};
+use crate::presync::observations::{Latencies, Observations, Offsets, redescending};
+use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Method, RANGE};
 use crate::report::{ClockEstimate, NodeClock};
 use crate::trace::Ticks;
@@ -57,6 +57,7 @@ pub struct Estimator {
     at_finest: usize,
     roughness: f64,
     observations: Observations,
+    latencies: Latencies,
     shortest: MinimumLatency,
     /// Misfit of the estimated and of the recorded clocks.
     misfits: Option<(f64, f64)>,
@@ -77,6 +78,7 @@ impl Estimator {
             at_finest: 0,
             roughness: 0.0,
             observations: Observations::default(),
+            latencies: Latencies::default(),
             shortest: MinimumLatency::default(),
             misfits: None,
         }
@@ -114,6 +116,7 @@ impl Estimator {
             observations: &seen,
             anchors: &anchors,
             roughness: 10.0 * seen.floor,
+            afresh: grid.count <= FINER,
         };
         if grid.count >= self.finest {
             self.at_finest += 1;
@@ -126,7 +129,11 @@ impl Estimator {
         let done = self.at_finest > 1 || self.finest == 1;
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
-            self.misfits = seen.misfit(&solved).zip(seen.misfit(&recorded));
+            let solved = problem.flat(&solved);
+            let latencies = Latencies::new(&seen, &solved, grid.count);
+            let misfit = |offsets: &[f64]| latencies.misfit(&seen, offsets, grid.count);
+            self.misfits = misfit(&solved).zip(misfit(&problem.flat(&recorded)));
+            self.latencies = latencies;
             let least = seen.two_way.iter().map(|seen| seen.half_trip).fold(f64::INFINITY, f64::min);
             self.shortest.other_node = Ticks(if least.is_finite() { least.max(0.0).floor() as i64 } else { 0 });
         }
@@ -220,33 +227,35 @@ impl Estimator {
     pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
+        let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
         let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
-        for seen in &self.observations.two_way {
-            let off = residual(seen, &self.offsets);
+        for seen in &self.observations.one_way {
+            let excess = self.latencies.excess(seen, &flat, grid.count);
+            let weight = redescending(excess, self.latencies.spread);
             for clock in [seen.a, seen.b] {
-                if let Some((count, squares, variance)) = sums.get_mut(clock as usize) {
+                if let Some((count, weights, squares)) = sums.get_mut(clock as usize) {
                     *count += 1;
-                    *squares += off * off;
-                    *variance += seen.sigma * seen.sigma;
+                    *weights += weight;
+                    *squares += weight * excess * excess;
                 }
             }
         }
+        let uncertainties = self.uncertainties(map.bases.len());
         let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
         let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
-        let nodes = clocks.map(|(clock, (((count, squares, variance), first), row))| {
+        let nodes = clocks.map(|(clock, (((count, weights, squares), first), row))| {
             let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
             let recorded = &map.offsets[clock];
             let recorded_drift = recorded.first().zip(recorded.last()).filter(|(a, b)| a.time < b.time).map_or(0.0, |(a, b)| {
                 1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64
             });
-            let mean = |sum: f64| (sum / (*count).max(1) as f64).sqrt() * tick;
             NodeClock {
                 first_process: *first,
                 reference: clock == self.reference,
                 observations: *count,
                 drift_ppm: drift + recorded_drift,
-                residual_seconds: mean(*squares),
-                uncertainty_seconds: mean(*variance),
+                residual_seconds: if *weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
+                uncertainty_seconds: uncertainties.get(clock).copied().flatten().map(|ticks| ticks * tick),
             }
         });
         ClockEstimate {
@@ -255,7 +264,7 @@ impl Estimator {
             reason,
             windows: grid.count as u64,
             window_seconds: grid.width as f64 * tick,
-            latency_seconds: self.observations.latency * tick,
+            latency_seconds: self.shortest.other_node.0 as f64 * tick,
             misfit_estimated: self.misfits.map(|(estimated, _)| estimated),
             misfit_recorded: self.misfits.map(|(_, recorded)| recorded),
             clocks: nodes.collect(),
@@ -263,11 +272,42 @@ impl Estimator {
     }
 }
 
+impl Estimator {
+    /// What messages cannot exclude: an error of every clock against the reference of the latencies along the best path to it, in
+    /// ticks. None where no path has messages in both directions.
+    fn uncertainties(&self, clocks: usize) -> Vec<Option<f64>> {
+        let mut best: Vec<Option<f64>> = vec![None; clocks];
+        if let Some(own) = best.get_mut(self.reference) {
+            *own = Some(0.0);
+        }
+        // As many rounds as the longest path has edges, as in Bellman and Ford.
+        for _ in 0..clocks {
+            let mut changed = false;
+            for (&(a, b), latency) in &self.latencies.of {
+                if !self.latencies.of.contains_key(&(b, a)) {
+                    continue;
+                }
+                let Some(through) = best.get(a as usize).copied().flatten().map(|known| known + latency) else { continue };
+                if let Some(known) = best.get_mut(b as usize)
+                    && known.is_none_or(|known| through < known)
+                {
+                    *known = Some(through);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        best
+    }
+}
+
 /// How many windows the messages support.
 fn finest(table: &BoundTable, clocks: usize) -> usize {
-    let both = |(&(a, b), bounds): (&(u32, u32), &crate::presync::windows::DirectedBounds)| {
-        let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
-        Some(bounds.messages.min(back.messages))
+    let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
+        let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
+        (a < b || !table.pairs.contains_key(&(b, a))).then(|| bounds.messages.min(back))
     };
     let mut counts: Vec<u64> = table.pairs.iter().filter_map(both).collect();
     counts.sort_unstable();

@@ -3,19 +3,20 @@
 //! Unknown are the corrections x(n, w) of clock n at the centre of window w. Minimised is
 //!
 //! ```text
-//!   Σ ((x(b,w) - x(a,w) - middle) / sigma)²            pairs seen in both directions
-//! + Σ ((x(n,w) - value) / sigma)²                      recorded offsets
-//! + Σ (x(n,w-1) - 2 x(n,w) + x(n,w+1))² / q²           the frequency changes slowly
+//!   Σ ((x(b,w) - x(a,w) - least - latency(a,b)) / spread)²   quickest message of each direction, pair and window
+//! + Σ ((x(n,w) - value) / sigma)²                            recorded offsets
+//! + Σ (x(n,w-1) - 2 x(n,w) + x(n,w+1))² / q²                 the frequency changes slowly
 //! ```
 //!
-//! The reference clock is not corrected. Three things make it robust, by reweighting a few times: a difference outside
-//! what the bounds permit is drawn to the nearer bound; a one-way bound counts only where it is broken; and the
-//! smoothness and the recorded offsets count with Cauchy weights, so that a clock may bend sharply where messages
-//! show that it did. The system is solved by conjugate gradients, preconditioned by the exact solution per clock
-//! (a pentadiagonal system). Everything runs on one rank in a fixed order: the same bits every time.
+//! The reference clock is not corrected. It is done by reweighting a few times, with the clocks of the time before: messages that
+//! were delayed lose their weight, those that would have been too quick keep it; smoothness and recorded offsets count
+//! with Cauchy weights, so that a clock may bend sharply where messages show that it did. Where nothing is known yet, the
+//! middles of both directions ([`super::observations::TwoWay`]) make the start. The system is solved by conjugate gradients,
+//! preconditioned by the exact solution per clock (a pentadiagonal system). Everything runs on one rank in a fixed
+//! order: the same bits every time.
 
 use super::banded::Pentadiagonal;
-use super::observations::{Observations, Offsets};
+use super::observations::{Latencies, Observations, Offsets, redescending};
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,10 +46,12 @@ pub struct Problem<'a> {
     pub anchors: &'a [Anchor],
     /// q: standard deviation of the second difference of a clock's correction, in ticks.
     pub roughness: f64,
+    /// Nothing is known yet: begin with the middles of both directions.
+    pub afresh: bool,
 }
 
-/// Rounds of reweighting.
-const ROUNDS: usize = 4;
+/// Rounds of reweighting: how many spreads a message may be delayed and still count about half.
+const ROUNDS: [f64; 5] = [8.0, 4.0, 2.0, 1.0, 1.0];
 /// Most conjugate-gradient steps of a round.
 const STEPS: usize = 300;
 /// Reduction of the preconditioned residual (squared) that ends a round.
@@ -68,50 +71,69 @@ struct Term {
 impl Problem<'_> {
     /// The estimate, by reweighting from `start`.
     pub fn solve(&self, start: &Offsets) -> Offsets {
-        let mut x: Vec<f64> = Vec::with_capacity(self.clocks * self.windows);
-        for clock in 0..self.clocks {
-            for window in 0..self.windows {
-                let given = start.get(clock).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
-                x.push(if clock == self.reference { 0.0 } else { given });
-            }
+        let mut x = self.flat(start);
+        if let Some(row) = x.chunks_mut(self.windows).nth(self.reference) {
+            row.fill(0.0);
         }
-        for round in 0..ROUNDS {
-            let terms = self.terms(&x, round == 0);
-            let stiffness = self.stiffness(&x, round == 0);
+        if self.afresh {
+            let middles = self.observations.two_way.iter().map(|seen| {
+                let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
+                Term { i: Some(i), j, target: seen.middle, weight: 1.0 / (seen.sigma * seen.sigma) }
+            });
+            let terms: Vec<Term> = middles.chain(self.anchor_terms(None)).collect();
+            let stiffness = self.stiffness(&x, true);
+            self.conjugate_gradients(&terms, &stiffness, &mut x);
+        }
+        for scale in ROUNDS {
+            let latencies = Latencies::new(self.observations, &x, self.windows);
+            let mut terms = self.terms(&x, &latencies, scale);
+            terms.extend(self.anchor_terms(Some(&x)));
+            let stiffness = self.stiffness(&x, false);
             self.conjugate_gradients(&terms, &stiffness, &mut x);
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
+    }
+
+    /// One row after the other, zero where nothing is given.
+    pub fn flat(&self, offsets: &Offsets) -> Vec<f64> {
+        let mut x = Vec::with_capacity(self.clocks * self.windows);
+        for clock in 0..self.clocks {
+            for window in 0..self.windows {
+                x.push(offsets.get(clock).and_then(|row| row.get(window)).copied().unwrap_or(0.0));
+            }
+        }
+        x
     }
 
     fn place(&self, clock: u32, window: u32) -> usize {
         clock as usize * self.windows + window as usize
     }
 
-    fn terms(&self, x: &[f64], first: bool) -> Vec<Term> {
-        let at = |place: usize| x.get(place).copied().unwrap_or(0.0);
-        let floor = self.observations.floor;
-        let mut terms = Vec::with_capacity(self.observations.two_way.len() + self.anchors.len());
-        for seen in &self.observations.two_way {
-            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
-            let off = at(j) - at(i) - seen.middle;
-            let outside = !first && off.abs() > seen.slack + floor;
-            let target = if outside { seen.middle + seen.slack.copysign(off) } else { seen.middle };
-            let sigma = if outside { floor } else { seen.sigma };
-            terms.push(Term { i: Some(i), j, target, weight: 1.0 / (sigma * sigma) });
-        }
-        for seen in self.observations.one_way.iter().filter(|_| !first) {
-            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
-            let target = seen.least + self.observations.latency;
-            if at(j) - at(i) < target {
-                terms.push(Term { i: Some(i), j, target, weight: 1.0 / (floor * floor) });
+    /// One term per direction, pair and window.
+    fn terms(&self, x: &[f64], latencies: &Latencies, scale: f64) -> Vec<Term> {
+        const NEGLIGIBLE: f64 = 1e-4;
+        let mut terms = Vec::with_capacity(self.observations.one_way.len() + self.anchors.len());
+        for seen in &self.observations.one_way {
+            let excess = latencies.excess(seen, x, self.windows);
+            let trust = redescending(excess, scale * latencies.spread);
+            if trust < NEGLIGIBLE {
+                continue;
             }
-        }
-        for anchor in self.anchors {
-            let j = self.place(anchor.clock, anchor.window);
-            let trust = if first { 1.0 } else { cauchy(at(j) - anchor.value, TOLERATED * anchor.sigma) };
-            terms.push(Term { i: None, j, target: anchor.value, weight: trust / (anchor.sigma * anchor.sigma) });
+            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
+            let target = seen.travel(x, self.windows) + seen.least - excess;
+            terms.push(Term { i: Some(i), j, target, weight: trust / (latencies.spread * latencies.spread) });
         }
         terms
+    }
+
+    /// Recorded offsets, less trusted where they are far off.
+    fn anchor_terms<'a>(&'a self, x: Option<&'a [f64]>) -> impl Iterator<Item = Term> + 'a {
+        self.anchors.iter().map(move |anchor| {
+            let j = self.place(anchor.clock, anchor.window);
+            let off = x.and_then(|x| x.get(j)).map_or(0.0, |x| x - anchor.value);
+            let trust = cauchy(off, TOLERATED * anchor.sigma);
+            Term { i: None, j, target: anchor.value, weight: trust / (anchor.sigma * anchor.sigma) }
+        })
     }
 
     /// Weight of the second difference around each place; 0 where there is none.
@@ -249,15 +271,16 @@ const ROUGHNESSES: [f64; 7] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
 
 impl Problem<'_> {
     /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
-    /// the windows between. Returns q and the misfit ([`Observations::misfit`]).
+    /// the windows between. Returns q and the misfit ([`Latencies::misfit`]).
     pub fn choose_roughness(&self, start: &Offsets) -> (f64, f64) {
-        let even = self.observations.part(|seen| seen.window % 2 == 0);
-        let odd = self.observations.part(|seen| seen.window % 2 == 1);
+        let even = self.observations.part(|window| window % 2 == 0);
+        let odd = self.observations.part(|window| window % 2 == 1);
+        let latencies = Latencies::new(self.observations, &self.flat(start), self.windows);
         let mut best = (self.roughness, f64::INFINITY);
         for factor in ROUGHNESSES {
             let roughness = factor * self.observations.floor;
             let fitted = Problem { observations: &even, roughness, ..*self }.solve(start);
-            let misfit = odd.misfit(&fitted).unwrap_or(f64::INFINITY);
+            let misfit = latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY);
             if misfit < best.1 {
                 best = (roughness, misfit);
             }

@@ -1,9 +1,11 @@
 //! From bounds to observations: what the difference of two clocks must have been in a window, and how sure that is.
 //!
 //! With f the smallest distance from a to b and g the one from b to a, the correction of b minus that of a lies in
-//! \[-f, g\]; if both directions have the same minimum latency it is (g - f) / 2, and (f + g) / 2 is that latency plus what
-//! even the quickest messages of the window waited. What is above the latency that the pair is known to reach is the
-//! uncertainty.
+//! \[-f, g\]; if both directions have the same minimum latency and each had a message that met no delay, it is (g - f) / 2,
+//! and (f + g) / 2 is that latency. That is what coarse windows go by. In fine windows often one direction only had such a
+//! message (in the other one the receiver came late), so each direction is judged by itself: once the clocks are
+//! roughly known, its quickest message took the pair's latency and a bit, which is an observation, or clearly longer,
+//! which says nothing.
 
 use super::windows::{BoundTable, Grid};
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ pub type Offsets = Vec<Vec<f64>>;
 pub struct TwoWay {
     /// One clock.
     pub a: u32,
-    /// The other, a < b.
+    /// The other.
     pub b: u32,
     /// Window.
     pub window: u32,
@@ -26,11 +28,9 @@ pub struct TwoWay {
     pub half_trip: f64,
     /// Standard deviation assumed for `middle`.
     pub sigma: f64,
-    /// The difference is within this of the middle, if no message is quicker than the quickest of all pairs.
-    pub slack: f64,
 }
 
-/// One direction of a pair in one window, without the other one.
+/// The quickest message of one direction of a pair in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OneWay {
     /// The clock of the sender.
@@ -43,17 +43,23 @@ pub struct OneWay {
     pub least: f64,
 }
 
+impl OneWay {
+    /// The time that the message took if these are the corrections, in ticks.
+    pub fn travel(&self, offsets: &[f64], windows: usize) -> f64 {
+        let at = |clock: u32| offsets.get(clock as usize * windows + self.window as usize).copied().unwrap_or(0.0);
+        at(self.b) - at(self.a) - self.least
+    }
+}
+
 /// What the messages of all windows say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observations {
-    /// Pairs seen in both directions.
+    /// Pairs seen in both directions in the same window.
     pub two_way: Vec<TwoWay>,
-    /// Pairs seen in one.
+    /// Every direction seen, by pair and then by window.
     pub one_way: Vec<OneWay>,
-    /// Half round trip of the quickest pair, in ticks: the estimate of the minimum latency between clocks.
-    pub latency: f64,
-    /// Half round trips that each pair reaches in its better windows.
-    pub latency_of: BTreeMap<(u32, u32), f64>,
+    /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
+    pub half_trips: BTreeMap<(u32, u32), f64>,
     /// The resolution of all this: no observation is better.
     pub floor: f64,
 }
@@ -78,50 +84,42 @@ impl Observations {
             let mut trips = Vec::new();
             for (&window, f) in forward.windows.iter().filter(|(window, _)| (**window as usize) < grid.count) {
                 let now = difference(a, b, window);
-                match backward.windows.get(&window) {
-                    Some(g) if a < b => {
-                        let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
-                        let half_trip = (g.distance as f64 + f.distance as f64) / 2.0;
-                        trips.push(half_trip);
-                        result.two_way.push(TwoWay { a, b, window, middle, half_trip, sigma: 0.0, slack: 0.0 });
-                    }
-                    Some(_) => {}
-                    None => result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64 }),
+                result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64 });
+                if let Some(g) = backward.windows.get(&window).filter(|_| a < b) {
+                    let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
+                    let half_trip = (g.distance as f64 + f.distance as f64) / 2.0;
+                    trips.push(half_trip);
+                    result.two_way.push(TwoWay { a, b, window, middle, half_trip, sigma: 0.0 });
                 }
             }
             if !trips.is_empty() {
                 trips.sort_by(f64::total_cmp);
                 let quick = trips.get(trips.len() / QUICK_SHARE).copied().unwrap_or(0.0).max(0.0);
-                result.latency_of.insert((a, b), quick);
+                result.half_trips.insert((a, b), quick);
             }
         }
         result.weigh();
         result
     }
 
-    /// Fills in sigma and slack.
+    /// Fills in the standard deviations.
     fn weigh(&mut self) {
-        self.latency = self.latency_of.values().copied().fold(f64::INFINITY, f64::min);
-        if !self.latency.is_finite() {
-            self.latency = 0.0;
-        }
-        let mut trips: Vec<f64> = self.latency_of.values().copied().collect();
+        let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
-        let typical = trips.get(trips.len() / 2).copied().unwrap_or(0.0);
-        self.floor = (FLOOR * typical).max(1.0);
+        self.floor = (FLOOR * trips.get(trips.len() / 2).copied().unwrap_or(0.0)).max(1.0);
+        let least = trips.first().copied().unwrap_or(0.0);
         for seen in &mut self.two_way {
-            let quick = self.latency_of.get(&(seen.a, seen.b)).copied().unwrap_or(0.0);
+            let quick = self.half_trips.get(&(seen.a, seen.b)).copied().unwrap_or(0.0);
             let waited = (seen.half_trip - quick).max(0.0);
             // A pair that is never as quick as others is farther away, or one of the two always waits.
-            let far = (quick - self.latency) / 2.0;
+            let far = (quick - least) / 2.0;
             seen.sigma = (self.floor * self.floor + waited * waited + far * far).sqrt();
-            seen.slack = (seen.half_trip - self.latency).max(0.0);
         }
     }
 
-    /// Joins clocks that have neither two-way messages nor recorded offsets in common (`held` says which are held by
-    /// something else) by their one-way messages, as if the quickest of them had taken the minimum latency: better than
-    /// nothing, and never stronger than anything.
+    /// Joins clocks that have neither two-way messages nor recorded offsets in common (`held` says which have the latter) by
+    /// their one-way messages, as if the quickest of them had taken no time: better than nothing, and never stronger
+    /// than anything.
     pub fn tie(&mut self, held: &[bool]) {
         let mut group: Vec<usize> = (0..held.len()).collect();
         let mut join = |a: usize, b: usize| -> bool {
@@ -141,38 +139,101 @@ impl Observations {
         }
         for seen in &self.one_way {
             if join(seen.a as usize, seen.b as usize) {
-                let (a, b, sign) = if seen.a < seen.b { (seen.a, seen.b, 1.0) } else { (seen.b, seen.a, -1.0) };
-                let middle = sign * (seen.least + self.latency);
-                let (half_trip, sigma) = (self.latency, 1000.0 * self.floor);
-                self.two_way.push(TwoWay { a, b, window: seen.window, middle, half_trip, sigma, slack: f64::MAX });
+                let (a, b, window, middle) = (seen.a, seen.b, seen.window, seen.least);
+                self.two_way.push(TwoWay { a, b, window, middle, half_trip: 0.0, sigma: 1000.0 * self.floor });
             }
         }
     }
 
-    /// A copy with the two-way observations that `keep` wants.
-    pub fn part(&self, keep: impl Fn(&TwoWay) -> bool) -> Observations {
-        let two_way = self.two_way.iter().filter(|seen| keep(seen)).copied().collect();
-        Observations { two_way, ..self.clone() }
-    }
-
-    /// Mean deviation of the differences from the middles, each in units of its sigma and counted up to `MOST`: 0 is
-    /// perfect, 1 as expected. None without observations.
-    pub fn misfit(&self, offsets: &Offsets) -> Option<f64> {
-        const MOST: f64 = 10.0;
-        let mut sum = 0.0;
-        for seen in &self.two_way {
-            sum += (residual(seen, offsets).abs() / seen.sigma).min(MOST);
-        }
-        (!self.two_way.is_empty()).then(|| sum / self.two_way.len() as f64)
+    /// A copy with the windows that `keep` wants.
+    pub fn part(&self, keep: impl Fn(u32) -> bool) -> Observations {
+        let two_way = self.two_way.iter().filter(|seen| keep(seen.window)).copied().collect();
+        let one_way = self.one_way.iter().filter(|seen| keep(seen.window)).copied().collect();
+        Observations { two_way, one_way, ..self.clone() }
     }
 }
 
-/// How far the difference of two clocks is from what was observed.
-pub fn residual(seen: &TwoWay, offsets: &Offsets) -> f64 {
-    let at = |clock: u32| {
-        offsets.get(clock as usize).and_then(|x| x.get(seen.window as usize)).copied().unwrap_or(0.0)
-    };
-    at(seen.b) - at(seen.a) - seen.middle
+/// How long messages travel that meet no delay, as seen with some clocks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Latencies {
+    /// By direction of pair, in ticks; both directions of a pair have the same where there are both.
+    pub of: BTreeMap<(u32, u32), f64>,
+    /// By how much it varies.
+    pub spread: f64,
+}
+
+/// Largest spread, in latencies: what is farther above the latency was delayed.
+const WIDEST: f64 = 0.5;
+
+impl Latencies {
+    /// Estimates them: for each direction where its travel times are densest near their lower end; then the mean of both
+    /// directions, which does not depend on the corrections.
+    pub fn new(observations: &Observations, offsets: &[f64], windows: usize) -> Latencies {
+        let mut travels: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+        for seen in &observations.one_way {
+            travels.entry((seen.a, seen.b)).or_default().push(seen.travel(offsets, windows));
+        }
+        let quantile = |sorted: &[f64], percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0);
+        let mut spreads = Vec::with_capacity(travels.len());
+        for values in travels.values_mut() {
+            values.sort_by(f64::total_cmp);
+            spreads.push(quantile(values, 25) - quantile(values, 5));
+        }
+        spreads.sort_by(f64::total_cmp);
+        // Of the better half of the pairs: others may be delayed most of the time.
+        let spread = spreads.get(spreads.len() / 4).copied().unwrap_or(0.0);
+        let floor = observations.floor;
+        let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
+        let modes: BTreeMap<(u32, u32), f64> = travels
+            .iter()
+            .map(|(&pair, values)| {
+                let mut mode = quantile(values, 5);
+                for _ in 0..5 {
+                    let (mut weights, mut sum) = (0.0, 0.0);
+                    for value in values {
+                        let weight = redescending(value - mode, spread);
+                        weights += weight;
+                        sum += weight * value;
+                    }
+                    mode = if weights > 0.0 { sum / weights } else { mode };
+                }
+                (pair, mode)
+            })
+            .collect();
+        let of = modes.iter().map(|(&(a, b), &mode)| {
+            let back = modes.get(&(b, a)).copied().unwrap_or(mode);
+            ((a, b), ((mode + back) / 2.0).max(0.0))
+        });
+        Latencies { of: of.collect(), spread }
+    }
+
+    /// How much longer than the latency the message took if these are the corrections; negative: it was too quick.
+    pub fn excess(&self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
+        seen.travel(offsets, windows) - self.of.get(&(seen.a, seen.b)).copied().unwrap_or(0.0)
+    }
+
+    /// Mean cost of all observations, in spreads: messages that are too quick cost more than those that are delayed, and no
+    /// message costs more than a limit. None without messages.
+    pub fn misfit(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Option<f64> {
+        const DELAYED: f64 = 3.0;
+        const TOO_QUICK: f64 = 12.0;
+        let cost = |seen: &OneWay| {
+            let excess = self.excess(seen, offsets, windows) / self.spread;
+            if excess > 0.0 { excess.min(DELAYED) } else { (-excess).min(TOO_QUICK) }
+        };
+        let count = observations.one_way.len();
+        (count > 0).then(|| observations.one_way.iter().map(cost).sum::<f64>() / count as f64)
+    }
+}
+
+/// Weight of an excess: 1 near zero, and vanishing for messages that were delayed. Too quick ones keep theirs: no message is.
+pub fn redescending(excess: f64, scale: f64) -> f64 {
+    if excess <= 0.0 {
+        return 1.0;
+    }
+    let relative = excess / (2.0 * scale);
+    let root = 1.0 / (1.0 + relative * relative);
+    root * root
 }
 
 #[cfg(test)]
@@ -190,11 +251,32 @@ mod tests {
         table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6 });
         let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3]);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
-        assert_eq!((seen.latency, seen.two_way.len()), (30.0, 1));
-        assert_eq!(seen.one_way, [OneWay { a: 0, b: 2, window: 0, least: 5.0 }]);
-        assert_eq!(seen.misfit(&vec![vec![0.0], vec![100.0], vec![0.0]]), Some(0.0));
+        assert_eq!(seen.two_way.len(), 1);
+        assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
+        let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1);
+        assert_eq!(latencies.of[&(0, 1)], 30.0);
+        assert_eq!(latencies.of[&(1, 0)], 30.0);
+        assert_eq!(latencies.misfit(&seen, &[0.0, 100.0, 5.0], 1), Some(0.0));
         // The same messages seen through clocks that are corrected already.
         let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]]);
         assert_eq!(total.two_way[0].middle, 107.0);
+    }
+
+    #[test]
+    fn delayed_messages_do_not_move_the_latency() {
+        let mut seen = Observations { floor: 1.0, ..Observations::default() };
+        for window in 0..300 {
+            // One window in three is quick from 0 to 1, another third from 1 to 0.
+            let noise = f64::from(window % 7);
+            let (there, back) = match window % 3 {
+                0 => (50.0 + noise, 900.0),
+                1 => (5000.0, 50.0 + noise),
+                _ => (700.0, 800.0),
+            };
+            seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there });
+            seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
+        }
+        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300);
+        assert!((latencies.of[&(0, 1)] - 53.0).abs() < 2.0, "{latencies:?}");
     }
 }

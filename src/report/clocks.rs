@@ -18,8 +18,8 @@ pub struct ClockEstimate {
     pub window_seconds: f64,
     /// Half the round trip of the quickest pair of clocks.
     pub latency_seconds: f64,
-    /// Mean deviation of the clocks from what the messages say, in units of the expected one, for the estimated clocks; null
-    /// if there were no messages in both directions.
+    /// Mean cost of the messages under the estimated clocks, in units of their spread (delayed ones count little, impossible
+    /// ones much); smaller is better, null if there were no messages between nodes.
     pub misfit_estimated: Option<f64>,
     /// The same for the recorded clocks.
     pub misfit_recorded: Option<f64>,
@@ -34,12 +34,13 @@ pub struct NodeClock {
     pub first_process: u32,
     /// Whether it was taken as global time.
     pub reference: bool,
-    /// Windows of its pairs with messages in both directions.
+    /// Messages that it was estimated from: the quickest of each window, pair and direction.
     pub observations: u64,
     /// Mean change of its offset to global time, in millionths; positive if the clock is slow.
     pub drift_ppm: f64,
-    /// Root mean square of what its observations are off the estimate.
+    /// Root mean square of what those of its messages that met no delay are off the estimate.
     pub residual_seconds: f64,
-    /// Root mean square of the standard deviations that its observations were expected to have.
-    pub uncertainty_seconds: f64,
+    /// What messages cannot exclude, were one direction of the network slow: the latencies along the best path to the
+    /// reference; null where no path has messages in both directions.
+    pub uncertainty_seconds: Option<f64>,
 }
