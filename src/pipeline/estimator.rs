@@ -3,7 +3,7 @@
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::network::{Anchor, Problem};
-use crate::presync::observations::{Latencies, Observations, Offsets, redescending};
+use crate::presync::observations::{Latencies, Observations, Offsets};
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Method, RANGE};
 use crate::report::{ClockEstimate, NodeClock};
@@ -39,6 +39,8 @@ const SHARED_CLOCK: f64 = 0.5e-6;
 const STEEPEST: f64 = 0.2;
 /// Recorded offsets are trusted to this many floors of the observations.
 const ANCHOR: f64 = 3.0;
+/// What observations are trusted to (seconds) where no round trip tells.
+const UNKNOWN: f64 = 100e-9;
 /// Estimated clocks have to be better than recorded ones by this factor to be called better.
 const BETTER: f64 = 0.9;
 
@@ -101,7 +103,7 @@ impl Estimator {
             self.finest = finest(table, clocks);
         }
         let now = self.interpolated(&grid, clocks);
-        let mut seen = Observations::new(table, &grid, &now);
+        let mut seen = Observations::new(table, &grid, &now, UNKNOWN * self.resolution as f64);
         let anchors = self.anchors(map, &grid, seen.floor);
         if self.grid.is_none() {
             let mut held: Vec<bool> = vec![false; clocks];
@@ -109,10 +111,11 @@ impl Estimator {
             held[self.reference] = true;
             seen.tie(&held);
         }
+        let fixed = self.fixed(&seen, map);
         let mut problem = Problem {
             clocks,
             windows: grid.count,
-            reference: self.reference,
+            fixed: &fixed,
             observations: &seen,
             anchors: &anchors,
             roughness: 10.0 * seen.floor,
@@ -177,6 +180,22 @@ impl Estimator {
         self.offsets.iter().map(|row| times.iter().map(|&time| value(row, time)).collect()).collect()
     }
 
+    /// Clocks that stay as recorded: the reference; and of other clocks that no messages hold from both sides against it, one per
+    /// group that hold each other, if it has recorded offsets.
+    fn fixed(&self, seen: &Observations, map: &ClockMap) -> Vec<bool> {
+        let mut fixed = vec![false; map.bases.len()];
+        let mut taken = std::collections::BTreeSet::new();
+        let own = |clock: usize| seen.component.get(clock).copied();
+        taken.insert(own(self.reference));
+        fixed[self.reference] = true;
+        for (clock, offsets) in map.offsets.iter().enumerate() {
+            if !offsets.is_empty() && taken.insert(own(clock)) {
+                fixed[clock] = true;
+            }
+        }
+        fixed
+    }
+
     /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
     fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
         let mut anchors = Vec::new();
@@ -231,7 +250,7 @@ impl Estimator {
         let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
         for seen in &self.observations.one_way {
             let excess = self.latencies.excess(seen, &flat, grid.count);
-            let weight = redescending(excess, self.latencies.spread);
+            let weight = self.latencies.weight(seen, excess, self.latencies.spread);
             for clock in [seen.a, seen.b] {
                 if let Some((count, weights, squares)) = sums.get_mut(clock as usize) {
                     *count += 1;

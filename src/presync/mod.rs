@@ -7,6 +7,7 @@
 
 mod banded;
 mod clock;
+mod graph;
 mod interval;
 mod linear;
 pub mod network;

@@ -8,7 +8,7 @@
 //! + Σ (x(n,w-1) - 2 x(n,w) + x(n,w+1))² / q²                 the frequency changes slowly
 //! ```
 //!
-//! The reference clock is not corrected. It is done by reweighting a few times, with the clocks of the time before: messages that
+//! Fixed clocks, the reference above all, are not corrected. It is done by reweighting a few times, with the clocks of the time before: messages that
 //! were delayed lose their weight, those that would have been too quick keep it; smoothness and recorded offsets count
 //! with Cauchy weights, so that a clock may bend sharply where messages show that it did. Where nothing is known yet, the
 //! middles of both directions ([`super::observations::TwoWay`]) make the start. The system is solved by conjugate gradients,
@@ -16,7 +16,7 @@
 //! order: the same bits every time.
 
 use super::banded::Pentadiagonal;
-use super::observations::{Latencies, Observations, Offsets, redescending};
+use super::observations::{Latencies, Observations, Offsets};
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,8 +38,8 @@ pub struct Problem<'a> {
     pub clocks: usize,
     /// Number of windows.
     pub windows: usize,
-    /// The clock that is not corrected.
-    pub reference: usize,
+    /// Clocks that are not corrected: the reference, and others that nothing better is known of than what was recorded.
+    pub fixed: &'a [bool],
     /// Messages.
     pub observations: &'a Observations,
     /// Recorded offsets.
@@ -72,9 +72,7 @@ impl Problem<'_> {
     /// The estimate, by reweighting from `start`.
     pub fn solve(&self, start: &Offsets) -> Offsets {
         let mut x = self.flat(start);
-        if let Some(row) = x.chunks_mut(self.windows).nth(self.reference) {
-            row.fill(0.0);
-        }
+        self.clear_fixed(&mut x);
         if self.afresh {
             let middles = self.observations.two_way.iter().map(|seen| {
                 let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
@@ -115,7 +113,7 @@ impl Problem<'_> {
         let mut terms = Vec::with_capacity(self.observations.one_way.len() + self.anchors.len());
         for seen in &self.observations.one_way {
             let excess = latencies.excess(seen, x, self.windows);
-            let trust = redescending(excess, scale * latencies.spread);
+            let trust = latencies.weight(seen, excess, scale * latencies.spread);
             if trust < NEGLIGIBLE {
                 continue;
             }
@@ -177,11 +175,11 @@ impl Problem<'_> {
                 result[i] -= pull;
             }
         }
-        self.fix_reference(result);
+        self.clear_fixed(result);
     }
 
-    fn fix_reference(&self, values: &mut [f64]) {
-        if let Some(row) = values.chunks_mut(self.windows).nth(self.reference) {
+    fn clear_fixed(&self, values: &mut [f64]) {
+        for (row, _) in values.chunks_mut(self.windows).zip(self.fixed).filter(|(_, fixed)| **fixed) {
             row.fill(0.0);
         }
     }
@@ -218,7 +216,7 @@ impl Problem<'_> {
             for (values, factor) in to.chunks_mut(self.windows).zip(&factors) {
                 factor.solve(values);
             }
-            self.fix_reference(to);
+            self.clear_fixed(to);
         };
         let mut product = vec![0.0; x.len()];
         let mut residual = vec![0.0; x.len()];
@@ -228,7 +226,7 @@ impl Problem<'_> {
                 residual[i] -= term.weight * term.target;
             }
         }
-        self.fix_reference(&mut residual);
+        self.clear_fixed(&mut residual);
         self.apply(terms, stiffness, x, &mut product);
         residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
         let mut conditioned = vec![0.0; x.len()];

@@ -15,14 +15,14 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
             table.pairs.entry((b, a)).or_default().add(w, Bound { distance: latency + difference, at });
         }
     }
-    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()])
+    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0)
 }
 
 fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [Anchor]) -> Problem<'a> {
     Problem {
         clocks: truth.len(),
         windows: truth[0].len(),
-        reference: 0,
+        fixed: &[true],
         observations,
         anchors,
         roughness: 10.0 * observations.floor,

@@ -7,8 +7,9 @@
 //! roughly known, its quickest message took the pair's latency and a bit, which is an observation, or clearly longer,
 //! which says nothing.
 
+use super::graph::components;
 use super::windows::{BoundTable, Grid};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Corrections of every clock at the centre of every window, in ticks: `[clock][window]`.
 pub type Offsets = Vec<Vec<f64>>;
@@ -58,6 +59,11 @@ pub struct Observations {
     pub two_way: Vec<TwoWay>,
     /// Every direction seen, by pair and then by window.
     pub one_way: Vec<OneWay>,
+    /// For each clock the set of clocks that hold it from both sides, named by its smallest member.
+    pub component: Vec<usize>,
+    /// Directions of pairs that no way leads back from: nothing shows that their quickest messages met no delay, so they
+    /// only say what cannot be.
+    pub one_sided: BTreeSet<(u32, u32)>,
     /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
     pub half_trips: BTreeMap<(u32, u32), f64>,
     /// The resolution of all this: no observation is better.
@@ -71,8 +77,8 @@ const FLOOR: f64 = 0.02;
 
 impl Observations {
     /// The observations of `table`, whose distances were measured with clocks corrected by `now`; what comes out are
-    /// total corrections.
-    pub fn new(table: &BoundTable, grid: &Grid, now: &Offsets) -> Observations {
+    /// total corrections. Where no pair of clocks has messages in both directions, `unknown` is the floor, in ticks.
+    pub fn new(table: &BoundTable, grid: &Grid, now: &Offsets, unknown: f64) -> Observations {
         let difference = |a: u32, b: u32, window: u32| {
             let at = |clock: u32| now.get(clock as usize).and_then(|x| x.get(window as usize)).copied().unwrap_or(0.0);
             at(b) - at(a)
@@ -98,15 +104,19 @@ impl Observations {
                 result.half_trips.insert((a, b), quick);
             }
         }
-        result.weigh();
+        let component = components(now.len(), table.pairs.keys().copied());
+        result.component.clone_from(&component);
+        let of = |clock: u32| component.get(clock as usize);
+        result.one_sided = table.pairs.keys().filter(|(a, b)| of(*a) != of(*b)).copied().collect();
+        result.weigh(unknown);
         result
     }
 
     /// Fills in the standard deviations.
-    fn weigh(&mut self) {
+    fn weigh(&mut self, unknown: f64) {
         let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
-        self.floor = (FLOOR * trips.get(trips.len() / 2).copied().unwrap_or(0.0)).max(1.0);
+        self.floor = trips.get(trips.len() / 2).map_or(unknown, |typical| FLOOR * typical).max(1.0);
         let least = trips.first().copied().unwrap_or(0.0);
         for seen in &mut self.two_way {
             let quick = self.half_trips.get(&(seen.a, seen.b)).copied().unwrap_or(0.0);
@@ -170,7 +180,7 @@ impl Latencies {
     /// directions, which does not depend on the corrections.
     pub fn new(observations: &Observations, offsets: &[f64], windows: usize) -> Latencies {
         let mut travels: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
-        for seen in &observations.one_way {
+        for seen in observations.one_way.iter().filter(|seen| !observations.one_sided.contains(&(seen.a, seen.b))) {
             travels.entry((seen.a, seen.b)).or_default().push(seen.travel(offsets, windows));
         }
         let quantile = |sorted: &[f64], percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0);
@@ -200,16 +210,31 @@ impl Latencies {
                 (pair, mode)
             })
             .collect();
+        // A direction without the other one tells no latency, but a ring of them does: their mean.
+        let alone: Vec<f64> =
+            modes.iter().filter(|((a, b), _)| !modes.contains_key(&(*b, *a))).map(|(_, mode)| *mode).collect();
+        let common = alone.iter().sum::<f64>() / alone.len().max(1) as f64;
         let of = modes.iter().map(|(&(a, b), &mode)| {
-            let back = modes.get(&(b, a)).copied().unwrap_or(mode);
-            ((a, b), ((mode + back) / 2.0).max(0.0))
+            ((a, b), modes.get(&(b, a)).map_or(common, |back| (mode + back) / 2.0).max(0.0))
         });
         Latencies { of: of.collect(), spread }
     }
 
-    /// How much longer than the latency the message took if these are the corrections; negative: it was too quick.
+    /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
+    /// it was too quick.
     pub fn excess(&self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
         seen.travel(offsets, windows) - self.of.get(&(seen.a, seen.b)).copied().unwrap_or(0.0)
+    }
+
+    /// How much a message with this excess counts: 1 near zero, vanishing if it was delayed by many `scale`s. One that would
+    /// have been too quick is impossible and keeps pulling, but never with more force than from a few scales away: within a
+    /// window a clock can do what its model cannot.
+    pub fn weight(&self, seen: &OneWay, excess: f64, scale: f64) -> f64 {
+        const FORCE: f64 = 4.0;
+        if excess <= 0.0 {
+            return (FORCE * scale / -excess).min(1.0);
+        }
+        if self.of.contains_key(&(seen.a, seen.b)) { redescending(excess, scale) } else { 0.0 }
     }
 
     /// Mean cost of all observations, in spreads: messages that are too quick cost more than those that are delayed, and no
@@ -219,19 +244,19 @@ impl Latencies {
         const TOO_QUICK: f64 = 12.0;
         let cost = |seen: &OneWay| {
             let excess = self.excess(seen, offsets, windows) / self.spread;
-            if excess > 0.0 { excess.min(DELAYED) } else { (-excess).min(TOO_QUICK) }
+            if excess <= 0.0 {
+                return (-excess).min(TOO_QUICK);
+            }
+            if self.of.contains_key(&(seen.a, seen.b)) { excess.min(DELAYED) } else { 0.0 }
         };
         let count = observations.one_way.len();
         (count > 0).then(|| observations.one_way.iter().map(cost).sum::<f64>() / count as f64)
     }
 }
 
-/// Weight of an excess: 1 near zero, and vanishing for messages that were delayed. Too quick ones keep theirs: no message is.
-pub fn redescending(excess: f64, scale: f64) -> f64 {
-    if excess <= 0.0 {
-        return 1.0;
-    }
-    let relative = excess / (2.0 * scale);
+/// Weight of an excess: 1 up to zero, and vanishing for messages that were delayed.
+fn redescending(excess: f64, scale: f64) -> f64 {
+    let relative = excess.max(0.0) / (2.0 * scale);
     let root = 1.0 / (1.0 + relative * relative);
     root * root
 }
@@ -249,7 +274,7 @@ mod tests {
         table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5 });
         table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6 });
         table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6 });
-        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3]);
+        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
         assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
@@ -258,7 +283,7 @@ mod tests {
         assert_eq!(latencies.of[&(1, 0)], 30.0);
         assert_eq!(latencies.misfit(&seen, &[0.0, 100.0, 5.0], 1), Some(0.0));
         // The same messages seen through clocks that are corrected already.
-        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]]);
+        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0);
         assert_eq!(total.two_way[0].middle, 107.0);
     }
 
