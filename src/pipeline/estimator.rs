@@ -2,7 +2,7 @@
 
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::clocks::ClockMap;
-use crate::presync::network::{Anchor, Problem};
+use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
 use crate::presync::observations::{Latencies, Observations, Offsets};
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Method, RANGE};
@@ -29,8 +29,8 @@ pub enum Decision {
 /// Each level has this many times the windows of the one before.
 const FINER: usize = 8;
 /// Most windows, and most unknowns (clocks times windows).
-const MOST_WINDOWS: usize = 2048;
-const MOST_UNKNOWNS: usize = 1 << 17;
+const MOST_WINDOWS: usize = 1024;
+const MOST_UNKNOWNS: usize = 1 << 16;
 /// Messages per direction, pair and window that the typical pair should have.
 const PER_WINDOW: u64 = 2;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
@@ -120,11 +120,14 @@ impl Estimator {
             anchors: &anchors,
             roughness: 10.0 * seen.floor,
             afresh: grid.count <= FINER,
+            rounds: ROUNDS,
         };
         if grid.count >= self.finest {
             self.at_finest += 1;
             if self.at_finest == 1 {
                 self.roughness = problem.choose_roughness(&now).0;
+            } else {
+                problem.rounds = LAST_ROUNDS;
             }
             problem.roughness = self.roughness;
         }
@@ -137,8 +140,7 @@ impl Estimator {
             let misfit = |offsets: &[f64]| latencies.misfit(&seen, offsets, grid.count);
             self.misfits = misfit(&solved).zip(misfit(&problem.flat(&recorded)));
             self.latencies = latencies;
-            let least = seen.two_way.iter().map(|seen| seen.half_trip).fold(f64::INFINITY, f64::min);
-            self.shortest.other_node = Ticks(if least.is_finite() { least.max(0.0).floor() as i64 } else { 0 });
+            self.shortest.other_node = Ticks(seen.shortest.floor() as i64);
         }
         self.offsets = solved;
         self.observations = seen;

@@ -48,14 +48,21 @@ pub struct Problem<'a> {
     pub roughness: f64,
     /// Nothing is known yet: begin with the middles of both directions.
     pub afresh: bool,
+    /// [`ROUNDS`] or [`LAST_ROUNDS`].
+    pub rounds: &'a [f64],
 }
 
-/// Rounds of reweighting: how many spreads a message may be delayed and still count about half.
-const ROUNDS: [f64; 5] = [8.0, 4.0, 2.0, 1.0, 1.0];
+/// Rounds of reweighting: how many spreads a message may be delayed and still count about half. From clocks of a coarser level,
+/// and from clocks that are nearly right.
+pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0];
+/// See [`ROUNDS`].
+pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0];
 /// Most conjugate-gradient steps of a round.
 const STEPS: usize = 300;
-/// Reduction of the preconditioned residual (squared) that ends a round.
-const TOLERANCE: f64 = 1e-12;
+/// Preconditioned residual that ends a round, squared and per unknown: this part of a standard deviation is left, or of what it
+/// was at first.
+const TOLERANCE: f64 = 1e-7;
+const REDUCTION: f64 = 1e-12;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
@@ -82,7 +89,7 @@ impl Problem<'_> {
             let stiffness = self.stiffness(&x, true);
             self.conjugate_gradients(&terms, &stiffness, &mut x);
         }
-        for scale in ROUNDS {
+        for &scale in self.rounds {
             let latencies = Latencies::new(self.observations, &x, self.windows);
             let mut terms = self.terms(&x, &latencies, scale);
             terms.extend(self.anchor_terms(Some(&x)));
@@ -233,7 +240,7 @@ impl Problem<'_> {
         precondition(&residual, &mut conditioned);
         let mut direction = conditioned.clone();
         let mut energy = dot(&residual, &conditioned);
-        let enough = energy * TOLERANCE;
+        let enough = (energy * REDUCTION).max(x.len() as f64 * TOLERANCE);
         for _ in 0..STEPS {
             if energy <= enough || energy <= 0.0 {
                 break;
@@ -265,7 +272,7 @@ fn cauchy(deviation: f64, scale: f64) -> f64 {
 }
 
 /// Values of q to choose from, in units of the observations' floor.
-const ROUGHNESSES: [f64; 7] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
+const ROUGHNESSES: [f64; 6] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
 
 impl Problem<'_> {
     /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
@@ -277,7 +284,7 @@ impl Problem<'_> {
         let mut best = (self.roughness, f64::INFINITY);
         for factor in ROUGHNESSES {
             let roughness = factor * self.observations.floor;
-            let fitted = Problem { observations: &even, roughness, ..*self }.solve(start);
+            let fitted = Problem { observations: &even, roughness, rounds: LAST_ROUNDS, ..*self }.solve(start);
             let misfit = latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY);
             if misfit < best.1 {
                 best = (roughness, misfit);

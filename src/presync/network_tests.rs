@@ -27,6 +27,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         anchors,
         roughness: 10.0 * observations.floor,
         afresh: true,
+        rounds: ROUNDS,
     }
 }
 

@@ -66,12 +66,17 @@ pub struct Observations {
     pub one_sided: BTreeSet<(u32, u32)>,
     /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
     pub half_trips: BTreeMap<(u32, u32), f64>,
+    /// The shortest half round trip of any pair, in ticks; 0 without any. Not quite the shortest: in a window in which a
+    /// clock jumps, round trips are nonsense.
+    pub shortest: f64,
     /// The resolution of all this: no observation is better.
     pub floor: f64,
 }
 
 /// Share of its windows in which a pair is taken to have been as quick as it gets.
 const QUICK_SHARE: usize = 10;
+/// Share of a pair's windows whose round trips are not believed to be the shortest ones.
+const SHORTEST_SHARE: usize = 100;
 /// No observation is better than this part of the typical half round trip: minima of two directions are not that equal.
 const FLOOR: f64 = 0.02;
 
@@ -102,6 +107,8 @@ impl Observations {
                 trips.sort_by(f64::total_cmp);
                 let quick = trips.get(trips.len() / QUICK_SHARE).copied().unwrap_or(0.0).max(0.0);
                 result.half_trips.insert((a, b), quick);
+                let shortest = trips.get(trips.len() / SHORTEST_SHARE).copied().unwrap_or(0.0).max(0.0);
+                result.shortest = if result.half_trips.len() == 1 { shortest } else { result.shortest.min(shortest) };
             }
         }
         let component = components(now.len(), table.pairs.keys().copied());
