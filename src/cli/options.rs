@@ -168,7 +168,7 @@ pub struct SynchronisationOptions {
     /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
     /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
     /// invents violations. auto: half the shortest round trip between nodes, which needs no synchronised clocks, and the
-    /// shortest message within one; it is too long where the two directions are not equally fast.
+    /// shortest message within one, but nothing that the messages contradict once clocks are estimated.
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 

@@ -69,7 +69,8 @@ impl Estimator {
     /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference is the clock to which recorded offsets
     /// refer (the first one whose offsets are all zero), else that of process 0.
     pub fn new(map: &ClockMap, resolution: u64) -> Estimator {
-        let master = |offsets: &Vec<_>| !offsets.is_empty() && offsets.iter().all(|o: &crate::trace::ClockOffset| o.offset == 0);
+        let master =
+            |offsets: &Vec<_>| !offsets.is_empty() && offsets.iter().all(|o: &crate::trace::ClockOffset| o.offset == 0);
         Estimator {
             resolution,
             reference: map.offsets.iter().position(master).unwrap_or(0),
@@ -140,7 +141,10 @@ impl Estimator {
             let misfit = |offsets: &[f64]| latencies.misfit(&seen, offsets, grid.count);
             self.misfits = misfit(&solved).zip(misfit(&problem.flat(&recorded)));
             self.latencies = latencies;
-            self.shortest.other_node = Ticks(seen.shortest.floor() as i64);
+            // With these clocks no message may have been quicker, or the latency would make violations of its own.
+            let travel = seen.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
+            let shortest = travel.fold(seen.shortest, f64::min).max(0.0);
+            self.shortest.other_node = Ticks(shortest.floor() as i64);
         }
         self.offsets = solved;
         self.observations = seen;
@@ -267,9 +271,11 @@ impl Estimator {
         let nodes = clocks.map(|(clock, (((count, weights, squares), first), row))| {
             let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
             let recorded = &map.offsets[clock];
-            let recorded_drift = recorded.first().zip(recorded.last()).filter(|(a, b)| a.time < b.time).map_or(0.0, |(a, b)| {
-                1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64
-            });
+            let recorded_drift = recorded
+                .first()
+                .zip(recorded.last())
+                .filter(|(a, b)| a.time < b.time)
+                .map_or(0.0, |(a, b)| 1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64);
             NodeClock {
                 first_process: *first,
                 reference: clock == self.reference,
@@ -308,7 +314,9 @@ impl Estimator {
                 if !self.latencies.of.contains_key(&(b, a)) {
                     continue;
                 }
-                let Some(through) = best.get(a as usize).copied().flatten().map(|known| known + latency) else { continue };
+                let Some(through) = best.get(a as usize).copied().flatten().map(|known| known + latency) else {
+                    continue;
+                };
                 if let Some(known) = best.get_mut(b as usize)
                     && known.is_none_or(|known| through < known)
                 {

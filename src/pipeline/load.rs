@@ -192,12 +192,7 @@ fn scan(
                 .map(Clock::from)
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
         };
-        let mut visits = Visits {
-            location: number as u32,
-            cursor: clock.cursor(),
-            close,
-            before: None,
-        };
+        let mut visits = Visits { location: number as u32, cursor: clock.cursor(), close, before: None };
         let mut counted = 0u64;
         let summary = archive.scan_with(id, local, |event_number, raw, event| {
             counted += 1;

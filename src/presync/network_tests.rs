@@ -101,10 +101,14 @@ fn delayed_directions_say_nothing() {
     let truth: Offsets = vec![vec![0.0; 60], vec![300.0; 60]];
     let mut seen = observe(&[(0, 1)], &truth, 2000);
     // In two windows of three one direction was delayed, by much.
-    seen.one_way = seen.one_way.iter().map(|one| {
-        let late = (one.window + one.a) % 3 == 0;
-        OneWay { least: one.least - if late { 1e6 + 1e4 * f64::from(one.window) } else { 0.0 }, ..*one }
-    }).collect();
+    seen.one_way = seen
+        .one_way
+        .iter()
+        .map(|one| {
+            let late = (one.window + one.a) % 3 == 0;
+            OneWay { least: one.least - if late { 1e6 + 1e4 * f64::from(one.window) } else { 0.0 }, ..*one }
+        })
+        .collect();
     let start = vec![vec![0.0; 60], vec![1500.0; 60]];
     let mut problem = problem(&seen, &truth, &[]);
     problem.afresh = false;

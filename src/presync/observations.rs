@@ -190,7 +190,8 @@ impl Latencies {
         for seen in observations.one_way.iter().filter(|seen| !observations.one_sided.contains(&(seen.a, seen.b))) {
             travels.entry((seen.a, seen.b)).or_default().push(seen.travel(offsets, windows));
         }
-        let quantile = |sorted: &[f64], percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0);
+        let quantile =
+            |sorted: &[f64], percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0);
         let mut spreads = Vec::with_capacity(travels.len());
         for values in travels.values_mut() {
             values.sort_by(f64::total_cmp);
@@ -221,9 +222,9 @@ impl Latencies {
         let alone: Vec<f64> =
             modes.iter().filter(|((a, b), _)| !modes.contains_key(&(*b, *a))).map(|(_, mode)| *mode).collect();
         let common = alone.iter().sum::<f64>() / alone.len().max(1) as f64;
-        let of = modes.iter().map(|(&(a, b), &mode)| {
-            ((a, b), modes.get(&(b, a)).map_or(common, |back| (mode + back) / 2.0).max(0.0))
-        });
+        let of = modes
+            .iter()
+            .map(|(&(a, b), &mode)| ((a, b), modes.get(&(b, a)).map_or(common, |back| (mode + back) / 2.0).max(0.0)));
         Latencies { of: of.collect(), spread }
     }
 

@@ -3,8 +3,8 @@
 use super::format::{bytes, count, duration, percent, plural, rate};
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, Report, Stage, TraceSummary, Verdict,
-    WorstKind,
+    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, Report, Stage, TraceSummary,
+    Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -93,6 +93,17 @@ fn trace(report: &Report) -> String {
     line("Clocks", model);
     if let Some(estimate) = &report.clocks {
         line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
+        let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
+        let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
+        line(
+            "",
+            format!(
+                "estimated in {} of {}: drift up to {drift:.2} ppm, residual up to {}",
+                plural(estimate.windows, "window"),
+                duration(estimate.window_seconds),
+                duration(residual)
+            ),
+        );
     }
     let latency = &parameters.latency;
     line(
