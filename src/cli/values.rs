@@ -4,6 +4,7 @@ use super::decimal::Decimal;
 use super::duration::Duration;
 use crate::clc::latency::MinimumLatency;
 use crate::clc::{Decay, ErrorLimit, Slope};
+use crate::presync::reference::Reference;
 use crate::trace::Result;
 use std::fmt;
 
@@ -71,6 +72,20 @@ pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
         other_node: other_node.unwrap_or_default(),
         automatic: false,
     })
+}
+
+/// Reads `auto`, `median`, `mean`, `harmonic` or the number of a process.
+pub(super) fn reference(text: &str) -> Parsed<Reference> {
+    match text {
+        "auto" => Ok(Reference::Auto),
+        "median" => Ok(Reference::Median),
+        "mean" => Ok(Reference::Mean),
+        "harmonic" => Ok(Reference::Harmonic),
+        number => number
+            .parse()
+            .map(Reference::Process)
+            .map_err(|_| format!("`{text}` is not auto, the number of a process, median, mean or harmonic")),
+    }
 }
 
 /// Reads gamma, 0.5..=1, as its exact decay.
@@ -146,6 +161,13 @@ mod tests {
         assert!(latency("near=1us").expect_err("class").contains("unknown class `near`"));
         assert!(latency("same-node=1us,same-node=2us").expect_err("twice").contains("twice"));
         assert!(latency("same-node=1us,").is_err());
+    }
+
+    #[test]
+    fn references_have_names_or_numbers() {
+        assert_eq!(reference("auto"), Ok(Reference::Auto));
+        assert_eq!(reference("17"), Ok(Reference::Process(17)));
+        assert!(reference("-1").is_err() && reference("mode").expect_err("name").contains("median"));
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub fn check(
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
-    let automatic = options.synchronisation.latency.automatic;
-    let clocks = refine(transport, &opened, &mut loaded, &load_options, automatic, progress)?;
+    let wanted = options.synchronisation.wanted();
+    let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
     load_options.latency = loaded.program.latency;
     timing.lap("clocks", loaded.program.events());
 

@@ -52,8 +52,8 @@ pub fn evaluate(
         separation: parameters.minimum_separation,
     };
     let mut loaded = load(transport, base, &load_options, progress, &mut warnings)?;
-    let automatic = options.synchronisation.latency.automatic;
-    refine(transport, base, &mut loaded, &load_options, automatic, progress)?;
+    let wanted = options.synchronisation.wanted();
+    refine(transport, base, &mut loaded, &load_options, wanted, progress)?;
     parameters.latency = loaded.program.latency;
     let corrections = match &original {
         Some(_) => {

@@ -8,6 +8,7 @@ use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value
 use crate::pipeline::estimator::{Decision, Estimator, Knots};
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
+use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
 use crate::presync::{Clock, LinearClock, Method, RANGE};
 use crate::replay::observe::observe;
@@ -113,8 +114,17 @@ impl RefinedClocks {
 /// a round trip at most.
 const SAME_CLOCK: f64 = 20e-6;
 
+/// What is wanted beside the model of [`LoadOptions::presync`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// What is global time.
+    pub reference: Reference,
+    /// Minimum latencies from the trace.
+    pub latency: bool,
+}
+
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
-/// `estimate_latency`. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
+/// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport; the trace cannot be read a second time.
@@ -123,18 +133,30 @@ pub fn refine(
     opened: &Opened,
     loaded: &mut Loaded,
     options: &LoadOptions,
-    estimate_latency: bool,
+    wanted: Wanted,
     progress: &dyn Progress,
 ) -> Result<Option<ClockEstimate>> {
-    if !options.presync.refines() && !estimate_latency {
+    if !options.presync.refines() && wanted.reference != Reference::Auto {
+        let message = format!("--presync {} has no reference to choose", options.presync.name());
+        return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+    }
+    if let Reference::Process(process) = wanted.reference
+        && process as usize >= opened.timelines.processes
+    {
+        let message = format!("--reference {process}: the trace has {} processes", opened.timelines.processes);
+        return Err(Error::new(message));
+    }
+    if !options.presync.refines() && !wanted.latency {
         return Ok(None);
     }
-    let apart = SAME_CLOCK * opened.definitions.clock.resolution as f64;
+    let resolution = opened.definitions.clock.resolution;
+    let estimator_of = |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference);
+    let apart = SAME_CLOCK * resolution as f64;
     let recorded = recorded_offsets(transport, loaded)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
     let mut split = Vec::new();
     let mut map = ClockMap::new(&nodes, &recorded, &split, apart)?;
-    let mut estimator = Estimator::new(&map, opened.definitions.clock.resolution);
+    let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = 1;
     let decision = loop {
@@ -147,7 +169,7 @@ pub fn refine(
             Some(Decision::Split(clocks)) => {
                 split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
                 map = ClockMap::new(&nodes, &recorded, &split, apart)?;
-                estimator = Estimator::new(&map, opened.definitions.clock.resolution);
+                estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
             }
             Some(Decision::Level(knots, count)) => {
@@ -158,7 +180,7 @@ pub fn refine(
             None => return Err(Error::new("no clocks were estimated; this is a bug")),
         }
     };
-    if estimate_latency {
+    if wanted.latency {
         loaded.program.latency = broadcast_value(transport, 0, estimator.latency())?;
         loaded.program.index_communicators();
     }

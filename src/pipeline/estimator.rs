@@ -2,12 +2,16 @@
 
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::clocks::ClockMap;
+use crate::presync::graph::components;
+use crate::presync::hull::hulls;
 use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
 use crate::presync::observations::{Latencies, Observations, Offsets};
+use crate::presync::reference::{Reference, compose, synthesise};
+use crate::presync::regression::regression;
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Method, RANGE};
 use crate::report::{ClockEstimate, NodeClock};
-use crate::trace::Ticks;
+use crate::trace::{ClockOffset, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// A refinement as (time, offset) points, in ticks.
@@ -41,6 +45,8 @@ const STEEPEST: f64 = 0.2;
 const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
+/// Length of a straight line, in seconds.
+const SEGMENT: f64 = 1800.0;
 /// Estimated clocks have to be better than recorded ones by this factor to be called better.
 const BETTER: f64 = 0.9;
 
@@ -48,7 +54,15 @@ const BETTER: f64 = 0.9;
 #[derive(Debug)]
 pub struct Estimator {
     resolution: u64,
+    model: Method,
+    wanted: Reference,
     reference: usize,
+    /// Whether recorded offsets or the user name the reference.
+    reference_given: bool,
+    /// Groups of clocks that messages do not connect.
+    groups: usize,
+    /// Added to global time by a time that all clocks make together, by window.
+    synthesis: Vec<f64>,
     /// Whole part of every clock's correction, so that the rest stays small.
     constants: Vec<i64>,
     /// Grid of the level before, and the rest of every correction on it.
@@ -66,14 +80,23 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference is the clock to which recorded offsets
-    /// refer (the first one whose offsets are all zero), else that of process 0.
-    pub fn new(map: &ClockMap, resolution: u64) -> Estimator {
-        let master =
-            |offsets: &Vec<_>| !offsets.is_empty() && offsets.iter().all(|o: &crate::trace::ClockOffset| o.offset == 0);
+    /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference, if it is to be found, is the clock to
+    /// which recorded offsets refer (the first one whose offsets are all zero), else that of process 0 (for straight lines:
+    /// the one with the shortest paths to all others).
+    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference) -> Estimator {
+        let master = |offsets: &Vec<ClockOffset>| !offsets.is_empty() && offsets.iter().all(|o| o.offset == 0);
+        let given = match wanted {
+            Reference::Process(process) => map.of_timeline.get(process as usize).map(|clock| *clock as usize),
+            _ => map.offsets.iter().position(master),
+        };
         Estimator {
             resolution,
-            reference: map.offsets.iter().position(master).unwrap_or(0),
+            model: if matches!(model, Method::Regression | Method::Hull) { model } else { Method::Network },
+            wanted,
+            reference: given.unwrap_or(0),
+            reference_given: given.is_some(),
+            groups: 1,
+            synthesis: Vec::new(),
             constants: vec![0; map.bases.len()],
             grid: None,
             offsets: Vec::new(),
@@ -125,15 +148,18 @@ impl Estimator {
         };
         if grid.count >= self.finest {
             self.at_finest += 1;
-            if self.at_finest == 1 {
+            if self.model != Method::Network {
+                problem.rounds = &[];
+            } else if self.at_finest == 1 {
                 self.roughness = problem.choose_roughness(&now).0;
             } else {
                 problem.rounds = LAST_ROUNDS;
             }
             problem.roughness = self.roughness;
         }
-        let solved = problem.solve(&now);
-        let done = self.at_finest > 1 || self.finest == 1;
+        let straight = self.model != Method::Network && grid.count >= self.finest && self.grid.is_some();
+        let solved = if straight { self.lines(&seen, &grid, clocks) } else { problem.solve(&now) };
+        let done = self.at_finest > 1 || self.finest == 1 || straight;
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
             let solved = problem.flat(&solved);
@@ -156,12 +182,18 @@ impl Estimator {
             }
         }
         self.grid = Some(grid);
+        if done {
+            self.groups = groups(&self.observations, clocks);
+            self.synthesise(map, &grid);
+        }
         let knots = self.knots(&grid);
         if done {
-            let better = self.misfits.is_some_and(|(estimated, recorded)| estimated < BETTER * recorded);
+            let better = self.misfits.is_some_and(|(estimated, recorded)| estimated < BETTER * recorded)
+                || self.wanted != Reference::Auto;
             Decision::Done(knots, better)
         } else {
-            Decision::Level(knots, (grid.count * FINER).min(self.finest))
+            let finer = if self.model == Method::Network { grid.count * FINER } else { self.finest };
+            Decision::Level(knots, finer.min(self.finest))
         }
     }
 
@@ -202,6 +234,44 @@ impl Estimator {
         fixed
     }
 
+    /// Straight lines per pair and segment, composed to corrections of all clocks.
+    fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Offsets {
+        let segment = ((SEGMENT * self.resolution as f64 / grid.width as f64) as u32).max(2);
+        let lines = match self.model {
+            Method::Hull => hulls(seen, segment, STEEPEST * grid.width as f64),
+            _ => regression(seen, segment),
+        };
+        let root = self.reference_given.then_some(self.reference as u32);
+        let (offsets, roots) = compose(&lines, clocks, grid.count, segment as usize, root);
+        self.reference = roots.first().map_or(0, |root| *root as usize);
+        offsets
+    }
+
+    /// Makes global time from all clocks, if that is wanted.
+    fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
+        if !matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic) {
+            return;
+        }
+        let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
+        for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
+            let shows = |(window, offset): (usize, &f64)| {
+                let time = grid.centre(window) - constant - offset.round() as i64;
+                // The recorded clock backwards: its drift is small, so that a few steps are exact.
+                let mut local = time;
+                for _ in 0..4 {
+                    local -= base.map(Ticks(local)).0 - time;
+                }
+                local
+            };
+            let readings: Vec<i64> = row.iter().enumerate().map(shows).collect();
+            let first = readings.first().copied().unwrap_or(0);
+            elapsed.push(readings.iter().map(|reading| (reading - first) as f64).collect());
+        }
+        let together = synthesise(&elapsed, self.wanted);
+        self.synthesis =
+            together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
+    }
+
     /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
     fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
         let mut anchors = Vec::new();
@@ -236,14 +306,12 @@ impl Estimator {
 
     /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
     fn knots(&self, grid: &Grid) -> Vec<Knots> {
-        let clocks = self.offsets.iter().zip(&self.constants).enumerate();
+        let common = |window: usize| self.synthesis.get(window).map_or(0, |more| more.round() as i64);
+        let clocks = self.offsets.iter().zip(&self.constants);
         clocks
-            .map(|(clock, (row, constant))| {
-                if clock == self.reference {
-                    return Knots::new();
-                }
-                let offsets = row.iter().map(|offset| offset.round() as i64 + constant);
-                offsets.enumerate().map(|(window, offset)| (grid.centre(window) - offset, offset)).collect()
+            .map(|(row, constant)| {
+                let offsets = row.iter().map(|offset| offset.round() as i64 + constant).enumerate();
+                offsets.map(|(window, offset)| (grid.centre(window) - offset, offset + common(window))).collect()
             })
             .collect()
     }
@@ -287,8 +355,11 @@ impl Estimator {
         });
         ClockEstimate {
             requested,
-            chosen: if chosen { Method::Network } else { Method::Linear },
-            reason,
+            chosen: if chosen { self.model } else { Method::Linear },
+            reason: match self.groups {
+                0 | 1 => reason,
+                groups => format!("{reason}; {groups} groups of nodes exchange no messages with each other"),
+            },
             windows: grid.count as u64,
             window_seconds: grid.width as f64 * tick,
             latency_seconds: self.shortest.other_node.0 as f64 * tick,
@@ -330,6 +401,13 @@ impl Estimator {
         }
         best
     }
+}
+
+/// How many groups of clocks there are that no messages connect.
+fn groups(seen: &Observations, clocks: usize) -> usize {
+    let both = seen.one_way.iter().flat_map(|seen| [(seen.a, seen.b), (seen.b, seen.a)]);
+    let group = components(clocks, both);
+    group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
 }
 
 /// How many windows the messages support.

@@ -7,11 +7,14 @@
 
 mod banded;
 mod clock;
-mod graph;
+pub mod graph;
+pub mod hull;
 mod interval;
 mod linear;
 pub mod network;
 pub mod observations;
+pub mod reference;
+pub mod regression;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};
@@ -56,6 +59,10 @@ pub enum Method {
     /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
     #[default]
     Linear,
+    /// Straight lines through round trips of messages, per pair of nodes, composed along the best paths.
+    Regression,
+    /// Straight lines that no message violates, where there are any, composed along the best paths.
+    Hull,
     /// A clock per node that changes with time, from all messages and collectives and the recorded offsets.
     Network,
     /// Whatever of these the trace supports and its messages confirm.
@@ -80,13 +87,16 @@ impl Method {
     }
 
     /// All of them.
-    pub const ALL: [Method; 4] = [Method::Auto, Method::Linear, Method::Network, Method::None];
+    pub const ALL: [Method; 6] =
+        [Method::Auto, Method::Linear, Method::Regression, Method::Hull, Method::Network, Method::None];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Method::None => "none",
             Method::Linear => "linear",
+            Method::Regression => "regression",
+            Method::Hull => "hull",
             Method::Network => "network",
             Method::Auto => "auto",
         }

@@ -8,8 +8,8 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
     let grid = Grid { first: 0, width: 1000, count: windows };
     let mut table = BoundTable::default();
     for &(a, b) in edges {
-        for w in 0..windows {
-            let difference = (truth[b as usize][w] - truth[a as usize][w]) as i64;
+        for (w, (x, y)) in truth[a as usize].iter().zip(&truth[b as usize]).enumerate() {
+            let difference = (y - x) as i64;
             let at = grid.centre(w);
             table.pairs.entry((a, b)).or_default().add(w, Bound { distance: latency - difference, at });
             table.pairs.entry((b, a)).or_default().add(w, Bound { distance: latency + difference, at });
