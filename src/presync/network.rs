@@ -280,7 +280,9 @@ impl Problem<'_> {
     pub fn choose_roughness(&self, start: &Offsets) -> (f64, f64) {
         let even = self.observations.part(|window| window % 2 == 0);
         let odd = self.observations.part(|window| window % 2 == 1);
-        let latencies = Latencies::new(self.observations, &self.flat(start), self.windows);
+        // Something to judge by: with clocks that are far off, latencies are anything.
+        let roughly = self.flat(&self.solve(start));
+        let latencies = Latencies::new(self.observations, &roughly, self.windows);
         let mut best = (self.roughness, f64::INFINITY);
         for factor in ROUGHNESSES {
             let roughness = factor * self.observations.floor;
