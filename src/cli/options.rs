@@ -5,7 +5,9 @@
 use super::values::{self, LatencyOption};
 use crate::archive::native;
 use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
+use crate::pipeline::clocks::Wanted;
 use crate::presync::Method;
+use crate::presync::reference::Reference;
 use crate::trace::{Error, Result};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -165,21 +167,35 @@ pub struct InfoOptions {
 /// What makes a violation: options of every job that compares clocks.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct SynchronisationOptions {
-    /// Minimum latency of a message, such as 1us, or same-node=300ns,other-node=1.2us
+    /// Minimum latency of a message, such as 1us, or same-node=300ns,other-node=1.2us, or auto
     ///
     /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
     /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
-    /// invents violations.
+    /// invents violations. auto: half the shortest round trip between nodes, which needs no synchronised clocks, and the
+    /// shortest message within one, but nothing that the messages contradict once clocks are estimated.
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 
     /// How the recorded clocks become one global clock first
     ///
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
+    /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
+    /// offsets count as further observations. For clocks that do not drift evenly, and for traces without offsets.
+    /// regression: one straight line per pair of nodes through round trips of messages, for clocks that drift evenly.
+    /// hull: the straight line that no message violates, if there is one.
+    /// auto: network where messages show that it is better, else linear; the report says why.
     /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
     #[arg(long, value_name = "MODEL", default_value = "linear", help_heading = MODEL,
-          value_parser = PossibleValuesParser::new(["linear", "none"]).map(presync_method))]
+          value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)).map(presync_method))]
     pub presync: Method,
+
+    /// What is global time: auto, the number of a process, median, mean or harmonic
+    ///
+    /// auto: the node that the recorded offsets refer to, else that of process 0 (or, with straight lines, the node with the
+    /// best paths to all others). A process: the clock of its node. The others make one time from the clocks of all
+    /// nodes, if no single one is to be trusted; with the median, a clock that fails or jumps does not pull the others.
+    #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
+    pub reference: Reference,
 
     /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
     ///
@@ -189,8 +205,16 @@ pub struct SynchronisationOptions {
     pub alltoallv: bool,
 }
 
+impl SynchronisationOptions {
+    /// What the clocks are to be refined to.
+    pub fn wanted(&self) -> Wanted {
+        Wanted { reference: self.reference, latency: self.latency.automatic }
+    }
+}
+
 fn presync_method(name: String) -> Method {
-    if name == "none" { Method::None } else { Method::Linear }
+    // The parser has refused every other name.
+    Method::ALL.into_iter().find(|method| method.name() == name).unwrap_or_default()
 }
 
 /// Options of every job that reports.

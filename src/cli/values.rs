@@ -4,6 +4,7 @@ use super::decimal::Decimal;
 use super::duration::Duration;
 use crate::clc::latency::MinimumLatency;
 use crate::clc::{Decay, ErrorLimit, Slope};
+use crate::presync::reference::Reference;
 use crate::trace::Result;
 use std::fmt;
 
@@ -14,6 +15,8 @@ pub struct LatencyOption {
     pub same_node: Duration,
     /// Between processes of different nodes.
     pub other_node: Duration,
+    /// To be estimated from the trace; the others are zero then.
+    pub automatic: bool,
 }
 
 impl LatencyOption {
@@ -31,6 +34,9 @@ impl LatencyOption {
 
 impl fmt::Display for LatencyOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.automatic {
+            return f.write_str("auto");
+        }
         if self.same_node == self.other_node {
             return self.same_node.fmt(f);
         }
@@ -40,11 +46,14 @@ impl fmt::Display for LatencyOption {
 
 type Parsed<T> = std::result::Result<T, String>;
 
-/// Reads `1us` or `same-node=300ns,other-node=1.2us`, in any order; a class that is left out is zero.
+/// Reads `auto`, `1us` or `same-node=300ns,other-node=1.2us`, in any order; a class that is left out is zero.
 pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
+    if text == "auto" {
+        return Ok(LatencyOption { automatic: true, ..LatencyOption::default() });
+    }
     if !text.contains('=') {
         let both = Duration::parse(text)?;
-        return Ok(LatencyOption { same_node: both, other_node: both });
+        return Ok(LatencyOption { same_node: both, other_node: both, automatic: false });
     }
     let (mut same_node, mut other_node) = (None, None);
     for part in text.split(',') {
@@ -58,7 +67,25 @@ pub(super) fn latency(text: &str) -> Parsed<LatencyOption> {
             return Err(format!("`{}` is given twice", class.trim()));
         }
     }
-    Ok(LatencyOption { same_node: same_node.unwrap_or_default(), other_node: other_node.unwrap_or_default() })
+    Ok(LatencyOption {
+        same_node: same_node.unwrap_or_default(),
+        other_node: other_node.unwrap_or_default(),
+        automatic: false,
+    })
+}
+
+/// Reads `auto`, `median`, `mean`, `harmonic` or the number of a process.
+pub(super) fn reference(text: &str) -> Parsed<Reference> {
+    match text {
+        "auto" => Ok(Reference::Auto),
+        "median" => Ok(Reference::Median),
+        "mean" => Ok(Reference::Mean),
+        "harmonic" => Ok(Reference::Harmonic),
+        number => number
+            .parse()
+            .map(Reference::Process)
+            .map_err(|_| format!("`{text}` is not auto, the number of a process, median, mean or harmonic")),
+    }
 }
 
 /// Reads gamma, 0.5..=1, as its exact decay.
@@ -129,10 +156,18 @@ mod tests {
         assert_eq!((two.same_node.picoseconds(), two.other_node.picoseconds()), (300_000, 1_200_000));
         assert_eq!(two.to_string(), "same-node=300ns,other-node=1200ns");
         assert_eq!(latency("other-node=1us").expect("one class").same_node, Duration::default());
+        assert!(latency("auto").expect("estimated").automatic);
         assert!(latency("1us,2us").is_err());
         assert!(latency("near=1us").expect_err("class").contains("unknown class `near`"));
         assert!(latency("same-node=1us,same-node=2us").expect_err("twice").contains("twice"));
         assert!(latency("same-node=1us,").is_err());
+    }
+
+    #[test]
+    fn references_have_names_or_numbers() {
+        assert_eq!(reference("auto"), Ok(Reference::Auto));
+        assert_eq!(reference("17"), Ok(Reference::Process(17)));
+        assert!(reference("-1").is_err() && reference("mode").expect_err("name").contains("median"));
     }
 
     #[test]

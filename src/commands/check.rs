@@ -3,6 +3,7 @@
 use crate::cli::CheckOptions;
 use crate::comm::Transport;
 use crate::commands::{Outcome, summary};
+use crate::pipeline::clocks::refine;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
@@ -27,14 +28,18 @@ pub fn check(
     let mut warnings = std::mem::take(&mut opened.warnings);
     timing.lap("open", 0);
     let resolution = opened.definitions.clock.resolution;
-    let load_options = LoadOptions {
+    let mut load_options = LoadOptions {
         presync: options.synchronisation.presync,
         latency: options.synchronisation.latency.to_ticks(resolution)?,
         alltoallv: options.synchronisation.alltoallv,
         separation: Ticks::ZERO,
     };
-    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+    let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
+    let wanted = options.synchronisation.wanted();
+    let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
+    load_options.latency = loaded.program.latency;
+    timing.lap("clocks", loaded.program.events());
 
     let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
     let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
@@ -58,6 +63,7 @@ pub fn check(
         program: summary::program(transport),
         parameters: summary::parameters(&load_options, whole.clocks, resolution),
         trace: whole.trace,
+        clocks,
         matching: whole.matching,
         violations,
         replay: None,

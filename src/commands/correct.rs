@@ -3,6 +3,7 @@
 use crate::cli::CorrectOptions;
 use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
 use crate::commands::{Outcome, summary};
+use crate::pipeline::clocks::refine;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
@@ -32,7 +33,7 @@ pub fn correct(
     let mut opened = open(transport, &options.trace)?;
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
-    let parameters = options.parameters(resolution)?;
+    let mut parameters = options.parameters(resolution)?;
 
     // Before any work: can the output be written at all?
     let mut output = None;
@@ -56,15 +57,20 @@ pub fn correct(
     }
     timing.lap("open", 0);
 
-    let load_options = LoadOptions {
+    let mut load_options = LoadOptions {
         presync: options.synchronisation.presync,
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: parameters.minimum_separation,
     };
-    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
-    let program = &loaded.program;
+    let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
+    let wanted = options.synchronisation.wanted();
+    let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
+    load_options.latency = loaded.program.latency;
+    parameters.latency = loaded.program.latency;
+    let program = &loaded.program;
+    timing.lap("clocks", program.events());
 
     let raw = survey(transport, program, &program.times(|timeline| &timeline.raw))?;
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
@@ -151,6 +157,7 @@ pub fn correct(
         program: summary::program(transport),
         parameters: used,
         trace: whole.trace,
+        clocks,
         matching: whole.matching,
         violations,
         replay: Some(summary::replay(&passes, resolution)),

@@ -7,6 +7,7 @@ use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
 use crate::commands::Outcome;
 use crate::matching::sync::SyncKind;
 use crate::pipeline::accuracy::{Distribution, Sum};
+use crate::pipeline::clocks::refine;
 use crate::pipeline::evaluate::{
     COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes,
 };
@@ -43,7 +44,7 @@ pub fn evaluate(
     let base = original.as_ref().unwrap_or(&judged);
     let mut warnings = Warnings::default();
     let resolution = base.definitions.clock.resolution;
-    let parameters = options.correction.parameters(&options.synchronisation, resolution)?;
+    let mut parameters = options.correction.parameters(&options.synchronisation, resolution)?;
     let load_options = LoadOptions {
         presync: options.synchronisation.presync,
         latency: parameters.latency,
@@ -51,6 +52,9 @@ pub fn evaluate(
         separation: parameters.minimum_separation,
     };
     let mut loaded = load(transport, base, &load_options, progress, &mut warnings)?;
+    let wanted = options.synchronisation.wanted();
+    refine(transport, base, &mut loaded, &load_options, wanted, progress)?;
+    parameters.latency = loaded.program.latency;
     let corrections = match &original {
         Some(_) => {
             let passes = passes::run(transport, &loaded.program, &parameters, progress)?;

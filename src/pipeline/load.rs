@@ -9,8 +9,9 @@ use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
 use crate::matching::messages::match_messages;
 use crate::matching::undefined::UndefinedPeer;
+use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
-use crate::presync::{LinearClock, Method, RANGE};
+use crate::presync::{Clock, Method, RANGE};
 use crate::replay::program::Program;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
@@ -36,7 +37,7 @@ pub struct LoadedLocation {
     /// Index into the definitions.
     pub index: usize,
     /// Its clock model.
-    pub clock: LinearClock,
+    pub clock: Clock,
     /// Number of recorded offsets that the model was made from.
     pub offsets: Vec<ClockOffset>,
     /// What the scan counted.
@@ -80,6 +81,21 @@ pub fn load(
     progress: &dyn Progress,
     warnings: &mut Warnings,
 ) -> Result<Loaded> {
+    load_with(transport, opened, options, None, progress, warnings)
+}
+
+/// [`load`] with clocks that are known already.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    options: &LoadOptions,
+    refined: Option<&RefinedClocks>,
+    progress: &dyn Progress,
+    warnings: &mut Warnings,
+) -> Result<Loaded> {
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = hosted.start as u32;
@@ -92,7 +108,8 @@ pub fn load(
     let mut scanned = Vec::new();
     let mut outcome = Ok(());
     for timeline in hosted.clone() {
-        match scan(opened, &opened.timelines.all[timeline], &table, options, progress, warnings) {
+        let clock = refined.map(|refined| refined.of(timeline));
+        match scan(opened, &opened.timelines.all[timeline], &table, options, clock, progress, warnings) {
             Ok(timeline) => scanned.push(timeline),
             Err(error) => {
                 outcome = Err(error);
@@ -152,6 +169,7 @@ fn scan(
     timeline: &Timeline,
     table: &CommTable<'_>,
     options: &LoadOptions,
+    refined: Option<&Clock>,
     progress: &dyn Progress,
     warnings: &mut Warnings,
 ) -> Result<(Extract, Vec<LoadedLocation>)> {
@@ -168,6 +186,11 @@ fn scan(
         .cloned()
         .unwrap_or_default();
     let mut extractor = Extractor::new(table, timeline.process);
+    // A refined clock can bring neighbours closer by a tick.
+    let close = match ForwardParameters::close(options.separation).0 {
+        close if close > 0 && options.presync.refines() => close.saturating_add(1),
+        close => close,
+    };
     let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
     let mut loaded = Vec::new();
     for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
@@ -177,16 +200,15 @@ fn scan(
             warnings.add("locations without clock offsets use those of another location of the same process");
         }
         let offsets = if own.is_empty() { fallback.clone() } else { own.clone() };
-        let clock = options
-            .presync
-            .clock(&offsets)
-            .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
-        let mut visits = Visits {
-            location: number as u32,
-            cursor: clock.cursor(),
-            close: ForwardParameters::close(options.separation).0,
-            before: None,
+        let clock = match refined {
+            Some(clock) => clock.clone(),
+            None => options
+                .presync
+                .clock(&offsets)
+                .map(Clock::from)
+                .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
         };
+        let mut visits = Visits { location: number as u32, cursor: clock.cursor(), close, before: None };
         let mut counted = 0u64;
         let summary = archive.scan_with(id, local, |event_number, raw, event| {
             counted += 1;

@@ -1,7 +1,9 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod accuracy;
+pub mod clocks;
 pub mod convert;
+pub mod estimator;
 pub mod evaluate;
 mod interrupt;
 pub mod load;

@@ -4,6 +4,7 @@ use super::interval::Interval;
 use super::{ClockModel, ModelKind, RANGE};
 use crate::trace::{ClockOffset, Error, Result, Ticks};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// One measurement (t_k, o_k): the clock's offset at a local time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,16 @@ impl LinearClock {
             time.map(|time| Knot { time, offset: record.offset }).ok_or_else(|| out_of_range(index, "time"))
         });
         knots.collect::<Result<Vec<Knot>>>()?.try_into()
+    }
+
+    /// The function through points (time, offset), in order of time; the times may be negative, but stay within half of
+    /// [`RANGE`]. One point is a constant, none the identity.
+    ///
+    /// # Errors
+    /// As [`LinearClock::new`].
+    pub fn through(points: &[(Ticks, Ticks)]) -> Result<Self> {
+        let knots: Vec<Knot> = points.iter().map(|&(time, offset)| Knot { time: time.0, offset: offset.0 }).collect();
+        LinearClock::checked(knots, -RANGE / 2 + 1..RANGE / 2)
     }
 
     /// Global time at `local`, by binary search. The same result as [`Cursor::map`].
@@ -138,8 +149,15 @@ impl TryFrom<Vec<Knot>> for LinearClock {
     type Error = Error;
 
     fn try_from(knots: Vec<Knot>) -> Result<Self> {
+        LinearClock::checked(knots, 0..RANGE)
+    }
+}
+
+impl LinearClock {
+    /// Checks what makes the function nondecreasing and its numbers small enough.
+    fn checked(knots: Vec<Knot>, times: Range<i64>) -> Result<Self> {
         for (index, knot) in knots.iter().enumerate() {
-            if !(0..RANGE).contains(&knot.time) {
+            if !times.contains(&knot.time) {
                 return Err(out_of_range(index, "time"));
             }
             if knot.offset.unsigned_abs() >= RANGE.unsigned_abs() {

@@ -2,12 +2,23 @@
 //!
 //! A *clock model* is a nondecreasing function from the local to the global clock of one location. It is
 //! pure mathematics on [`Ticks`]: no files, no MPI, no printing. [`LinearClock`] interpolates the clock
-//! offsets that the measurement system recorded; other models live beside it and implement [`ClockModel`].
+//! offsets that the measurement system recorded; [`Clock`] may put a refinement on top of it, which [`network`] and its
+//! siblings estimate from the bounds that messages set to the clocks ([`windows`]).
 
+mod banded;
+mod clock;
+pub mod graph;
+pub mod hull;
 mod interval;
 mod linear;
+pub mod network;
+pub mod observations;
+pub mod reference;
+pub mod regression;
+pub mod windows;
 
-pub use linear::{Cursor, Drift, LinearClock};
+pub use clock::{Clock, Cursor};
+pub use linear::{Drift, LinearClock};
 
 use crate::trace::{ClockOffset, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -48,25 +59,46 @@ pub enum Method {
     /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
     #[default]
     Linear,
+    /// Straight lines through round trips of messages, per pair of nodes, composed along the best paths.
+    Regression,
+    /// Straight lines that no message violates, where there are any, composed along the best paths.
+    Hull,
+    /// A clock per node that changes with time, from all messages and collectives and the recorded offsets.
+    Network,
+    /// Whatever of these the trace supports and its messages confirm.
+    Auto,
 }
 
 impl Method {
-    /// The clock of a location with these recorded offsets.
+    /// The clock of a location with these recorded offsets, before anything is learnt from messages.
     ///
     /// # Errors
     /// As [`LinearClock::new`]; never for [`Method::None`].
     pub fn clock(self, offsets: &[ClockOffset]) -> Result<LinearClock> {
         match self {
             Method::None => Ok(LinearClock::identity()),
-            Method::Linear => LinearClock::new(offsets),
+            _ => LinearClock::new(offsets),
         }
     }
+
+    /// Whether the clocks are refined with what the messages tell.
+    pub fn refines(self) -> bool {
+        !matches!(self, Method::None | Method::Linear)
+    }
+
+    /// All of them.
+    pub const ALL: [Method; 6] =
+        [Method::Auto, Method::Linear, Method::Regression, Method::Hull, Method::Network, Method::None];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Method::None => "none",
             Method::Linear => "linear",
+            Method::Regression => "regression",
+            Method::Hull => "hull",
+            Method::Network => "network",
+            Method::Auto => "auto",
         }
     }
 }

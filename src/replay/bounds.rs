@@ -41,7 +41,7 @@ pub fn bounds(
     Ok(bounds)
 }
 
-fn message_bounds(
+pub(super) fn message_bounds(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[Vec<i64>],

@@ -6,6 +6,7 @@ pub mod blocking;
 pub mod bounds;
 pub mod dataflow;
 pub mod forward;
+pub mod observe;
 pub mod passes;
 pub mod program;
 pub mod stall;

@@ -4,6 +4,7 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
+mod clocks;
 mod conversion;
 mod evaluation;
 mod evaluation_plot;
@@ -23,6 +24,7 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use clocks::{ClockEstimate, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use evaluation::{
     ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
@@ -82,6 +84,8 @@ pub struct Report {
     pub trace: TraceSummary,
     /// How it was told to work.
     pub parameters: ParametersUsed,
+    /// What was learnt about the clocks from messages; null unless `--presync` asks for it.
+    pub clocks: Option<ClockEstimate>,
     /// Which messages and collective operations were found.
     pub matching: Matching,
     /// Violations of the clock condition before and after.

@@ -3,8 +3,8 @@
 use super::format::{bytes, count, duration, percent, plural, rate};
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, Replay, ReplayForm, Report, Stage, TraceSummary,
-    Verdict, WorstKind,
+    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm, Report, Stage,
+    TraceSummary, Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -82,14 +82,29 @@ fn trace(report: &Report) -> String {
     let clocks = &parameters.clocks;
     let model = match parameters.presync {
         Method::None => "none: recorded times are taken as global".to_owned(),
-        Method::Linear => format!(
-            "linear: {} piecewise, {} constant, {} unchanged",
+        method => format!(
+            "{}: {} piecewise, {} constant, {} unchanged",
+            report.clocks.as_ref().map_or(method, |estimate| estimate.chosen).name(),
             count(clocks.piecewise),
             count(clocks.constant),
             count(clocks.identity)
         ),
     };
     line("Clocks", model);
+    if let Some(estimate) = &report.clocks {
+        line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
+        let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
+        let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
+        line(
+            "",
+            format!(
+                "estimated in {} of {}: drift up to {drift:.2} ppm, residual up to {}",
+                plural(estimate.windows, "window"),
+                duration(estimate.window_seconds),
+                duration(residual)
+            ),
+        );
+    }
     let latency = &parameters.latency;
     line(
         "Latency",

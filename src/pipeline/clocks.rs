@@ -1,0 +1,318 @@
+//! Refining the clocks of a loaded trace with what its messages tell.
+//!
+//! Level by level, from one window over the whole trace to as many as the messages support, each level with the clocks that
+//! the one before has found: all ranks observe bounds (one exchange, memory by pairs of clocks and windows), rank 0 solves
+//! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
+
+use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use crate::pipeline::estimator::{Decision, Estimator, Knots};
+use crate::pipeline::load::{LoadOptions, Loaded, load_with};
+use crate::pipeline::open::Opened;
+use crate::presync::reference::Reference;
+use crate::presync::windows::Grid;
+use crate::presync::{Clock, LinearClock, Method, RANGE};
+use crate::replay::observe::observe;
+use crate::replay::survey::survey;
+use crate::report::{ClockEstimate, Warnings};
+use crate::trace::progress::Progress;
+use crate::trace::{ClockOffset, Error, Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// Which clock every timeline has, and what was recorded about it. The clocks of nodes come first.
+#[derive(Debug, Clone, Default)]
+pub struct ClockMap {
+    /// Clock of every timeline of the trace.
+    pub of_timeline: Vec<u32>,
+    /// The first timeline of each clock.
+    pub first_timeline: Vec<u32>,
+    /// Recorded offsets of each clock: those of the first of its timelines that has any.
+    pub offsets: Vec<Vec<ClockOffset>>,
+    /// The same as a function.
+    pub bases: Vec<LinearClock>,
+}
+
+/// Recorded offsets of one timeline.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Recorded {
+    timeline: u32,
+    offsets: Vec<ClockOffset>,
+}
+
+impl ClockMap {
+    /// One clock per node, but one per timeline on the nodes in `split` and on nodes whose recorded offsets differ by more than
+    /// `apart` ticks.
+    fn new(nodes: &[u32], recorded: &[Recorded], split: &[u32], apart: f64) -> Result<ClockMap> {
+        let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
+        let mut whole = ClockMap::default();
+        let mut separate: Vec<bool> = vec![false; count];
+        split.iter().for_each(|&node| separate[node as usize] = true);
+        let mut first: Vec<Option<LinearClock>> = vec![None; count];
+        for record in recorded {
+            let node = nodes[record.timeline as usize] as usize;
+            match (&first[node], record.offsets.first()) {
+                (Some(clock), Some(own)) => {
+                    let time = own.time.min(RANGE as u64) as i64;
+                    let difference = clock.map(Ticks(time)).0 as f64 - (time as f64 + own.offset as f64);
+                    separate[node] |= difference.abs() > apart;
+                }
+                (None, Some(_)) => first[node] = Some(LinearClock::new(&record.offsets)?),
+                _ => {}
+            }
+        }
+        let mut known: Vec<Option<u32>> = vec![None; count];
+        for (timeline, &node) in nodes.iter().enumerate() {
+            let node = node as usize;
+            let clock = match known[node] {
+                Some(clock) if !separate[node] => clock,
+                _ => {
+                    let clock = whole.first_timeline.len() as u32;
+                    whole.first_timeline.push(timeline as u32);
+                    known[node] = Some(clock);
+                    clock
+                }
+            };
+            whole.of_timeline.push(clock);
+        }
+        whole.offsets = vec![Vec::new(); whole.first_timeline.len()];
+        for record in recorded {
+            let offsets = &mut whole.offsets[whole.of_timeline[record.timeline as usize] as usize];
+            if offsets.is_empty() {
+                offsets.clone_from(&record.offsets);
+            }
+        }
+        whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
+        Ok(whole)
+    }
+}
+
+/// Refined clocks of all timelines.
+#[derive(Debug, Clone)]
+pub struct RefinedClocks {
+    of_timeline: Vec<u32>,
+    clocks: Vec<Clock>,
+}
+
+impl RefinedClocks {
+    /// The recorded clocks, refined with `knots` for each of them, or not at all where there are none.
+    fn new(map: &ClockMap, knots: &[Knots]) -> Result<Self> {
+        let mut clocks = Vec::with_capacity(map.bases.len());
+        for (clock, base) in map.bases.iter().enumerate() {
+            let points = knots.get(clock).map(Vec::as_slice).unwrap_or_default();
+            let points: Vec<_> = points.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
+            clocks.push(Clock::refined(base.clone(), LinearClock::through(&points)?));
+        }
+        Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks })
+    }
+
+    /// The clock of a timeline of the trace.
+    pub fn of(&self, timeline: usize) -> &Clock {
+        &self.clocks[self.of_timeline[timeline] as usize]
+    }
+}
+
+/// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
+/// a round trip at most.
+const SAME_CLOCK: f64 = 20e-6;
+
+/// What is wanted beside the model of [`LoadOptions::presync`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// What is global time.
+    pub reference: Reference,
+    /// Minimum latencies from the trace.
+    pub latency: bool,
+}
+
+/// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
+/// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; the trace cannot be read a second time.
+pub fn refine(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &mut Loaded,
+    options: &LoadOptions,
+    wanted: Wanted,
+    progress: &dyn Progress,
+) -> Result<Option<ClockEstimate>> {
+    if !options.presync.refines() && wanted.reference != Reference::Auto {
+        let message = format!("--presync {} has no reference to choose", options.presync.name());
+        return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+    }
+    if let Reference::Process(process) = wanted.reference
+        && process as usize >= opened.timelines.processes
+    {
+        let message = format!("--reference {process}: the trace has {} processes", opened.timelines.processes);
+        return Err(Error::new(message));
+    }
+    if !options.presync.refines() && !wanted.latency {
+        return Ok(None);
+    }
+    let resolution = opened.definitions.clock.resolution;
+    let estimator_of = |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference);
+    let apart = SAME_CLOCK * resolution as f64;
+    let recorded = recorded_offsets(transport, loaded)?;
+    let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+    let mut split = Vec::new();
+    let mut map = ClockMap::new(&nodes, &recorded, &split, apart)?;
+    let mut estimator = estimator_of(&map);
+    let mut refined = RefinedClocks::new(&map, &[])?;
+    let mut windows = 1;
+    let decision = loop {
+        let times = mapped_times(loaded, &refined);
+        let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
+        let grid = Grid::new(first, last, windows);
+        let table = observe(transport, &loaded.program, &times, &map.of_timeline, &grid)?;
+        let decision = table.map(|table| estimator.level(&table, grid, &map));
+        match broadcast_value(transport, 0, decision)? {
+            Some(Decision::Split(clocks)) => {
+                split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
+                map = ClockMap::new(&nodes, &recorded, &split, apart)?;
+                estimator = estimator_of(&map);
+                refined = RefinedClocks::new(&map, &[])?;
+            }
+            Some(Decision::Level(knots, count)) => {
+                refined = RefinedClocks::new(&map, &knots)?;
+                windows = count;
+            }
+            Some(done) => break done,
+            None => return Err(Error::new("no clocks were estimated; this is a bug")),
+        }
+    };
+    if wanted.latency {
+        loaded.program.latency = broadcast_value(transport, 0, estimator.latency())?;
+        loaded.program.index_communicators();
+    }
+    if !options.presync.refines() {
+        return Ok(None);
+    }
+    let (chosen, reason) = match decision {
+        Decision::Done(knots, better) => {
+            let refined = RefinedClocks::new(&map, &knots)?;
+            choose(transport, opened, loaded, options, &refined, better, progress)?
+        }
+        Decision::Nothing(reason) => (false, reason),
+        Decision::Split(_) | Decision::Level(..) => (false, String::new()),
+    };
+    Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
+}
+
+/// Takes the refined clocks unless the recorded ones are better.
+fn choose(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &mut Loaded,
+    options: &LoadOptions,
+    refined: &RefinedClocks,
+    closer: bool,
+    progress: &dyn Progress,
+) -> Result<(bool, String)> {
+    let times = mapped_times(loaded, refined);
+    let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?.violated();
+    let after = survey(transport, &loaded.program, &times)?.violated();
+    if after > before {
+        let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
+        return Ok((false, reason));
+    }
+    if after == before && options.presync == Method::Auto && !closer {
+        let reason = "the recorded clocks agree with the messages as well as estimated ones would";
+        return Ok((false, reason.to_owned()));
+    }
+    adopt(transport, opened, loaded, options, refined, times, progress)?;
+    let reason = if after < before {
+        format!("{after} violations are left, {before} with the recorded clocks")
+    } else {
+        "the estimated clocks agree better with the messages".to_owned()
+    };
+    Ok((true, reason))
+}
+
+/// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
+fn adopt(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &mut Loaded,
+    options: &LoadOptions,
+    refined: &RefinedClocks,
+    times: Vec<Vec<i64>>,
+    progress: &dyn Progress,
+) -> Result<()> {
+    // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
+    let mut disordered = [0i64];
+    for (timeline, times) in loaded.program.timelines.iter().zip(&times) {
+        let keys = times.iter().zip(&timeline.location).zip(&timeline.number);
+        disordered[0] |= i64::from(!keys.is_sorted());
+    }
+    transport.all_reduce(ReduceOp::Max, &mut disordered)?;
+    if disordered[0] != 0 {
+        let latency = loaded.program.latency;
+        // Its warnings are those of the first time.
+        *loaded = load_with(transport, opened, options, Some(refined), progress, &mut Warnings::default())?;
+        loaded.program.latency = latency;
+        loaded.program.index_communicators();
+        return Ok(());
+    }
+    let mut outcome = Ok(());
+    for (local, locations) in loaded.locations.iter_mut().enumerate() {
+        let clock = refined.of(loaded.program.first as usize + local);
+        for location in locations {
+            if let Some((first, last)) = location.summary.time_span {
+                outcome = outcome.and(clock.check_range(Ticks(first as i64), Ticks(last as i64)));
+            }
+            location.clock = clock.clone();
+        }
+    }
+    agree(transport, outcome)?;
+    let ends = span(transport, loaded, refined)?;
+    let shift = ends.map_or(0, |(first, _)| (-first).max(0));
+    for (timeline, times) in loaded.program.timelines.iter_mut().zip(times) {
+        timeline.time = times;
+        timeline.time.iter_mut().for_each(|time| *time += shift);
+    }
+    loaded.shift = Ticks(shift);
+    loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
+    Ok(())
+}
+
+/// The recorded offsets of all timelines, on all ranks, in order of timelines.
+fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Vec<Recorded>> {
+    let own: Vec<Recorded> = loaded
+        .locations
+        .iter()
+        .enumerate()
+        .filter_map(|(local, locations)| {
+            let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
+            Some(Recorded { timeline: loaded.program.first + local as u32, offsets: offsets.clone() })
+        })
+        .collect();
+    let mut all: Vec<Recorded> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
+    all.sort_by_key(|record| record.timeline);
+    Ok(all)
+}
+
+/// The times of all visited events under other clocks, without a shift.
+fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
+    let timelines = loaded.program.timelines.iter().enumerate();
+    timelines
+        .map(|(local, timeline)| {
+            let mut cursor = refined.of(loaded.program.first as usize + local).cursor();
+            timeline.raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect()
+        })
+        .collect()
+}
+
+/// Earliest and latest time of any event of the trace under other clocks.
+fn span(transport: &mut dyn Transport, loaded: &Loaded, refined: &RefinedClocks) -> Result<Option<(i64, i64)>> {
+    // The latest is negated: one minimum for both.
+    let mut ends = [i64::MAX; 2];
+    for (local, locations) in loaded.locations.iter().enumerate() {
+        let clock = refined.of(loaded.program.first as usize + local);
+        for (first, last) in locations.iter().filter_map(|location| location.summary.time_span) {
+            let map = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
+            ends = [ends[0].min(map(first)), ends[1].min(-map(last))];
+        }
+    }
+    transport.all_reduce(ReduceOp::Min, &mut ends)?;
+    Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
+}

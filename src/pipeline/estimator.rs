@@ -1,0 +1,423 @@
+//! What rank 0 does with the bounds of all ranks: level by level to better clocks.
+
+use crate::clc::latency::MinimumLatency;
+use crate::pipeline::clocks::ClockMap;
+use crate::presync::graph::components;
+use crate::presync::hull::hulls;
+use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
+use crate::presync::observations::{Latencies, Observations, Offsets};
+use crate::presync::reference::{Reference, compose, synthesise};
+use crate::presync::regression::regression;
+use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
+use crate::presync::{Method, RANGE};
+use crate::report::{ClockEstimate, NodeClock};
+use crate::trace::{ClockOffset, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// A refinement as (time, offset) points, in ticks.
+pub type Knots = Vec<(i64, i64)>;
+
+/// What comes after a level.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Decision {
+    /// These clocks do not hold for a whole node: begin again with a clock per process there.
+    Split(Vec<u32>),
+    /// Another level with these refinements and that many windows.
+    Level(Vec<Knots>, usize),
+    /// These are the refinements, and whether they agree clearly better with the messages than none.
+    Done(Vec<Knots>, bool),
+    /// There is nothing to refine the clocks with.
+    Nothing(String),
+}
+
+/// Each level has this many times the windows of the one before.
+const FINER: usize = 8;
+/// Most windows, and most unknowns (clocks times windows).
+const MOST_WINDOWS: usize = 1024;
+const MOST_UNKNOWNS: usize = 1 << 16;
+/// Messages per direction, pair and window that the typical pair should have.
+const PER_WINDOW: u64 = 2;
+/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
+const SHARED_CLOCK: f64 = 0.5e-6;
+/// Largest drift that a clock is given, as a part of one.
+const STEEPEST: f64 = 0.2;
+/// Recorded offsets are trusted to this many floors of the observations.
+const ANCHOR: f64 = 3.0;
+/// What observations are trusted to (seconds) where no round trip tells.
+const UNKNOWN: f64 = 100e-9;
+/// Length of a straight line, in seconds.
+const SEGMENT: f64 = 1800.0;
+/// Estimated clocks have to be better than recorded ones by this factor to be called better.
+const BETTER: f64 = 0.9;
+
+/// The state between levels.
+#[derive(Debug)]
+pub struct Estimator {
+    resolution: u64,
+    model: Method,
+    wanted: Reference,
+    reference: usize,
+    /// Whether recorded offsets or the user name the reference.
+    reference_given: bool,
+    /// Groups of clocks that messages do not connect.
+    groups: usize,
+    /// Added to global time by a time that all clocks make together, by window.
+    synthesis: Vec<f64>,
+    /// Whole part of every clock's correction, so that the rest stays small.
+    constants: Vec<i64>,
+    /// Grid of the level before, and the rest of every correction on it.
+    grid: Option<Grid>,
+    offsets: Offsets,
+    /// Windows of the last level.
+    finest: usize,
+    at_finest: usize,
+    roughness: f64,
+    observations: Observations,
+    latencies: Latencies,
+    shortest: MinimumLatency,
+    /// Misfit of the estimated and of the recorded clocks.
+    misfits: Option<(f64, f64)>,
+}
+
+impl Estimator {
+    /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference, if it is to be found, is the clock to
+    /// which recorded offsets refer (the first one whose offsets are all zero), else that of process 0 (for straight lines:
+    /// the one with the shortest paths to all others).
+    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference) -> Estimator {
+        let master = |offsets: &Vec<ClockOffset>| !offsets.is_empty() && offsets.iter().all(|o| o.offset == 0);
+        let given = match wanted {
+            Reference::Process(process) => map.of_timeline.get(process as usize).map(|clock| *clock as usize),
+            _ => map.offsets.iter().position(master),
+        };
+        Estimator {
+            resolution,
+            model: if matches!(model, Method::Regression | Method::Hull) { model } else { Method::Network },
+            wanted,
+            reference: given.unwrap_or(0),
+            reference_given: given.is_some(),
+            groups: 1,
+            synthesis: Vec::new(),
+            constants: vec![0; map.bases.len()],
+            grid: None,
+            offsets: Vec::new(),
+            finest: 1,
+            at_finest: 0,
+            roughness: 0.0,
+            observations: Observations::default(),
+            latencies: Latencies::default(),
+            shortest: MinimumLatency::default(),
+            misfits: None,
+        }
+    }
+
+    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named.
+    pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
+        let clocks = map.bases.len();
+        if self.grid.is_none() {
+            let early = -SHARED_CLOCK * self.resolution as f64;
+            let split: Vec<u32> =
+                table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
+            if !split.is_empty() {
+                return Decision::Split(split);
+            }
+            self.shortest.same_node = Ticks(table.shared.values().copied().min().unwrap_or(0).max(0));
+            if table.pairs.is_empty() {
+                return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
+            }
+            self.finest = finest(table, clocks);
+        }
+        let now = self.interpolated(&grid, clocks);
+        let mut seen = Observations::new(table, &grid, &now, UNKNOWN * self.resolution as f64);
+        let anchors = self.anchors(map, &grid, seen.floor);
+        if self.grid.is_none() {
+            let mut held: Vec<bool> = vec![false; clocks];
+            anchors.iter().for_each(|anchor| held[anchor.clock as usize] = true);
+            held[self.reference] = true;
+            seen.tie(&held);
+        }
+        let fixed = self.fixed(&seen, map);
+        let mut problem = Problem {
+            clocks,
+            windows: grid.count,
+            fixed: &fixed,
+            observations: &seen,
+            anchors: &anchors,
+            roughness: 10.0 * seen.floor,
+            afresh: grid.count <= FINER,
+            rounds: ROUNDS,
+        };
+        if grid.count >= self.finest {
+            self.at_finest += 1;
+            if self.model != Method::Network {
+                problem.rounds = &[];
+            } else if self.at_finest == 1 {
+                self.roughness = problem.choose_roughness(&now).0;
+            } else {
+                problem.rounds = LAST_ROUNDS;
+            }
+            problem.roughness = self.roughness;
+        }
+        let straight = self.model != Method::Network && grid.count >= self.finest && self.grid.is_some();
+        let solved = if straight { self.lines(&seen, &grid, clocks) } else { problem.solve(&now) };
+        let done = self.at_finest > 1 || self.finest == 1 || straight;
+        if done {
+            let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
+            let solved = problem.flat(&solved);
+            let latencies = Latencies::new(&seen, &solved, grid.count);
+            let misfit = |offsets: &[f64]| latencies.misfit(&seen, offsets, grid.count);
+            self.misfits = misfit(&solved).zip(misfit(&problem.flat(&recorded)));
+            self.latencies = latencies;
+            // With these clocks no message may have been quicker, or the latency would make violations of its own.
+            let travel = seen.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
+            let shortest = travel.fold(seen.shortest, f64::min).max(0.0);
+            self.shortest.other_node = Ticks(shortest.floor() as i64);
+        }
+        self.offsets = solved;
+        self.observations = seen;
+        self.limit_drift(&grid);
+        if self.grid.is_none() {
+            for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {
+                *constant = row.first().map_or(0, |offset| offset.round() as i64);
+                row.iter_mut().for_each(|offset| *offset -= *constant as f64);
+            }
+        }
+        self.grid = Some(grid);
+        if done {
+            self.groups = groups(&self.observations, clocks);
+            self.synthesise(map, &grid);
+        }
+        let knots = self.knots(&grid);
+        if done {
+            let better = self.misfits.is_some_and(|(estimated, recorded)| estimated < BETTER * recorded)
+                || self.wanted != Reference::Auto;
+            Decision::Done(knots, better)
+        } else {
+            let finer = if self.model == Method::Network { grid.count * FINER } else { self.finest };
+            Decision::Level(knots, finer.min(self.finest))
+        }
+    }
+
+    /// The minimum latencies that the messages show: half the shortest round trip between clocks, the shortest message within one.
+    pub fn latency(&self) -> MinimumLatency {
+        self.shortest
+    }
+
+    /// The corrections so far at the windows of a new grid.
+    fn interpolated(&self, grid: &Grid, clocks: usize) -> Offsets {
+        let Some(old) = &self.grid else { return vec![vec![0.0; grid.count]; clocks] };
+        let value = |row: &[f64], time: i64| {
+            let exact = (time - old.centre(0)) as f64 / old.width as f64;
+            let left = (exact.floor().max(0.0) as usize).min(row.len().saturating_sub(2));
+            match (row.get(left), row.get(left + 1)) {
+                (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
+                (Some(a), None) => *a,
+                _ => 0.0,
+            }
+        };
+        let times: Vec<i64> = (0..grid.count).map(|window| grid.centre(window)).collect();
+        self.offsets.iter().map(|row| times.iter().map(|&time| value(row, time)).collect()).collect()
+    }
+
+    /// Clocks that stay as recorded: the reference; and of other clocks that no messages hold from both sides against it, one per
+    /// group that hold each other, if it has recorded offsets.
+    fn fixed(&self, seen: &Observations, map: &ClockMap) -> Vec<bool> {
+        let mut fixed = vec![false; map.bases.len()];
+        let mut taken = std::collections::BTreeSet::new();
+        let own = |clock: usize| seen.component.get(clock).copied();
+        taken.insert(own(self.reference));
+        fixed[self.reference] = true;
+        for (clock, offsets) in map.offsets.iter().enumerate() {
+            if !offsets.is_empty() && taken.insert(own(clock)) {
+                fixed[clock] = true;
+            }
+        }
+        fixed
+    }
+
+    /// Straight lines per pair and segment, composed to corrections of all clocks.
+    fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Offsets {
+        let segment = ((SEGMENT * self.resolution as f64 / grid.width as f64) as u32).max(2);
+        let lines = match self.model {
+            Method::Hull => hulls(seen, segment, STEEPEST * grid.width as f64),
+            _ => regression(seen, segment),
+        };
+        let root = self.reference_given.then_some(self.reference as u32);
+        let (offsets, roots) = compose(&lines, clocks, grid.count, segment as usize, root);
+        self.reference = roots.first().map_or(0, |root| *root as usize);
+        offsets
+    }
+
+    /// Makes global time from all clocks, if that is wanted.
+    fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
+        if !matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic) {
+            return;
+        }
+        let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
+        for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
+            let shows = |(window, offset): (usize, &f64)| {
+                let time = grid.centre(window) - constant - offset.round() as i64;
+                // The recorded clock backwards: its drift is small, so that a few steps are exact.
+                let mut local = time;
+                for _ in 0..4 {
+                    local -= base.map(Ticks(local)).0 - time;
+                }
+                local
+            };
+            let readings: Vec<i64> = row.iter().enumerate().map(shows).collect();
+            let first = readings.first().copied().unwrap_or(0);
+            elapsed.push(readings.iter().map(|reading| (reading - first) as f64).collect());
+        }
+        let together = synthesise(&elapsed, self.wanted);
+        self.synthesis =
+            together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
+    }
+
+    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
+    fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
+        let mut anchors = Vec::new();
+        for (clock, offsets) in map.offsets.iter().enumerate().filter(|(clock, _)| *clock != self.reference) {
+            let constant = self.constants.get(clock).copied().unwrap_or(0);
+            for offset in offsets {
+                let time = map.bases[clock].map(Ticks(offset.time.min(RANGE as u64) as i64)).0;
+                anchors.push(Anchor {
+                    clock: clock as u32,
+                    window: grid.window(time) as u32,
+                    value: -(constant as f64),
+                    sigma: (ANCHOR * floor).max(offset.standard_deviation),
+                });
+            }
+        }
+        anchors
+    }
+
+    /// Makes corrections follow no faster than clocks can drift.
+    fn limit_drift(&mut self, grid: &Grid) {
+        let step = STEEPEST * grid.width as f64;
+        for row in &mut self.offsets {
+            let mut before: Option<f64> = None;
+            for offset in row {
+                if let Some(before) = before {
+                    *offset = offset.clamp(before - step, before + step);
+                }
+                before = Some(*offset);
+            }
+        }
+    }
+
+    /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
+    fn knots(&self, grid: &Grid) -> Vec<Knots> {
+        let common = |window: usize| self.synthesis.get(window).map_or(0, |more| more.round() as i64);
+        let clocks = self.offsets.iter().zip(&self.constants);
+        clocks
+            .map(|(row, constant)| {
+                let offsets = row.iter().map(|offset| offset.round() as i64 + constant).enumerate();
+                offsets.map(|(window, offset)| (grid.centre(window) - offset, offset + common(window))).collect()
+            })
+            .collect()
+    }
+
+    /// For the report.
+    pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
+        let tick = 1.0 / self.resolution.max(1) as f64;
+        let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
+        let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
+        let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
+        for seen in &self.observations.one_way {
+            let excess = self.latencies.excess(seen, &flat, grid.count);
+            let weight = self.latencies.weight(seen, excess, self.latencies.spread);
+            for clock in [seen.a, seen.b] {
+                if let Some((count, weights, squares)) = sums.get_mut(clock as usize) {
+                    *count += 1;
+                    *weights += weight;
+                    *squares += weight * excess * excess;
+                }
+            }
+        }
+        let uncertainties = self.uncertainties(map.bases.len());
+        let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
+        let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
+        let nodes = clocks.map(|(clock, (((count, weights, squares), first), row))| {
+            let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
+            let recorded = &map.offsets[clock];
+            let recorded_drift = recorded
+                .first()
+                .zip(recorded.last())
+                .filter(|(a, b)| a.time < b.time)
+                .map_or(0.0, |(a, b)| 1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64);
+            NodeClock {
+                first_process: *first,
+                reference: clock == self.reference,
+                observations: *count,
+                drift_ppm: drift + recorded_drift,
+                residual_seconds: if *weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
+                uncertainty_seconds: uncertainties.get(clock).copied().flatten().map(|ticks| ticks * tick),
+            }
+        });
+        ClockEstimate {
+            requested,
+            chosen: if chosen { self.model } else { Method::Linear },
+            reason: match self.groups {
+                0 | 1 => reason,
+                groups => format!("{reason}; {groups} groups of nodes exchange no messages with each other"),
+            },
+            windows: grid.count as u64,
+            window_seconds: grid.width as f64 * tick,
+            latency_seconds: self.shortest.other_node.0 as f64 * tick,
+            misfit_estimated: self.misfits.map(|(estimated, _)| estimated),
+            misfit_recorded: self.misfits.map(|(_, recorded)| recorded),
+            clocks: nodes.collect(),
+        }
+    }
+}
+
+impl Estimator {
+    /// What messages cannot exclude: an error of every clock against the reference of the latencies along the best path to it, in
+    /// ticks. None where no path has messages in both directions.
+    fn uncertainties(&self, clocks: usize) -> Vec<Option<f64>> {
+        let mut best: Vec<Option<f64>> = vec![None; clocks];
+        if let Some(own) = best.get_mut(self.reference) {
+            *own = Some(0.0);
+        }
+        // As many rounds as the longest path has edges, as in Bellman and Ford.
+        for _ in 0..clocks {
+            let mut changed = false;
+            for (&(a, b), latency) in &self.latencies.of {
+                if !self.latencies.of.contains_key(&(b, a)) {
+                    continue;
+                }
+                let Some(through) = best.get(a as usize).copied().flatten().map(|known| known + latency) else {
+                    continue;
+                };
+                if let Some(known) = best.get_mut(b as usize)
+                    && known.is_none_or(|known| through < known)
+                {
+                    *known = Some(through);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// How many groups of clocks there are that no messages connect.
+fn groups(seen: &Observations, clocks: usize) -> usize {
+    let both = seen.one_way.iter().flat_map(|seen| [(seen.a, seen.b), (seen.b, seen.a)]);
+    let group = components(clocks, both);
+    group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
+}
+
+/// How many windows the messages support.
+fn finest(table: &BoundTable, clocks: usize) -> usize {
+    let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
+        let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
+        (a < b || !table.pairs.contains_key(&(b, a))).then(|| bounds.messages.min(back))
+    };
+    let mut counts: Vec<u64> = table.pairs.iter().filter_map(both).collect();
+    counts.sort_unstable();
+    let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+}

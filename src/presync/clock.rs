@@ -1,0 +1,125 @@
+//! The clock of a location as the pipeline uses it: interpolated measurements, and what was learnt from the messages on top.
+
+use super::linear::{self, LinearClock};
+use super::{ClockModel, ModelKind};
+use crate::trace::{Result, Ticks};
+
+/// Local time, through the interpolation of recorded offsets, through a refinement: the composition of two nondecreasing
+/// functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clock {
+    base: LinearClock,
+    refinement: Option<LinearClock>,
+}
+
+impl From<LinearClock> for Clock {
+    fn from(base: LinearClock) -> Self {
+        Clock { base, refinement: None }
+    }
+}
+
+impl Clock {
+    /// `base`, and then `refinement` from its times to global time.
+    pub fn refined(base: LinearClock, refinement: LinearClock) -> Self {
+        let refinement = (refinement.kind() != ModelKind::Identity).then_some(refinement);
+        Clock { base, refinement }
+    }
+
+    /// Global time at `local`; the same result as [`Cursor::map`].
+    pub fn map(&self, local: Ticks) -> Ticks {
+        let time = self.base.map(local);
+        self.refinement.as_ref().map_or(time, |refinement| refinement.map(time))
+    }
+
+    /// A reader for many times, best in nondecreasing order.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { base: self.base.cursor(), refinement: self.refinement.as_ref().map(LinearClock::cursor) }
+    }
+
+    /// What the clock does.
+    pub fn kind(&self) -> ModelKind {
+        match &self.refinement {
+            None => self.base.kind(),
+            // Never the identity, even if the two happened to cancel out.
+            Some(refinement) => self.base.kind().max(refinement.kind()).max(ModelKind::Constant),
+        }
+    }
+
+    /// Checks that the times from `first` to `last` map into the range of times, as [`LinearClock::check_range`].
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check_range(&self, first: Ticks, last: Ticks) -> Result<()> {
+        self.base.check_range(first, last)?;
+        match &self.refinement {
+            Some(refinement) => refinement.check_range(self.base.map(first), self.base.map(last)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ClockModel for Clock {
+    fn map(&self, local: Ticks) -> Ticks {
+        Clock::map(self, local)
+    }
+
+    fn kind(&self) -> ModelKind {
+        Clock::kind(self)
+    }
+}
+
+/// A [`Clock`] with a memory of the last interval, as [`linear::Cursor`].
+#[derive(Debug, Clone)]
+pub struct Cursor<'clock> {
+    base: linear::Cursor<'clock>,
+    refinement: Option<linear::Cursor<'clock>>,
+}
+
+impl Cursor<'_> {
+    /// Global time at `local`, as [`Clock::map`].
+    #[inline]
+    pub fn map(&mut self, local: Ticks) -> Ticks {
+        let time = self.base.map(local);
+        match &mut self.refinement {
+            None => time,
+            Some(refinement) => refinement.map(time),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::ClockOffset;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_composition_is_monotone_and_the_cursor_agrees(
+            offsets in prop::collection::vec(-400i64..400, 2..5), refinement in prop::collection::vec(-400i64..400, 1..6),
+            mut times in prop::collection::vec(0i64..6000, 1..40)
+        ) {
+            let records: Vec<ClockOffset> = offsets.iter().enumerate()
+                .map(|(k, &offset)| ClockOffset { time: 1000 * k as u64, offset, standard_deviation: 0.0 }).collect();
+            let points: Vec<(Ticks, Ticks)> = refinement.iter().enumerate()
+                .map(|(k, &offset)| (Ticks(1000 * k as i64 - 2000), Ticks(offset))).collect();
+            let clock = Clock::refined(LinearClock::new(&records).unwrap(), LinearClock::through(&points).unwrap());
+            let mut cursor = clock.cursor();
+            times.sort_unstable();
+            let mapped: Vec<Ticks> = times.iter().map(|&time| cursor.map(Ticks(time))).collect();
+            prop_assert!(mapped.windows(2).all(|pair| pair[0] <= pair[1]));
+            for (&time, &mapped) in times.iter().zip(&mapped) {
+                prop_assert_eq!(clock.map(Ticks(time)), mapped);
+            }
+        }
+    }
+
+    #[test]
+    fn no_refinement_is_the_clock_itself() {
+        let plain = Clock::refined(LinearClock::identity(), LinearClock::identity());
+        assert_eq!(plain, Clock::default());
+        assert_eq!(plain.kind(), ModelKind::Identity);
+        let constant = LinearClock::through(&[(Ticks(-5), Ticks(7))]).unwrap();
+        assert_eq!(Clock::refined(LinearClock::identity(), constant).kind(), ModelKind::Constant);
+    }
+}

@@ -1,0 +1,116 @@
+use super::*;
+use crate::presync::windows::{Bound, BoundTable, Grid};
+use proptest::prelude::*;
+
+/// Exact two-way observations along `edges` of clocks whose true corrections are `truth`.
+fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations {
+    let windows = truth[0].len();
+    let grid = Grid { first: 0, width: 1000, count: windows };
+    let mut table = BoundTable::default();
+    for &(a, b) in edges {
+        for (w, (x, y)) in truth[a as usize].iter().zip(&truth[b as usize]).enumerate() {
+            let difference = (y - x) as i64;
+            let at = grid.centre(w);
+            table.pairs.entry((a, b)).or_default().add(w, Bound { distance: latency - difference, at });
+            table.pairs.entry((b, a)).or_default().add(w, Bound { distance: latency + difference, at });
+        }
+    }
+    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0)
+}
+
+fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [Anchor]) -> Problem<'a> {
+    Problem {
+        clocks: truth.len(),
+        windows: truth[0].len(),
+        fixed: &[true],
+        observations,
+        anchors,
+        roughness: 10.0 * observations.floor,
+        afresh: true,
+        rounds: ROUNDS,
+    }
+}
+
+fn worst(a: &Offsets, b: &Offsets) -> f64 {
+    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn known_offsets_are_recovered_over_any_tree(
+        parents in prop::collection::vec(0u32..100, 1..12), values in prop::collection::vec(-1_000_000i64..1_000_000, 12),
+        drift in prop::collection::vec(-2000i64..2000, 12), windows in 1usize..40
+    ) {
+        let edges: Vec<(u32, u32)> = parents.iter().enumerate().map(|(k, &p)| (p % (k as u32 + 1), k as u32 + 1)).collect();
+        let clocks = edges.len() + 1;
+        let truth: Offsets = (0..clocks).map(|n| (0..windows)
+            .map(|w| if n == 0 { 0.0 } else { (values[n % 12] + drift[n % 12] * w as i64) as f64 }).collect()).collect();
+        let seen = observe(&edges, &truth, 500);
+        let found = problem(&seen, &truth, &[]).solve(&Vec::new());
+        prop_assert!(worst(&found, &truth) < 2.0, "{}", worst(&found, &truth));
+    }
+
+    #[test]
+    fn a_sinusoid_is_followed(amplitude in 100.0f64..50_000.0, period in 20usize..200) {
+        let windows = 200;
+        let wave = |w: usize| (w as f64 * std::f64::consts::TAU / period as f64).sin();
+        let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(|w| (amplitude * wave(w)).round()).collect()];
+        let seen = observe(&[(0, 1)], &truth, 2000);
+        let start = vec![vec![0.0; windows]; 2];
+        let mut problem = problem(&seen, &truth, &[]);
+        problem.roughness = problem.choose_roughness(&start).0;
+        let found = problem.solve(&start);
+        prop_assert!(worst(&found, &truth) < 0.02 * amplitude + 40.0, "{}", worst(&found, &truth));
+    }
+}
+
+#[test]
+fn a_jump_stays_sharp() {
+    let windows = 100;
+    let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(|w| if w < 50 { 0.0 } else { 500_000.0 }).collect()];
+    let seen = observe(&[(0, 1)], &truth, 2000);
+    let start = vec![vec![0.0; windows]; 2];
+    let mut problem = problem(&seen, &truth, &[]);
+    problem.roughness = problem.choose_roughness(&start).0;
+    assert!(worst(&problem.solve(&start), &truth) < 1000.0);
+}
+
+#[test]
+fn recorded_offsets_hold_clocks_that_nobody_talks_to() {
+    let truth: Offsets = vec![vec![0.0; 9], (0..9).map(|w| 100.0 * f64::from(w)).collect()];
+    let anchors: Vec<Anchor> =
+        [0, 8].map(|window| Anchor { clock: 1, window, value: 100.0 * f64::from(window), sigma: 5.0 }).to_vec();
+    let nothing = Observations { floor: 10.0, ..Observations::default() };
+    let found = problem(&nothing, &truth, &anchors).solve(&Vec::new());
+    assert!(worst(&found, &truth) < 1.0, "{found:?}");
+}
+
+#[test]
+fn a_wrong_recorded_offset_gives_way_to_the_messages() {
+    let truth: Offsets = vec![vec![0.0; 30], vec![1000.0; 30]];
+    let seen = observe(&[(0, 1)], &truth, 2000);
+    let anchors = [Anchor { clock: 1, window: 29, value: 9_000_000.0, sigma: 40.0 }];
+    let found = problem(&seen, &truth, &anchors).solve(&Vec::new());
+    assert!(worst(&found, &truth) < 100.0, "{}", worst(&found, &truth));
+}
+
+#[test]
+fn delayed_directions_say_nothing() {
+    use crate::presync::observations::OneWay;
+    let truth: Offsets = vec![vec![0.0; 60], vec![300.0; 60]];
+    let mut seen = observe(&[(0, 1)], &truth, 2000);
+    // In two windows of three one direction was delayed, by much.
+    seen.one_way = seen
+        .one_way
+        .iter()
+        .map(|one| {
+            let late = (one.window + one.a) % 3 == 0;
+            OneWay { least: one.least - if late { 1e6 + 1e4 * f64::from(one.window) } else { 0.0 }, ..*one }
+        })
+        .collect();
+    let start = vec![vec![0.0; 60], vec![1500.0; 60]];
+    let mut problem = problem(&seen, &truth, &[]);
+    problem.afresh = false;
+    assert!(worst(&problem.solve(&start), &truth) < 50.0, "{}", worst(&problem.solve(&start), &truth));
+}

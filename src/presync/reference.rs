@@ -1,0 +1,171 @@
+//! From lines between pairs of clocks to one time for all: which clock is the reference, how the others reach it, or a time
+//! made from all of them.
+
+use super::observations::Offsets;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// The correction of clock b minus that of clock a as a straight line over windows: intercept + slope · window, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// One clock.
+    pub a: u32,
+    /// The other, a < b.
+    pub b: u32,
+    /// Segment of the run in which it holds.
+    pub segment: u32,
+    /// Value at window 0.
+    pub intercept: f64,
+    /// Per window.
+    pub slope: f64,
+    /// Standard deviation of the residuals, or margin of a hull; what paths are judged by.
+    pub deviation: f64,
+    /// Standard error of the slope.
+    pub slope_error: f64,
+    /// Standard error of the intercept.
+    pub intercept_error: f64,
+    /// What it was made from.
+    pub samples: u64,
+}
+
+/// What is global time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// The clock that recorded offsets refer to, else that of process 0.
+    #[default]
+    Auto,
+    /// The clock of this process.
+    Process(u32),
+    /// The median of all clocks: one that fails or jumps pulls nobody.
+    Median,
+    /// Their arithmetic mean.
+    Mean,
+    /// Their harmonic mean.
+    Harmonic,
+}
+
+/// Shortest paths from `root`: for each clock the sum of deviations and the neighbour on the way to the root.
+fn paths(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, root: u32) -> Vec<Option<(f64, u32)>> {
+    let mut best: Vec<Option<(f64, u32)>> = vec![None; clocks];
+    // Distances are not negative, so their bits are in order.
+    let mut open = BinaryHeap::from([Reverse((0u64, root, root))]);
+    while let Some(Reverse((bits, clock, from))) = open.pop() {
+        let Some(slot) = best.get_mut(clock as usize).filter(|slot| slot.is_none()) else { continue };
+        let distance = f64::from_bits(bits);
+        *slot = Some((distance, from));
+        for &(next, length) in edges.get(&clock).into_iter().flatten() {
+            open.push(Reverse(((distance + length.abs()).to_bits(), next, clock)));
+        }
+    }
+    best
+}
+
+/// The corrections of all clocks that the lines of all segments give, on `windows` windows with `segment` of them each: along
+/// the paths of least deviation from the root, which is `root` or the clock with the smallest sum of deviations. Clocks that no
+/// path reaches form groups of their own, each with its own root. Also returns the roots.
+pub fn compose(
+    lines: &[Line],
+    clocks: usize,
+    windows: usize,
+    segment: usize,
+    root: Option<u32>,
+) -> (Offsets, Vec<u32>) {
+    let mut offsets: Offsets = vec![vec![0.0; windows]; clocks];
+    let mut roots = Vec::new();
+    let mut fallback: BTreeMap<(u32, u32), Line> = BTreeMap::new();
+    lines.iter().for_each(|line| _ = fallback.entry((line.a, line.b)).or_insert(*line));
+    for number in 0..windows.div_ceil(segment.max(1)) {
+        // A pair that is silent for a segment keeps the line of its first one.
+        let mut here = fallback.clone();
+        here.extend(lines.iter().filter(|line| line.segment as usize == number).map(|line| ((line.a, line.b), *line)));
+        let mut edges: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+        for line in here.values() {
+            edges.entry(line.a).or_default().push((line.b, line.deviation));
+            edges.entry(line.b).or_default().push((line.a, line.deviation));
+        }
+        if roots.is_empty() {
+            roots = choose_roots(clocks, &edges, root);
+        }
+        for &root in &roots {
+            let best = paths(clocks, &edges, root);
+            let mut order: Vec<(u64, u32, u32)> = best
+                .iter()
+                .enumerate()
+                .filter_map(|(clock, found)| found.map(|(distance, from)| (distance.to_bits(), clock as u32, from)))
+                .filter(|(_, clock, from)| clock != from)
+                .collect();
+            order.sort_unstable();
+            // A neighbour on the way is no farther, and with equal distances may come later: until all are done.
+            let mut done = vec![false; clocks];
+            done[root as usize] = true;
+            while !order.is_empty() {
+                let before = order.len();
+                order.retain(|&(_, clock, from)| {
+                    if !done[from as usize] {
+                        return true;
+                    }
+                    done[clock as usize] = true;
+                    let line = here.get(&(from.min(clock), from.max(clock)));
+                    let source = offsets[from as usize].clone();
+                    let sign = if from < clock { 1.0 } else { -1.0 };
+                    let windows = source.iter().zip(&mut offsets[clock as usize]).enumerate();
+                    for (window, (known, offset)) in windows.skip(number * segment).take(segment) {
+                        let difference = line.map_or(0.0, |line| line.intercept + line.slope * window as f64);
+                        *offset = known + sign * difference;
+                    }
+                    false
+                });
+                if order.len() == before {
+                    break;
+                }
+            }
+        }
+    }
+    (offsets, roots)
+}
+
+/// One root per group of connected clocks.
+fn choose_roots(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, wanted: Option<u32>) -> Vec<u32> {
+    let mut group: Vec<bool> = vec![false; clocks];
+    let mut roots = Vec::new();
+    for start in wanted.into_iter().chain(0..clocks as u32) {
+        if group.get(start as usize).copied().unwrap_or(true) {
+            continue;
+        }
+        let members: Vec<u32> =
+            (0..).zip(paths(clocks, edges, start)).filter(|(_, found)| found.is_some()).map(|(c, _)| c).collect();
+        members.iter().for_each(|&member| group[member as usize] = true);
+        let sum = |root: u32| paths(clocks, edges, root).iter().flatten().map(|found| found.0).sum::<f64>();
+        let best = members.iter().map(|&root| (sum(root), root)).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        roots.push(if wanted == Some(start) { start } else { best.map_or(start, |best| best.1) });
+    }
+    roots
+}
+
+/// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,
+/// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not.
+pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
+    let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
+    let count = elapsed.len().max(1) as f64;
+    let at = |window: usize| {
+        let mut values: Vec<f64> = elapsed.iter().filter_map(|row| row.get(window).copied()).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        match reference {
+            Reference::Mean => values.iter().sum::<f64>() / count,
+            Reference::Harmonic if values.iter().all(|value| *value > 0.0) => {
+                count / values.iter().map(|value| 1.0 / value).sum::<f64>()
+            }
+            Reference::Harmonic => 0.0,
+            _ if values.len() % 2 == 1 => values[middle],
+            _ => (values[middle - 1] + values[middle]) / 2.0,
+        }
+    };
+    (0..windows).map(at).collect()
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

@@ -1,0 +1,60 @@
+use super::*;
+use proptest::prelude::*;
+
+fn line(a: u32, b: u32, intercept: f64, slope: f64, deviation: f64) -> Line {
+    Line { a, b, segment: 0, intercept, slope, deviation, slope_error: 0.0, intercept_error: 0.0, samples: 9 }
+}
+
+proptest! {
+    #[test]
+    fn lines_compose_along_any_tree(parents in prop::collection::vec(0u32..50, 1..10), values in prop::collection::vec((-1e5f64..1e5, -30.0f64..30.0), 11)) {
+        let clocks = parents.len() + 1;
+        let truth = |n: usize, w: usize| values[n].0 + values[n].1 * w as f64;
+        let lines: Vec<Line> = parents.iter().enumerate().map(|(k, p)| {
+            let (a, b) = (*p as usize % (k + 1), k + 1);
+            line(a as u32, b as u32, values[b].0 - values[a].0, values[b].1 - values[a].1, 1.0)
+        }).collect();
+        let (offsets, roots) = compose(&lines, clocks, 7, 3, Some(0));
+        prop_assert_eq!(roots, [0]);
+        for (n, row) in offsets.iter().enumerate() {
+            for (w, offset) in row.iter().enumerate() {
+                prop_assert!((offset - (truth(n, w) - truth(0, w))).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_best_path_and_the_most_central_clock_are_taken() {
+    // 0 - 1 - 2 in good lines, 0 - 2 in a bad one.
+    let lines = [line(0, 1, 10.0, 0.0, 1.0), line(1, 2, 5.0, 0.0, 1.0), line(0, 2, 99.0, 0.0, 50.0)];
+    let (offsets, roots) = compose(&lines, 4, 1, 1, None);
+    // Clock 3 talks to nobody.
+    assert_eq!(roots, [1, 3]);
+    assert_eq!([offsets[0][0], offsets[1][0], offsets[2][0], offsets[3][0]], [-10.0, 0.0, 5.0, 0.0]);
+    assert_eq!(compose(&lines, 4, 1, 1, Some(2)).0[0][0], -15.0);
+}
+
+/// Clocks of nodes that count true time within 10 ppm, and the first `failing` of them run fast by 1 % from half time on.
+fn failing(nodes: usize, failing: usize) -> Offsets {
+    (0..nodes)
+        .map(|node| {
+            let rate = 1.0 + 1e-5 * (node as f64 / nodes as f64 - 0.5);
+            let time = |window: usize| 1e9 * window as f64;
+            let fails = |window: usize| if node < failing { 0.01 * (time(window) - 5e10).max(0.0) } else { 0.0 };
+            (0..=100).map(|window| rate * time(window) + fails(window)).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn the_median_stays_where_means_follow_nodes_that_fail() {
+    for (nodes, bad) in [(3, 1), (12, 4)] {
+        let elapsed = failing(nodes, bad);
+        let error = |reference| synthesise(&elapsed, reference).last().map_or(0.0, |last| (last - 1e11).abs());
+        let drifted = 0.01 * 5e10 * bad as f64 / nodes as f64;
+        assert!(error(Reference::Median) <= 1e-5 * 1e11, "{nodes}");
+        assert!((error(Reference::Mean) - drifted).abs() < 0.02 * drifted, "{nodes}");
+        assert!((error(Reference::Harmonic) - drifted).abs() < 0.05 * drifted, "{nodes}");
+    }
+}

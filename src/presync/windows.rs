@@ -1,0 +1,140 @@
+//! What messages say about clocks: the tightest bounds per pair of clocks and window of time.
+//!
+//! A message from clock a to clock b that was sent at S and received at R (both in the times of some model) says that b's
+//! time has to be corrected by at least S - R more than a's: the *distance* R - S, were both clocks right, is the time that the message
+//! took, which is never negative. Of all messages of a window only the smallest distance of either direction counts, so
+//! memory grows with pairs and windows, not with messages. All numbers are integers and are combined by
+//! minimum and sum: the table is the same however the messages are spread over analysis ranks.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Equal windows of global time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    /// Where the first window begins, in ticks.
+    pub first: i64,
+    /// Length of a window, in ticks.
+    pub width: i64,
+    /// How many windows there are.
+    pub count: usize,
+}
+
+impl Grid {
+    /// Shortest window: knots of a clock stay distinct after rounding to ticks.
+    const SHORTEST: i64 = 64;
+
+    /// At most `count` windows over the times from `first` to `last`, both inclusive.
+    pub fn new(first: i64, last: i64, count: usize) -> Grid {
+        let length = last.saturating_sub(first).max(0).saturating_add(1);
+        let width = (length / count.max(1) as i64 + 1).max(Grid::SHORTEST);
+        Grid { first, width, count: (((length - 1) / width) + 1).max(1) as usize }
+    }
+
+    /// The window of `time`; times outside belong to the nearest one.
+    #[inline]
+    pub fn window(&self, time: i64) -> usize {
+        let index = time.saturating_sub(self.first) / self.width;
+        (index.max(0) as usize).min(self.count - 1)
+    }
+
+    /// The middle of window `index`.
+    pub fn centre(&self, index: usize) -> i64 {
+        self.first + self.width * index as i64 + self.width / 2
+    }
+}
+
+/// The tightest bound of one direction in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Bound {
+    /// Smallest receive minus send, in ticks.
+    pub distance: i64,
+    /// When it was received.
+    pub at: i64,
+}
+
+/// One direction of a pair.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectedBounds {
+    /// Number of messages seen.
+    pub messages: u64,
+    /// The tightest by window.
+    pub windows: BTreeMap<u32, Bound>,
+}
+
+impl DirectedBounds {
+    /// Adds a message.
+    #[inline]
+    pub fn add(&mut self, window: usize, bound: Bound) {
+        self.messages += 1;
+        self.windows.entry(window as u32).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
+    }
+}
+
+/// All that messages and collectives say, by (sending clock, receiving clock).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundTable {
+    /// Pairs of different clocks.
+    pub pairs: BTreeMap<(u32, u32), DirectedBounds>,
+    /// Messages between processes that share a clock: the smallest distance, by clock.
+    pub shared: BTreeMap<u32, i64>,
+}
+
+impl BoundTable {
+    /// Adds what another rank has seen.
+    pub fn merge(&mut self, other: BoundTable) {
+        for (pair, bounds) in other.pairs {
+            let own = self.pairs.entry(pair).or_default();
+            own.messages += bounds.messages;
+            for (window, bound) in bounds.windows {
+                own.windows.entry(window).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
+            }
+        }
+        for (clock, distance) in other.shared {
+            self.share(clock, distance);
+        }
+    }
+
+    /// Adds a message between two processes that share `clock`.
+    pub fn share(&mut self, clock: u32, distance: i64) {
+        self.shared.entry(clock).and_modify(|least| *least = (*least).min(distance)).or_insert(distance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_time_is_in_the_window_around_it(
+            first in -1_000_000i64..1_000_000, length in 0i64..10_000_000, count in 1usize..500, share in 0.0f64..1.0
+        ) {
+            let grid = Grid::new(first, first + length, count);
+            prop_assert!(grid.count >= 1 && grid.count <= count);
+            let time = first + (length as f64 * share) as i64;
+            prop_assert!((time - grid.centre(grid.window(time))).abs() <= grid.width / 2 + 1);
+            prop_assert_eq!(grid.window(first - 5), 0);
+            prop_assert_eq!(grid.window(first + length), grid.count - 1);
+        }
+
+        #[test]
+        fn tables_do_not_depend_on_who_saw_what(
+            messages in prop::collection::vec((0u32..3, 0u32..3, 0usize..4, -50i64..50, 0i64..9, any::<bool>()), 0..60)
+        ) {
+            let (mut whole, mut halves) = (BoundTable::default(), [BoundTable::default(), BoundTable::default()]);
+            for (a, b, window, distance, at, half) in messages {
+                for table in [&mut whole, &mut halves[usize::from(half)]] {
+                    match a == b {
+                        true => table.share(a, distance),
+                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }),
+                    }
+                }
+            }
+            let [mut first, second] = halves;
+            first.merge(second);
+            prop_assert_eq!(first, whole);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The clocks that were estimated from messages.
+
+use crate::presync::Method;
+use serde::{Deserialize, Serialize};
+
+/// What the messages told about the clocks, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockEstimate {
+    /// `--presync`.
+    pub requested: Method,
+    /// The model in force.
+    pub chosen: Method,
+    /// Why.
+    pub reason: String,
+    /// Windows of time in which the clocks were estimated.
+    pub windows: u64,
+    /// Length of a window.
+    pub window_seconds: f64,
+    /// Half the round trip of the quickest pair of clocks.
+    pub latency_seconds: f64,
+    /// Mean cost of the messages under the estimated clocks, in units of their spread (delayed ones count little, impossible
+    /// ones much); smaller is better, null if there were no messages between nodes.
+    pub misfit_estimated: Option<f64>,
+    /// The same for the recorded clocks.
+    pub misfit_recorded: Option<f64>,
+    /// Every clock: of a node, or of a process where a node has no common clock.
+    pub clocks: Vec<NodeClock>,
+}
+
+/// One estimated clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeClock {
+    /// The first process that has it.
+    pub first_process: u32,
+    /// Whether it was taken as global time.
+    pub reference: bool,
+    /// Messages that it was estimated from: the quickest of each window, pair and direction.
+    pub observations: u64,
+    /// Mean change of its offset to global time, in millionths; positive if the clock is slow.
+    pub drift_ppm: f64,
+    /// Root mean square of what those of its messages that met no delay are off the estimate.
+    pub residual_seconds: f64,
+    /// What messages cannot exclude, were one direction of the network slow: the latencies along the best path to the
+    /// reference; null where no path has messages in both directions.
+    pub uncertainty_seconds: Option<f64>,
+}
