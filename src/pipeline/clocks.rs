@@ -188,9 +188,9 @@ pub fn refine(
         return Ok(None);
     }
     let (chosen, reason) = match decision {
-        Decision::Done(knots, better) => {
+        Decision::Done(knots, misfit) => {
             let refined = RefinedClocks::new(&map, &knots)?;
-            choose(transport, opened, loaded, options, &refined, better, progress)?
+            choose(transport, opened, loaded, options, &refined, misfit, progress)?
         }
         Decision::Nothing(reason) => (false, reason),
         Decision::Split(_) | Decision::Level(..) => (false, String::new()),
@@ -198,14 +198,17 @@ pub fn refine(
     Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
 }
 
-/// Takes the refined clocks unless the recorded ones are better.
+/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
+const BETTER: f64 = 0.8;
+
+/// Takes the refined clocks (whose relative misfit is 0 if they are wanted in any case) unless the recorded ones are better.
 fn choose(
     transport: &mut dyn Transport,
     opened: &Opened,
     loaded: &mut Loaded,
     options: &LoadOptions,
     refined: &RefinedClocks,
-    closer: bool,
+    misfit: f64,
     progress: &dyn Progress,
 ) -> Result<(bool, String)> {
     let times = mapped_times(loaded, refined);
@@ -215,7 +218,11 @@ fn choose(
         let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
         return Ok((false, reason));
     }
-    if after == before && options.presync == Method::Auto && !closer {
+    if before == 0 && options.presync == Method::Auto && misfit > 0.0 {
+        return Ok((false, "the recorded clocks leave no violations".to_owned()));
+    }
+    let needed = if after < before { 1.0 } else { BETTER };
+    if options.presync == Method::Auto && misfit > needed {
         let reason = "the recorded clocks agree with the messages as well as estimated ones would";
         return Ok((false, reason.to_owned()));
     }

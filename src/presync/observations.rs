@@ -179,8 +179,19 @@ pub struct Latencies {
     pub spread: f64,
 }
 
-/// Largest spread, in latencies: what is farther above the latency was delayed.
+/// Largest spread, in typical half round trips: what is farther above the latency was delayed.
 const WIDEST: f64 = 0.5;
+/// Largest latency of a pair, in latencies of the quickest pairs.
+const FARTHEST: f64 = 2.0;
+/// Up to so many windows are few.
+const FEW: usize = 8;
+
+/// The first tenth of the values: what the quickest pairs have, but not the one that is oddly quick.
+fn usual(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 10).copied()
+}
 
 impl Latencies {
     /// Estimates them: for each direction where its travel times are densest near their lower end; then the mean of both
@@ -201,6 +212,10 @@ impl Latencies {
         // Of the better half of the pairs: others may be delayed most of the time.
         let spread = spreads.get(spreads.len() / 4).copied().unwrap_or(0.0);
         let floor = observations.floor;
+        let reference = usual(travels.iter().filter_map(|(&(a, b), there)| {
+            let back = travels.get(&(b, a)).filter(|_| a < b)?;
+            Some((quantile(there, 5) + quantile(back, 5)) / 2.0)
+        }));
         let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
         let modes: BTreeMap<(u32, u32), f64> = travels
             .iter()
@@ -222,9 +237,14 @@ impl Latencies {
         let alone: Vec<f64> =
             modes.iter().filter(|((a, b), _)| !modes.contains_key(&(*b, *a))).map(|(_, mode)| *mode).collect();
         let common = alone.iter().sum::<f64>() / alone.len().max(1) as f64;
-        let of = modes
-            .iter()
-            .map(|(&(a, b), &mode)| ((a, b), modes.get(&(b, a)).map_or(common, |back| (mode + back) / 2.0).max(0.0)));
+        // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction.
+        // In a few long windows clocks drift too much to tell.
+        let most =
+            reference.filter(|_| windows > FEW).map_or(f64::MAX, |latency| FARTHEST * latency.max(floor) + spread);
+        let of = modes.iter().map(|(&(a, b), &mode)| {
+            let latency = modes.get(&(b, a)).map_or(common, |back| (mode + back) / 2.0);
+            ((a, b), latency.clamp(0.0, most))
+        });
         Latencies { of: of.collect(), spread }
     }
 

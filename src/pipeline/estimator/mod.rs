@@ -1,5 +1,7 @@
 //! What rank 0 does with the bounds of all ranks: level by level to better clocks.
 
+mod report;
+
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::graph::components;
@@ -10,7 +12,6 @@ use crate::presync::reference::{Reference, compose, synthesise};
 use crate::presync::regression::regression;
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Method, RANGE};
-use crate::report::{ClockEstimate, NodeClock};
 use crate::trace::{ClockOffset, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +25,8 @@ pub enum Decision {
     Split(Vec<u32>),
     /// Another level with these refinements and that many windows.
     Level(Vec<Knots>, usize),
-    /// These are the refinements, and whether they agree clearly better with the messages than none.
-    Done(Vec<Knots>, bool),
+    /// These are the refinements, and their misfit relative to that of the recorded clocks.
+    Done(Vec<Knots>, f64),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }
@@ -47,8 +48,6 @@ const ANCHOR: f64 = 3.0;
 const UNKNOWN: f64 = 100e-9;
 /// Length of a straight line, in seconds.
 const SEGMENT: f64 = 1800.0;
-/// Estimated clocks have to be better than recorded ones by this factor to be called better.
-const BETTER: f64 = 0.9;
 
 /// The state between levels.
 #[derive(Debug)]
@@ -158,14 +157,13 @@ impl Estimator {
             problem.roughness = self.roughness;
         }
         let straight = self.model != Method::Network && grid.count >= self.finest && self.grid.is_some();
-        let solved = if straight { self.lines(&seen, &grid, clocks) } else { problem.solve(&now) };
+        let solved = if straight { self.lines(&seen, &grid, clocks) } else { begin(&mut problem, &now) };
         let done = self.at_finest > 1 || self.finest == 1 || straight;
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
             let solved = problem.flat(&solved);
             let latencies = Latencies::new(&seen, &solved, grid.count);
-            let misfit = |offsets: &[f64]| latencies.misfit(&seen, offsets, grid.count);
-            self.misfits = misfit(&solved).zip(misfit(&problem.flat(&recorded)));
+            self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
             self.latencies = latencies;
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
             let travel = seen.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
@@ -188,9 +186,8 @@ impl Estimator {
         }
         let knots = self.knots(&grid);
         if done {
-            let better = self.misfits.is_some_and(|(estimated, recorded)| estimated < BETTER * recorded)
-                || self.wanted != Reference::Auto;
-            Decision::Done(knots, better)
+            let factor = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
+            Decision::Done(knots, if self.wanted == Reference::Auto { factor } else { 0.0 })
         } else {
             let finer = if self.model == Method::Network { grid.count * FINER } else { self.finest };
             Decision::Level(knots, finer.min(self.finest))
@@ -315,92 +312,30 @@ impl Estimator {
             })
             .collect()
     }
+}
 
-    /// For the report.
-    pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
-        let tick = 1.0 / self.resolution.max(1) as f64;
-        let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
-        let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
-        let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
-        for seen in &self.observations.one_way {
-            let excess = self.latencies.excess(seen, &flat, grid.count);
-            let weight = self.latencies.weight(seen, excess, self.latencies.spread);
-            for clock in [seen.a, seen.b] {
-                if let Some((count, weights, squares)) = sums.get_mut(clock as usize) {
-                    *count += 1;
-                    *weights += weight;
-                    *squares += weight * excess * excess;
-                }
-            }
-        }
-        let uncertainties = self.uncertainties(map.bases.len());
-        let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
-        let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
-        let nodes = clocks.map(|(clock, (((count, weights, squares), first), row))| {
-            let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
-            let recorded = &map.offsets[clock];
-            let recorded_drift = recorded
-                .first()
-                .zip(recorded.last())
-                .filter(|(a, b)| a.time < b.time)
-                .map_or(0.0, |(a, b)| 1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64);
-            NodeClock {
-                first_process: *first,
-                reference: clock == self.reference,
-                observations: *count,
-                drift_ppm: drift + recorded_drift,
-                residual_seconds: if *weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
-                uncertainty_seconds: uncertainties.get(clock).copied().flatten().map(|ticks| ticks * tick),
-            }
-        });
-        ClockEstimate {
-            requested,
-            chosen: if chosen { self.model } else { Method::Linear },
-            reason: match self.groups {
-                0 | 1 => reason,
-                groups => format!("{reason}; {groups} groups of nodes exchange no messages with each other"),
-            },
-            windows: grid.count as u64,
-            window_seconds: grid.width as f64 * tick,
-            latency_seconds: self.shortest.other_node.0 as f64 * tick,
-            misfit_estimated: self.misfits.map(|(estimated, _)| estimated),
-            misfit_recorded: self.misfits.map(|(_, recorded)| recorded),
-            clocks: nodes.collect(),
-        }
+/// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.
+fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
+    let afresh = problem.afresh.then(|| problem.solve(now));
+    problem.afresh = false;
+    let continued = problem.solve(now);
+    match afresh {
+        Some(afresh) => match misfits(problem, &problem.flat(&afresh), &problem.flat(&continued)) {
+            Some((new, old)) if new >= old => continued,
+            _ => afresh,
+        },
+        None => continued,
     }
 }
 
-impl Estimator {
-    /// What messages cannot exclude: an error of every clock against the reference of the latencies along the best path to it, in
-    /// ticks. None where no path has messages in both directions.
-    fn uncertainties(&self, clocks: usize) -> Vec<Option<f64>> {
-        let mut best: Vec<Option<f64>> = vec![None; clocks];
-        if let Some(own) = best.get_mut(self.reference) {
-            *own = Some(0.0);
-        }
-        // As many rounds as the longest path has edges, as in Bellman and Ford.
-        for _ in 0..clocks {
-            let mut changed = false;
-            for (&(a, b), latency) in &self.latencies.of {
-                if !self.latencies.of.contains_key(&(b, a)) {
-                    continue;
-                }
-                let Some(through) = best.get(a as usize).copied().flatten().map(|known| known + latency) else {
-                    continue;
-                };
-                if let Some(known) = best.get_mut(b as usize)
-                    && known.is_none_or(|known| through < known)
-                {
-                    *known = Some(through);
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        best
-    }
+/// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
+fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
+    let mut latencies = [one, other].map(|offsets| Latencies::new(problem.observations, offsets, problem.windows));
+    let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
+    latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
+    let [first, second] = &latencies;
+    let misfit = |latencies: &Latencies, x: &[f64]| latencies.misfit(problem.observations, x, problem.windows);
+    misfit(first, one).zip(misfit(second, other))
 }
 
 /// How many groups of clocks there are that no messages connect.
