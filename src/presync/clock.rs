@@ -68,7 +68,7 @@ impl ClockModel for Clock {
     }
 }
 
-/// A [`Clock`] with a memory of the last interval, as [`linear::Cursor`].
+/// A [`Clock`] with a memory of the last interval, as that of the linear clock.
 #[derive(Debug, Clone)]
 pub struct Cursor<'clock> {
     base: linear::Cursor<'clock>,
