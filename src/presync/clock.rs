@@ -68,7 +68,7 @@ impl ClockModel for Clock {
     }
 }
 
-/// A [`Clock`] with a memory of the last interval, as that of the linear clock.
+/// A [`Clock`] with a memory of the last interval, amortised constant time for nondecreasing times.
 #[derive(Debug, Clone)]
 pub struct Cursor<'clock> {
     base: linear::Cursor<'clock>,

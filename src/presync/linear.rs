@@ -68,7 +68,7 @@ impl LinearClock {
         LinearClock::checked(knots, -RANGE / 2 + 1..RANGE / 2)
     }
 
-    /// Global time at `local`, by binary search. The same result as that of the cursor.
+    /// Global time at `local`, by binary search. The same result as that of [`LinearClock::cursor`].
     pub fn map(&self, local: Ticks) -> Ticks {
         let offset = match self.interval(self.locate(local.0)) {
             Some(interval) => interval.offset_plain(local.0),

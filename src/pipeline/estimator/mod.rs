@@ -46,6 +46,8 @@ const STEEPEST: f64 = 0.2;
 const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
+/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
+const CERTAIN: f64 = 0.875;
 /// Length of a straight line, in seconds.
 const SEGMENT: f64 = 1800.0;
 
@@ -119,7 +121,8 @@ impl Estimator {
             if !split.is_empty() {
                 return Decision::Split(split);
             }
-            self.shortest.same_node = Ticks(table.shared.values().copied().min().unwrap_or(0).max(0));
+            // Rounding can take a tick from it.
+            self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
             if table.pairs.is_empty() {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
@@ -168,7 +171,7 @@ impl Estimator {
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
             let travel = seen.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
             let shortest = travel.fold(seen.shortest, f64::min).max(0.0);
-            self.shortest.other_node = Ticks(shortest.floor() as i64);
+            self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
         }
         self.offsets = solved;
         self.observations = seen;
