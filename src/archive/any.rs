@@ -177,6 +177,24 @@ impl Archive {
         }
     }
 
+    /// As [`Archive::scan_with`], for those who only want what takes part in synchronisation: a format may give all other events as
+    /// [`Event::Other`], which is faster.
+    ///
+    /// # Errors
+    /// As [`Archive::scan_with`].
+    #[inline]
+    pub fn scan_synchronisation(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        visit: impl FnMut(u64, u64, Event) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        match self {
+            Archive::Otf2(archive) => archive.scan_synchronisation(location, local, visit),
+            Archive::Native(trace) => trace.scan_with(location, visit),
+        }
+    }
+
     /// The innermost region around event `number` of a location: the one that is left first without having been entered after
     /// the event. An enter or leave belongs to its own region. `None` if no region is left there, or the file is damaged.
     pub fn region_around(&self, location: LocationId, local: &LocalDefinitions, number: u64) -> Option<RegionId> {

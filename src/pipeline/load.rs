@@ -208,9 +208,9 @@ fn scan(
                 .map(Clock::from)
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
         };
-        let mut visits = Visits { location: number as u32, cursor: clock.cursor(), close, before: None };
+        let mut visits = Visits::new(number as u32, &clock, close);
         let mut counted = 0u64;
-        let summary = archive.scan_with(id, local, |event_number, raw, event| {
+        let summary = archive.scan_synchronisation(id, local, |event_number, raw, event| {
             counted += 1;
             if counted == 1 << 16 {
                 progress.advance(std::mem::take(&mut counted));
@@ -263,11 +263,20 @@ struct Visits<'a> {
     cursor: crate::presync::Cursor<'a>,
     /// Neighbours that differ by less than this (and not by zero) are visited both.
     close: i64,
-    /// The event before, and whether it was visited.
-    before: Option<(Place, bool)>,
+    /// Neighbours recorded so far apart, or at the same time, are not close: nearly all are, and need not be mapped for that.
+    far: u64,
+    /// Recorded time of the event before.
+    before: u64,
+    /// Whether that one has been visited.
+    visited: bool,
 }
 
-impl Visits<'_> {
+impl<'a> Visits<'a> {
+    fn new(location: u32, clock: &'a Clock, close: i64) -> Self {
+        let far = clock.reach(close.max(0) as u64);
+        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false }
+    }
+
     #[inline]
     fn place(&mut self, number: u64, raw: u64) -> Result<Place> {
         let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
@@ -277,44 +286,62 @@ impl Visits<'_> {
         Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
     }
 
-    /// The event before, if it is close to `at` and has not been visited; and whether they are close.
+    /// Whether nothing is to be done for this event.
     #[inline]
-    fn neighbour(&self, at: &Place) -> (Option<Place>, bool) {
-        match self.before {
-            Some((before, visited)) => {
-                let distance = at.time - before.time;
-                let near = distance > 0 && distance < self.close;
-                ((near && !visited).then_some(before), near)
-            }
-            None => (None, false),
+    fn passes(&mut self, number: u64, raw: u64, event: &Event) -> bool {
+        let distance = raw.wrapping_sub(self.before);
+        let passes = (distance == 0 || distance >= self.far || number == 1)
+            && !Extractor::is_relevant(event)
+            && raw < RANGE as u64;
+        if passes {
+            (self.before, self.visited) = (raw, false);
         }
+        passes
+    }
+
+    /// The event before `at` if the two are close.
+    #[inline]
+    fn neighbour(&mut self, at: &Place) -> Result<Option<Place>> {
+        let distance = (at.raw as u64).wrapping_sub(self.before);
+        if at.number == 1 || distance == 0 || distance >= self.far {
+            return Ok(None);
+        }
+        let before = self.place(at.number - 1, self.before)?;
+        let distance = at.time - before.time;
+        Ok((distance > 0 && distance < self.close).then_some(before))
     }
 
     /// Reads an event of the only location of a timeline.
     #[inline]
     fn feed(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+        if self.passes(number, raw, event) {
+            return Ok(());
+        }
         let at = self.place(number, raw)?;
-        let (before, near) = self.neighbour(&at);
-        if let Some(before) = before {
+        let near = self.neighbour(&at)?;
+        if let Some(before) = near.filter(|_| !self.visited) {
             extractor.near(before)?;
         }
         let mut visited = false;
         if Extractor::is_relevant(event) {
             visited = extractor.event(at, event).map_err(|error| error.at_event(number))?;
         }
-        if near && !visited {
+        if near.is_some() && !visited {
             extractor.near(at)?;
             visited = true;
         }
-        self.before = Some((at, visited));
+        (self.before, self.visited) = (raw, visited);
         Ok(())
     }
 
     /// Reads an event of one of several locations.
     fn collect(&mut self, number: u64, raw: u64, event: &Event, list: &mut Vec<Visit>) -> Result<()> {
+        if self.passes(number, raw, event) {
+            return Ok(());
+        }
         let at = self.place(number, raw)?;
-        let (before, near) = self.neighbour(&at);
-        if let Some(before) = before {
+        let near = self.neighbour(&at)?;
+        if let Some(before) = near.filter(|_| !self.visited) {
             // It may be in the list already, for an event that is read but not visited.
             match list.last_mut() {
                 Some(last) if last.at.number == before.number && last.at.location == before.location => {
@@ -324,10 +351,10 @@ impl Visits<'_> {
             }
         }
         let relevant = Extractor::is_relevant(event);
-        if relevant || near {
-            list.push(Visit { at, event: relevant.then_some(*event), near });
+        if relevant || near.is_some() {
+            list.push(Visit { at, event: relevant.then_some(*event), near: near.is_some() });
         }
-        self.before = Some((at, near));
+        (self.before, self.visited) = (raw, near.is_some());
         Ok(())
     }
 }

@@ -36,6 +36,11 @@ impl Clock {
         Cursor { base: self.base.cursor(), refinement: self.refinement.as_ref().map(LinearClock::cursor) }
     }
 
+    /// Local times at least so far apart are mapped to times at least `distance` apart.
+    pub fn reach(&self, distance: u64) -> u64 {
+        self.base.reach(self.refinement.as_ref().map_or(distance, |refinement| refinement.reach(distance)))
+    }
+
     /// What the clock does.
     pub fn kind(&self) -> ModelKind {
         match &self.refinement {
@@ -108,6 +113,12 @@ mod tests {
             times.sort_unstable();
             let mapped: Vec<Ticks> = times.iter().map(|&time| cursor.map(Ticks(time))).collect();
             prop_assert!(mapped.windows(2).all(|pair| pair[0] <= pair[1]));
+            for pair in times.windows(2).zip(mapped.windows(2)) {
+                let (local, global) = (pair.0[1] - pair.0[0], pair.1[1] - pair.1[0]);
+                for distance in [global.0 + 1, 2 * global.0 + 5] {
+                    prop_assert!(clock.reach(distance as u64) > local as u64, "{local} ticks become {global}");
+                }
+            }
             for (&time, &mapped) in times.iter().zip(&mapped) {
                 prop_assert_eq!(clock.map(Ticks(time)), mapped);
             }

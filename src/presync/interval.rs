@@ -42,6 +42,14 @@ impl Interval {
         Interval { start, offset, rise, length, slope }
     }
 
+    /// Times of this interval at least so far apart are mapped to times at least `distance` apart.
+    pub(super) fn reach(&self, distance: u64) -> u64 {
+        // The exact line rises by (length + rise) / length per tick, and rounding takes less than a tick off a difference.
+        let wanted = (u128::from(distance) + 1) * self.length as u128;
+        let rate = (i128::from(self.length) + i128::from(self.rise)) as u128;
+        u64::try_from(wanted.div_ceil(rate)).unwrap_or(u64::MAX)
+    }
+
     /// The offset at `time`, as the formula says it.
     ///
     /// No overflow: |rise| < 2^63 and |time - start| < 2^63 + 2^62, so the product is under 1.5 * 2^126.

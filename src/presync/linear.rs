@@ -127,6 +127,12 @@ impl LinearClock {
         Ok(())
     }
 
+    /// Times at least so far apart are mapped to times at least `distance` apart (wherever [`LinearClock::map`] clamps none of them).
+    pub fn reach(&self, distance: u64) -> u64 {
+        let intervals = 0..self.knots.len().saturating_sub(1).max(1);
+        intervals.filter_map(|k| self.interval(k)).map(|interval| interval.reach(distance)).max().unwrap_or(distance)
+    }
+
     /// Number of the interval that holds `time`: interval k ends with t_{k+1} inclusive.
     fn locate(&self, time: i64) -> usize {
         let ends = self.knots.len().saturating_sub(1);

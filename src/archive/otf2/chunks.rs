@@ -1,11 +1,14 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
-use crate::archive::otf2::records::{control, singleton_width};
+use crate::archive::otf2::records::{FRAMED, FRAMING, control, singleton_width};
 use crate::trace::{Error, Result};
 
 /// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
 pub const CHUNK_HEADER: usize = 18;
+
+/// A record of the common form lies within so many bytes: timestamp, type, a length below 255 and a payload of that length.
+const COMMON: usize = 9 + 2 + 254;
 
 /// What kind of file it is: in event files (and snapshots) timestamps and attribute lists precede records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,9 +155,60 @@ impl<'a> Records<'a> {
     /// # Errors
     /// Truncated file, bad chunk header, record beyond its chunk, two timestamps in a row, time running backwards; with the number of
     /// the event.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::should_implement_trait)] // fallible, and the record borrows from the file
     pub fn next(&mut self) -> Result<Option<Record<'a>>> {
+        match self.common() {
+            Some(record) => Ok(Some(record)),
+            None => self.any(),
+        }
+    }
+
+    /// The next record of an event file if it has the common form, with all that follows it in doubt left to
+    /// [`Records::any`]: nearly all records go this way, and it has to be short enough to become part of the loops that read them.
+    #[inline(always)]
+    fn common(&mut self) -> Option<Record<'a>> {
+        // One byte more, since at least a mark has to follow within the chunk.
+        let head = self.rest.first_chunk::<{ COMMON + 1 }>()?;
+        let (stamped, time, at) = if head[0] == control::TIMESTAMP {
+            let mut time = [0; 8];
+            time.copy_from_slice(&head[1..9]);
+            (true, self.order.u64(time), 9)
+        } else {
+            (false, self.time, 0)
+        };
+        let (kind, length) = (head[at], head[at + 1]);
+        let framing = FRAMING[usize::from(kind)];
+        let (payload, end) = if framing == FRAMED && length != 0xFF {
+            (at + 2, at + 2 + usize::from(length))
+        } else if framing < FRAMED && length <= framing {
+            (at + 1, at + 2 + usize::from(length))
+        } else {
+            return None;
+        };
+        if time < self.time || self.kind != FileKind::Events {
+            return None;
+        }
+        let (record, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.number += 1;
+        self.time = time;
+        Some(Record {
+            number: self.number,
+            time,
+            stamped,
+            raw: &record[at..],
+            attributes: 0,
+            kind,
+            payload: &record[payload..],
+            order: self.order,
+            chunk: self.chunk - 1,
+        })
+    }
+
+    /// The next record of any file, whatever its form.
+    #[inline(never)]
+    fn any(&mut self) -> Result<Option<Record<'a>>> {
         if self.done {
             return Ok(None);
         }

@@ -120,12 +120,34 @@ pub fn name(kind: u8) -> String {
 
 /// Some record types have no length: their payload is one packed integer of at most so many bytes.
 #[inline]
-pub fn singleton_width(kind: u8) -> Option<u8> {
+pub const fn singleton_width(kind: u8) -> Option<u8> {
     match kind {
         12 | 13 | 24 => Some(4),
         16 | 17 | 20 | 21 | 28..=30 => Some(8),
         _ => None,
     }
+}
+
+/// In [`FRAMING`]: the record has a length.
+pub const FRAMED: u8 = 0x80;
+
+/// In [`FRAMING`]: no record of the common form.
+const UNCOMMON: u8 = 0x81;
+
+/// How records of the common form are framed, by type: the largest length of their packed integer, or [`FRAMED`].
+pub static FRAMING: [u8; 256] = framing();
+
+const fn framing() -> [u8; 256] {
+    let mut framing = [UNCOMMON; 256];
+    let mut kind = 10;
+    while kind < 256 {
+        framing[kind] = match singleton_width(kind as u8) {
+            Some(width) => width,
+            None => FRAMED,
+        };
+        kind += 1;
+    }
+    framing
 }
 
 /// Upper bound of type, length and payload of a record, by which libotf2 decides whether a chunk has room.
@@ -158,6 +180,12 @@ pub fn attribute_bound(payload: &[u8], order: ByteOrder) -> usize {
     let count = Reader::new(payload, order).u32().unwrap_or(0) as usize;
     let most = (15 * count.min(payload.len()) + 5).max(payload.len());
     1 + if most >= 255 { 9 } else { 1 } + most
+}
+
+/// Whether events of a type can take part in the synchronisation of processes, or belong to requests that do.
+#[inline]
+pub const fn synchronises(kind: u8) -> bool {
+    matches!(kind, 14..=19 | 21..=23 | 85 | 86)
 }
 
 /// The fields that we interpret, with ids mapped to global ones. A record of another type is [`Event::Other`].

@@ -3,7 +3,7 @@
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
-use crate::archive::otf2::records::decode;
+use crate::archive::otf2::records::{decode, synchronises};
 use crate::archive::{MappedFile, ScanSummary};
 use crate::trace::{Event, LocationId, Result};
 
@@ -21,6 +21,27 @@ impl Otf2Archive {
         self.scan_records(location, local, |record, event| visit(record.number, record.time, event))
     }
 
+    /// As [`Otf2Archive::scan_with`], but events that synchronise nobody are all [`Event::Other`].
+    ///
+    /// # Errors
+    /// As [`Otf2Archive::scan_with`].
+    #[inline]
+    pub fn scan_synchronisation(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        self.scan(location, local, |record| {
+            let event = if synchronises(record.kind) {
+                decode(record.kind, record.payload, record.order, local)?
+            } else {
+                Event::Other
+            };
+            visit(record.number, record.time, event)
+        })
+    }
+
     /// As [`Otf2Archive::scan_with`], with the record itself.
     #[inline]
     pub(super) fn scan_records(
@@ -28,6 +49,19 @@ impl Otf2Archive {
         location: LocationId,
         local: &LocalDefinitions,
         mut visit: impl FnMut(&Record<'_>, Event) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        self.scan(location, local, |record| {
+            let event = decode(record.kind, record.payload, record.order, local)?;
+            visit(&record, event)
+        })
+    }
+
+    #[inline(always)]
+    fn scan(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        mut visit: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<ScanSummary> {
         let path = self.event_path(location);
         let bytes = MappedFile::open(&path)?;
@@ -38,13 +72,12 @@ impl Otf2Archive {
             let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;
-                let event = decode(record.kind, record.payload, record.order, local)
-                    .map_err(|error| error.at_event(record.number))?;
-                visit(&record, event).map_err(|error| error.at_event(record.number))?;
+                let (number, time) = (record.number, record.time);
+                visit(record).map_err(|error| error.at_event(number))?;
                 if events == 0 {
-                    first = record.time;
+                    first = time;
                 }
-                (last, events) = (record.time, record.number);
+                (last, events) = (time, number);
             }
             summary.events = events;
             summary.time_span = (events > 0).then_some((first, last));
