@@ -4,7 +4,7 @@ use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{decode, synchronises};
-use crate::archive::{MappedFile, ScanSummary};
+use crate::archive::ScanSummary;
 use crate::trace::{Event, LocationId, Result};
 
 impl Otf2Archive {
@@ -64,11 +64,10 @@ impl Otf2Archive {
         mut visit: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<ScanSummary> {
         let path = self.event_path(location);
-        let bytes = MappedFile::open(&path)?;
         let mut summary =
             ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: local.warnings.clone() };
         let mut run = || -> Result<()> {
-            let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+            let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
             let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;
