@@ -1,8 +1,8 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
-use crate::archive::otf2::source::{Blocks, Bytes, Source};
 use crate::archive::otf2::records::{FRAMED, FRAMING, control, singleton_width};
+use crate::archive::otf2::source::{Blocks, Bytes, Source};
 use crate::trace::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
@@ -49,6 +49,22 @@ pub struct Record<'a> {
     pub bytes: &'a [u8],
     /// Where `raw` begins in it.
     pub start: usize,
+}
+
+impl<'a> Record<'a> {
+    /// A reader of the record's fields. For speed it goes on into what follows the record; [`Record::within`] tells whether it did.
+    #[inline(always)]
+    pub fn fields(&self) -> Reader<'a> {
+        let payload = self.start + self.raw.len() - self.payload.len();
+        Reader::new(self.bytes.get(payload..).unwrap_or_default(), self.order)
+    }
+
+    /// Whether a reader that was made by [`Record::fields`] has read fields of this record only.
+    #[inline(always)]
+    pub fn within(&self, reader: &Reader<'_>) -> bool {
+        let end = self.start + self.raw.len();
+        self.bytes.len() - reader.rest().len() <= end
+    }
 }
 
 /// Iterates over the records of a file.
