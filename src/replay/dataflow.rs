@@ -40,7 +40,7 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
     let mut replay = Replay::new(transport, program, parameters, false);
     let finished = replay.run()?;
     let Replay { clocks, position, mut forward, .. } = replay;
-    stall::check(transport, program, &position, &forward.bounds, finished)?;
+    stall::check(transport, program, &position, &forward.logical, finished)?;
     forward.largest_advance = clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO);
     Ok(forward)
 }
@@ -207,16 +207,16 @@ impl<'a> Replay<'a> {
         let turn = (self.position[timeline] + BURST).min(sync.len());
         let mut at = self.position[timeline];
         while at < turn {
-            let bound = self.forward.bounds[timeline][at];
+            let bound = self.forward.logical[timeline][at];
             if bound == PENDING {
                 break;
             }
-            let step = self.clocks[timeline].step(sync.location[at], sync.time[at], bound);
+            let step = self.clocks[timeline].step(sync.location(at), sync.time[at], bound);
             self.forward.logical[timeline][at] = step.time.0;
-            match sync.kind[at] {
+            match sync.kind(at) {
                 SyncKind::Local | SyncKind::Receive | SyncKind::End => {}
-                SyncKind::Send => self.send(sync.link[at] as usize, step.time.0)?,
-                SyncKind::Begin => self.begin(sync.link[at] as usize, step.time.0)?,
+                SyncKind::Send => self.send(sync.link(at), step.time.0)?,
+                SyncKind::Begin => self.begin(sync.link(at), step.time.0)?,
             }
             at += 1;
         }
@@ -236,7 +236,7 @@ impl<'a> Replay<'a> {
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
     fn bound(&mut self, timeline: usize, event: u32, bound: i64) {
-        self.forward.bounds[timeline][event as usize] = bound;
+        self.forward.logical[timeline][event as usize] = bound;
         if self.position[timeline] == event as usize {
             self.wake(timeline);
         }

@@ -15,7 +15,7 @@ use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
 use clc_replay::pipeline::made::write_simulated;
 use clc_replay::pipeline::open::{Opened, open};
 use clc_replay::presync::{Clock, LinearClock, Method};
-use clc_replay::replay::bounds::{Direction, bounds};
+use clc_replay::replay::bounds::bounds;
 use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_replay::simulate::{PatternKind, Scenario};
@@ -185,15 +185,14 @@ fn forward_replay(bencher: Bencher) {
         .bench(|| dataflow::replay(&mut LocalTransport::alone(), &loaded.program, constants).expect("a replay"));
 }
 
-/// Caps of all logical sends, or bounds of all logical receives, from known times.
-#[divan::bench(args = ["forward", "backward"])]
-fn all_bounds(bencher: Bencher, direction: &str) {
+/// Bounds of all logical receives, from known times: one check of the clock condition.
+#[divan::bench]
+fn receive_bounds(bencher: Bencher) {
     let program = &SAMPLE.loaded.program;
     let times = program.times(|timeline| &timeline.time);
-    let direction = if direction == "forward" { Direction::Forward } else { Direction::Backward };
     bencher
         .counter(ItemsCount::new(program.events()))
-        .bench(|| bounds(&mut LocalTransport::alone(), program, &times, direction).expect("bounds"));
+        .bench(|| bounds(&mut LocalTransport::alone(), program, &times).expect("bounds"));
 }
 
 /// The curve of the backward amortisation alone; items are messages, of which the given share per mille violates.
@@ -215,14 +214,13 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     bencher.counter(ItemsCount::new(EVENTS / 2)).bench(|| amortise(&knots, slope));
 }
 
-/// From the last pass to one correction per timeline: bounds, the forward formula again, the curve.
-#[divan::bench]
+/// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.
+#[divan::bench(sample_count = 20)]
 fn backward_amortisation(bencher: Bencher) {
     let Sample { loaded, parameters, .. } = &*SAMPLE;
-    let transport = &mut LocalTransport::alone();
-    let passes = passes::run(transport, &loaded.program, parameters, &Silent).expect("a replay");
-    bencher.counter(ItemsCount::new(loaded.program.events())).bench(|| {
-        amortisation::run(&mut LocalTransport::alone(), &loaded.program, &passes, parameters).expect("corrections")
+    let replay = || passes::run(&mut LocalTransport::alone(), &loaded.program, parameters, &Silent).expect("a replay");
+    bencher.counter(ItemsCount::new(loaded.program.events())).with_inputs(replay).bench_values(|mut passes| {
+        amortisation::run(&mut LocalTransport::alone(), &loaded.program, &mut passes, parameters).expect("corrections")
     });
 }
 

@@ -2,7 +2,10 @@
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
 use crate::archive::otf2::records::{FRAMED, FRAMING, control, singleton_width};
+use crate::archive::otf2::source::{Blocks, Bytes, Source};
 use crate::trace::{Error, Result};
+use std::ops::Range;
+use std::path::Path;
 
 /// Bytes of a chunk header: tag, byte order, number of the first and of the last event.
 pub const CHUNK_HEADER: usize = 18;
@@ -42,17 +45,38 @@ pub struct Record<'a> {
     pub order: ByteOrder,
     /// The chunk it stands in, from 0.
     pub chunk: usize,
+    /// That chunk as it is in the file, its header included.
+    pub bytes: &'a [u8],
+    /// Where `raw` begins in it.
+    pub start: usize,
+}
+
+impl<'a> Record<'a> {
+    /// A reader of the record's fields. For speed it goes on into what follows the record; [`Record::within`] tells whether it did.
+    #[inline(always)]
+    pub fn fields(&self) -> Reader<'a> {
+        let payload = self.start + self.raw.len() - self.payload.len();
+        Reader::new(self.bytes.get(payload..).unwrap_or_default(), self.order)
+    }
+
+    /// Whether a reader that was made by [`Record::fields`] has read fields of this record only.
+    #[inline(always)]
+    pub fn within(&self, reader: &Reader<'_>) -> bool {
+        let end = self.start + self.raw.len();
+        self.bytes.len() - reader.rest().len() <= end
+    }
 }
 
 /// Iterates over the records of a file.
 #[derive(Debug, Clone)]
-pub struct Records<'a> {
-    bytes: &'a [u8],
+pub struct Records<S> {
+    source: S,
     kind: FileKind,
     chunk_size: usize,
+    /// Chunks begun.
     chunk: usize,
-    /// The unread part of the present chunk; empty before the first.
-    rest: &'a [u8],
+    /// Where the unread part of the present chunk begins.
+    at: usize,
     order: ByteOrder,
     number: u64,
     time: u64,
@@ -65,15 +89,36 @@ pub struct Records<'a> {
     miscounted: u64,
 }
 
-impl<'a> Records<'a> {
+impl<'a> Records<Bytes<'a>> {
     /// Over the whole contents of a file with the given chunk size (validated by the anchor).
     pub fn new(bytes: &'a [u8], kind: FileKind, chunk_size: u64) -> Self {
+        let mut records = Records::over(Bytes::new(bytes), kind, chunk_size);
+        records.source.begin(records.chunk_size);
+        records
+    }
+}
+
+impl Records<Blocks> {
+    /// Over the file `path`, of which one chunk at a time is in memory.
+    ///
+    /// # Errors
+    /// The file is missing, not readable or not a regular file.
+    pub fn open(path: &Path, kind: FileKind, chunk_size: u64) -> Result<Self> {
+        let mut records = Records::over(Blocks::open(path)?, kind, chunk_size);
+        records.source.advance(records.chunk_size)?;
+        Ok(records)
+    }
+}
+
+impl<S: Source> Records<S> {
+    fn over(source: S, kind: FileKind, chunk_size: u64) -> Self {
         Records {
-            bytes,
+            source,
             kind,
-            chunk_size: chunk_size as usize,
+            chunk_size: usize::try_from(chunk_size).unwrap_or(usize::MAX),
             chunk: 0,
-            rest: &[],
+            // Nothing is read before the header of the first chunk.
+            at: usize::MAX,
             order: ByteOrder::Little,
             number: 0,
             time: 0,
@@ -89,13 +134,15 @@ impl<'a> Records<'a> {
         if self.chunk > 0 {
             return self.order;
         }
-        self.bytes.get(1).and_then(|&tag| ByteOrder::from_tag(tag)).unwrap_or(ByteOrder::Little)
+        self.source.present().get(1).and_then(|&tag| ByteOrder::from_tag(tag)).unwrap_or(ByteOrder::Little)
     }
 
     /// Offset of the next unread byte.
     pub fn offset(&self) -> usize {
-        let end = (self.chunk * self.chunk_size).min(self.bytes.len());
-        end - self.rest.len()
+        match self.chunk {
+            0 => 0,
+            chunk => (chunk - 1).saturating_mul(self.chunk_size) + self.at,
+        }
     }
 
     /// Number of finished chunks whose header counts other events than there are. Reading forward does not need the counters,
@@ -114,11 +161,12 @@ impl<'a> Records<'a> {
 
     #[cold]
     fn open_chunk(&mut self) -> Result<()> {
-        let start = self.chunk * self.chunk_size;
-        let Some(bytes) = self.bytes.get(start..) else {
-            return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
-        };
-        let mut bytes = &bytes[..bytes.len().min(self.chunk_size)];
+        // The first chunk is there from the beginning on.
+        if self.chunk > 0 {
+            self.source.advance(self.chunk_size)?;
+        }
+        self.at = 0;
+        let bytes = self.source.present();
         match bytes {
             [] | [control::CHUNK] => {
                 return Err(Error::new("the file is truncated: it ends without an end-of-file mark"));
@@ -126,23 +174,25 @@ impl<'a> Records<'a> {
             [control::CHUNK, tag, ..] if ByteOrder::from_tag(*tag).is_some() => {
                 self.order = ByteOrder::from_tag(*tag).unwrap_or(ByteOrder::Little);
             }
-            _ => return Err(Error::new(format!("no chunk header at byte {start}"))),
+            _ => {
+                let start = self.chunk.saturating_mul(self.chunk_size);
+                return Err(Error::new(format!("no chunk header at byte {start}")));
+            }
         }
         if bytes.len() < CHUNK_HEADER {
             return Err(Error::new("the file is truncated in the middle of a chunk header"));
         }
         let mut header = Reader::new(&bytes[2..CHUNK_HEADER], self.order);
         self.counters = (header.full_u64()?, header.full_u64()?);
-        bytes = &bytes[CHUNK_HEADER..];
         self.chunk += 1;
-        self.rest = bytes;
+        self.at = CHUNK_HEADER;
         Ok(())
     }
 
     #[cold]
     fn truncated(&self) -> Error {
-        let end = self.bytes.len();
-        if self.chunk * self.chunk_size >= end {
+        let end = self.source.length();
+        if (self.chunk as u64).saturating_mul(self.chunk_size as u64) >= end {
             Error::new(format!("the file is truncated: it ends at byte {end} in the middle of a record"))
         } else {
             Error::new(format!("a record at byte {} does not end within its chunk", self.offset()))
@@ -156,20 +206,41 @@ impl<'a> Records<'a> {
     /// Truncated file, bad chunk header, record beyond its chunk, two timestamps in a row, time running backwards; with the number of
     /// the event.
     #[inline(always)]
-    #[allow(clippy::should_implement_trait)] // fallible, and the record borrows from the file
-    pub fn next(&mut self) -> Result<Option<Record<'a>>> {
+    #[allow(clippy::should_implement_trait)] // fallible, and the record borrows from the chunk
+    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.common() {
-            Some(record) => Ok(Some(record)),
-            None => self.any(),
+            Some(place) => Ok(Some(self.record(place))),
+            None => match self.any()? {
+                Some(place) => Ok(Some(self.record(place))),
+                None => Ok(None),
+            },
         }
     }
 
-    /// The next record of an event file if it has the common form, with all that follows it in doubt left to
+    #[inline(always)]
+    fn record(&self, place: Place) -> Record<'_> {
+        let bytes = self.source.present();
+        Record {
+            number: self.number,
+            time: self.time,
+            stamped: place.stamped,
+            raw: &bytes[place.start..place.payload.end],
+            attributes: place.attributes,
+            kind: place.kind,
+            payload: &bytes[place.payload],
+            order: self.order,
+            chunk: self.chunk - 1,
+            bytes,
+            start: place.start,
+        }
+    }
+
+    /// The next record of an event file if it has the common form, with everything that is in doubt left to
     /// [`Records::any`]: nearly all records go this way, and it has to be short enough to become part of the loops that read them.
     #[inline(always)]
-    fn common(&mut self) -> Option<Record<'a>> {
+    fn common(&mut self) -> Option<Place> {
         // One byte more, since at least a mark has to follow within the chunk.
-        let head = self.rest.first_chunk::<{ COMMON + 1 }>()?;
+        let head = self.source.present().get(self.at..)?.first_chunk::<{ COMMON + 1 }>()?;
         let (stamped, time, at) = if head[0] == control::TIMESTAMP {
             let mut time = [0; 8];
             time.copy_from_slice(&head[1..9]);
@@ -189,40 +260,28 @@ impl<'a> Records<'a> {
         if time < self.time || self.kind != FileKind::Events {
             return None;
         }
-        let (record, rest) = self.rest.split_at(end);
-        self.rest = rest;
+        let start = self.at;
+        self.at = start + end;
         self.number += 1;
         self.time = time;
-        Some(Record {
-            number: self.number,
-            time,
-            stamped,
-            raw: &record[at..],
-            attributes: 0,
-            kind,
-            payload: &record[payload..],
-            order: self.order,
-            chunk: self.chunk - 1,
-        })
+        Some(Place { stamped, kind, attributes: 0, start: start + at, payload: start + payload..start + end })
     }
 
     /// The next record of any file, whatever its form.
     #[inline(never)]
-    fn any(&mut self) -> Result<Option<Record<'a>>> {
+    fn any(&mut self) -> Result<Option<Place>> {
         if self.done {
             return Ok(None);
         }
         let events = self.kind != FileKind::Definitions;
         let mut stamped = false;
-        let mut start: Option<&'a [u8]> = None;
+        let mut start: Option<usize> = None;
+        if self.chunk == 0 {
+            self.open_chunk()?;
+        }
         loop {
-            let Some((&kind, rest)) = self.rest.split_first() else {
-                if self.chunk == 0 {
-                    self.open_chunk()?;
-                    continue;
-                }
-                return Err(self.truncated());
-            };
+            let Some(&kind) = self.source.present().get(self.at) else { return Err(self.truncated()) };
+            let next = self.at + 1;
             match kind {
                 control::END_OF_CHUNK => {
                     if start.is_some() || stamped {
@@ -253,8 +312,8 @@ impl<'a> Records<'a> {
                             Error::new("a timestamp between an attribute list and its event").at_event(self.number + 1)
                         );
                     }
-                    let Some((time, rest)) = rest.split_first_chunk::<8>() else { return Err(self.truncated()) };
-                    let time = self.order.u64(*time);
+                    let time = self.source.present().get(next..).and_then(|rest| rest.first_chunk::<8>());
+                    let time = self.order.u64(*time.ok_or_else(|| self.truncated())?);
                     if time < self.time {
                         return Err(Error::new(format!(
                             "time runs backwards: timestamp {time} after timestamp {}",
@@ -264,72 +323,75 @@ impl<'a> Records<'a> {
                     }
                     self.time = time;
                     stamped = true;
-                    self.rest = rest;
+                    self.at = next + 8;
                 }
                 control::ATTRIBUTE_LIST if events => {
-                    start.get_or_insert(self.rest);
-                    self.rest = self.skip_length_framed(rest)?.1;
+                    let list = self.length_framed(next)?;
+                    start.get_or_insert(self.at);
+                    self.at = list.end;
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
                     return Err(Error::new(format!("unexpected control byte {kind} at byte {}", self.offset()))
                         .at_event(self.number + 1));
                 }
                 _ => {
-                    let begin = start.unwrap_or(self.rest);
-                    let attributes = begin.len() - self.rest.len();
                     let width = if self.kind == FileKind::Events { singleton_width(kind) } else { None };
-                    let (payload, after) = if let Some(width) = width {
-                        let length = match rest.first() {
-                            None => return Err(self.truncated()),
-                            Some(0 | 0xFF) => 1,
-                            Some(&length) if length <= width => usize::from(length) + 1,
-                            Some(length) => {
-                                return Err(Error::new(format!(
-                                    "a packed integer of {length} bytes where at most {width} are allowed"
-                                ))
-                                .at_event(self.number + 1));
-                            }
-                        };
-                        rest.split_at_checked(length).ok_or_else(|| self.truncated())?
-                    } else {
-                        self.skip_length_framed(rest)?
+                    let payload = match width {
+                        Some(width) => self.singleton(next, width)?,
+                        None => self.length_framed(next)?,
                     };
-                    if after.is_empty() {
+                    if payload.end >= self.source.present().len() {
                         // Something has to follow within the chunk, at least a mark.
                         return Err(self.truncated());
                     }
-                    let raw = &begin[..begin.len() - after.len()];
-                    self.rest = after;
+                    let begin = start.unwrap_or(self.at);
+                    let attributes = self.at - begin;
+                    self.at = payload.end;
                     self.number += 1;
-                    return Ok(Some(Record {
-                        number: self.number,
-                        time: self.time,
-                        stamped,
-                        raw,
-                        attributes,
-                        kind,
-                        payload,
-                        order: self.order,
-                        chunk: self.chunk - 1,
-                    }));
+                    return Ok(Some(Place { stamped, kind, attributes, start: begin, payload }));
                 }
             }
         }
     }
 
-    /// Splits a length and a payload of that length off `bytes`.
-    #[inline]
-    fn skip_length_framed(&self, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
-        match bytes.split_first() {
-            Some((&length, rest)) if length != 0xFF => {
-                rest.split_at_checked(usize::from(length)).ok_or_else(|| self.truncated())
+    /// A packed integer of at most `width` bytes at `at`, its length included.
+    fn singleton(&self, at: usize, width: u8) -> Result<Range<usize>> {
+        let length = match self.source.present().get(at) {
+            None => return Err(self.truncated()),
+            Some(0 | 0xFF) => 1,
+            Some(&length) if length <= width => usize::from(length) + 1,
+            Some(length) => {
+                return Err(Error::new(format!(
+                    "a packed integer of {length} bytes where at most {width} are allowed"
+                ))
+                .at_event(self.number + 1));
             }
-            _ => {
-                let mut reader = Reader::new(bytes, self.order);
-                let length = reader.record_length().map_err(|_| self.truncated())?;
-                let length = usize::try_from(length).map_err(|_| self.truncated())?;
-                reader.rest().split_at_checked(length).ok_or_else(|| self.truncated())
-            }
+        };
+        self.within_chunk(at, length as u64)
+    }
+
+    /// A payload of the length that stands before it, at `at`.
+    fn length_framed(&self, at: usize) -> Result<Range<usize>> {
+        let bytes = self.source.present().get(at..).unwrap_or(&[]);
+        let mut reader = Reader::new(bytes, self.order);
+        let length = reader.record_length().map_err(|_| self.truncated())?;
+        self.within_chunk(at + bytes.len() - reader.rest().len(), length)
+    }
+
+    fn within_chunk(&self, at: usize, length: u64) -> Result<Range<usize>> {
+        let room = self.source.present().len().saturating_sub(at);
+        match usize::try_from(length) {
+            Ok(length) if length <= room => Ok(at..at + length),
+            _ => Err(self.truncated()),
         }
     }
+}
+
+/// Where a record stands in the present chunk.
+struct Place {
+    stamped: bool,
+    kind: u8,
+    attributes: usize,
+    start: usize,
+    payload: Range<usize>,
 }

@@ -17,6 +17,7 @@ mod local;
 mod records;
 mod rewrite;
 mod scan;
+mod source;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -25,28 +25,32 @@ impl Otf2Archive {
     /// The event file is missing or damaged, the map fails or runs backwards, the target cannot be written.
     pub fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
         let path = self.event_path(location);
-        let bytes = MappedFile::open(&path)?;
-        let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+        let place = |error: Error| error.in_file(&path).at_location(location);
+        let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
         let target = self.at(target).event_path(location);
         let mut writer = ChunkWriter::create(&target, self.anchor().event_chunk, records.order(), true)?;
         let mut last = 0;
         let mut patched = Vec::new();
-        while let Some(record) = records.next().map_err(|error| error.in_file(&path).at_location(location))? {
+        let mut mirrors = true;
+        while let Some(record) = records.next().map_err(place)? {
             let time = map.event(record.number, record.time)?;
             if time < last {
-                return Err(Error::new(format!("the corrected time {time} lies before {last}; this is a bug"))
-                    .at_event(record.number));
+                return Err(backwards(time, last, record.number));
             }
             last = time;
-            same_order(&record, &writer).map_err(|error| error.in_file(&path).at_location(location))?;
-            let raw = if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
+            mirrors = mirrors && writer.mirror(time, &record)?;
+            if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
                 patch_flush(&record, map, &mut patched);
-                &patched
-            } else {
-                record.raw
-            };
-            let most = || bound(record.kind, record.payload, record.order) + attributes_bound(&record);
-            writer.event(time, raw, most, Some(Source::of(&record)))?;
+                if mirrors {
+                    writer.replace_last(&patched);
+                }
+            }
+            if !mirrors {
+                same_order(&record, &writer).map_err(place)?;
+                let raw = if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 { &patched } else { record.raw };
+                let most = || bound(record.kind, record.payload, record.order) + attributes_bound(&record);
+                writer.event(time, raw, most, Some(Source::of(&record)))?;
+            }
         }
         writer.finish()?;
         Ok(())
@@ -58,8 +62,7 @@ impl Otf2Archive {
     /// The event file is missing or damaged, the map fails.
     pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         let path = self.event_path(location);
-        let bytes = MappedFile::open(&path)?;
-        let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+        let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
         let mut patched = Vec::new();
         while let Some(record) = records.next().map_err(|error| error.in_file(&path).at_location(location))? {
             map.event(record.number, record.time)?;
@@ -229,8 +232,7 @@ impl Otf2Archive {
         map: &mut dyn FnMut(u64) -> u64,
     ) -> Result<()> {
         let path = self.snapshot_path(location);
-        let bytes = MappedFile::open(&path)?;
-        let mut records = Records::new(&bytes, FileKind::Snapshots, self.anchor().event_chunk);
+        let mut records = Records::open(&path, FileKind::Snapshots, self.anchor().event_chunk)?;
         let target = self.at(target).snapshot_path(location);
         let mut writer = ChunkWriter::create(&target, self.anchor().event_chunk, records.order(), true)?;
         let mut raw = Vec::new();
@@ -250,6 +252,11 @@ impl Otf2Archive {
         writer.finish()?;
         Ok(())
     }
+}
+
+#[cold]
+fn backwards(time: u64, last: u64, number: u64) -> Error {
+    Error::new(format!("the corrected time {time} lies before {last}; this is a bug")).at_event(number)
 }
 
 /// Records are copied as they are, so all chunks of a file have to have the byte order of its first.

@@ -1,10 +1,10 @@
 //! Streaming through the events of a location.
 
+use crate::archive::ScanSummary;
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{decode, synchronises};
-use crate::archive::{MappedFile, ScanSummary};
 use crate::trace::{Event, LocationId, Result};
 
 impl Otf2Archive {
@@ -33,11 +33,7 @@ impl Otf2Archive {
         mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan(location, local, |record| {
-            let event = if synchronises(record.kind) {
-                decode(record.kind, record.payload, record.order, local)?
-            } else {
-                Event::Other
-            };
+            let event = if synchronises(record.kind) { decode(&record, local)? } else { Event::Other };
             visit(record.number, record.time, event)
         })
     }
@@ -51,7 +47,7 @@ impl Otf2Archive {
         mut visit: impl FnMut(&Record<'_>, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan(location, local, |record| {
-            let event = decode(record.kind, record.payload, record.order, local)?;
+            let event = decode(&record, local)?;
             visit(&record, event)
         })
     }
@@ -64,11 +60,10 @@ impl Otf2Archive {
         mut visit: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<ScanSummary> {
         let path = self.event_path(location);
-        let bytes = MappedFile::open(&path)?;
         let mut summary =
             ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: local.warnings.clone() };
         let mut run = || -> Result<()> {
-            let mut records = Records::new(&bytes, FileKind::Events, self.anchor().event_chunk);
+            let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
             let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;

@@ -56,6 +56,8 @@ pub struct ChunkWriter {
     written: u64,
     /// Whether the layout is that of the source up to here.
     following: bool,
+    /// If the present chunk is a copy of one of the source in which times are replaced: how much of it is valid so far.
+    mirrored: Option<usize>,
 }
 
 impl ChunkWriter {
@@ -79,6 +81,7 @@ impl ChunkWriter {
             time: 0,
             written: 0,
             following: true,
+            mirrored: None,
         };
         writer.begin_chunk();
         Ok(writer)
@@ -230,6 +233,64 @@ impl ChunkWriter {
         if self.many && self.chunk.len() >= SPILL { self.spill() } else { Ok(()) }
     }
 
+    /// Appends an event of a file that is written again, unchanged but for its time, as long as the layout of the source can be kept: its
+    /// whole chunk is copied once, and then only times are put into it. Returns whether that was possible; if not,
+    /// [`ChunkWriter::event`] has to go on, here and to the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    #[inline(always)]
+    pub fn mirror(&mut self, time: u64, record: &Record<'_>) -> Result<bool> {
+        if (self.mirrored.is_none() || record.chunk != self.chunks) && !self.mirror_chunk(record)? {
+            return Ok(false);
+        }
+        if record.stamped {
+            let stamp = self.order.bytes(time);
+            self.chunk[record.start - stamp.len()..record.start].copy_from_slice(&stamp);
+            self.time = time;
+        } else if time != self.time {
+            self.end_mirror();
+            return Ok(false);
+        }
+        self.mirrored = Some(record.start + record.raw.len());
+        self.count += 1;
+        Ok(true)
+    }
+
+    /// Begins with the chunk of `record`, which has to be its first one; returns whether the layout can be kept there.
+    #[cold]
+    fn mirror_chunk(&mut self, record: &Record<'_>) -> Result<bool> {
+        let first = self.count == 0 && record.chunk == 0;
+        let next = self.mirrored.is_some() && record.chunk == self.chunks + 1;
+        self.end_mirror();
+        // What stands between the header and the first event is its timestamp and nothing else.
+        let plain = record.stamped && record.start == CHUNK_HEADER + TIMESTAMP;
+        if !(plain && (first || next) && record.order == self.order) {
+            return Ok(false);
+        }
+        if next {
+            self.break_chunk()?;
+        }
+        self.chunk.extend_from_slice(&record.bytes[CHUNK_HEADER..]);
+        self.mirrored = Some(CHUNK_HEADER);
+        Ok(true)
+    }
+
+    /// Forgets what is still of the source in the present chunk.
+    fn end_mirror(&mut self) {
+        if let Some(length) = self.mirrored.take() {
+            self.chunk.truncate(length);
+        }
+    }
+
+    /// Replaces the event appended last by one of the same length.
+    pub fn replace_last(&mut self, raw: &[u8]) {
+        let end = self.mirrored.unwrap_or(self.chunk.len());
+        if let Some(begin) = end.checked_sub(raw.len()) {
+            self.chunk[begin..end].copy_from_slice(raw);
+        }
+    }
+
     /// Appends a record of a file without timestamps. `source` is the chunk it stood in if it is written again as it was.
     ///
     /// # Errors
@@ -266,6 +327,7 @@ impl ChunkWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(mut self) -> Result<u64> {
+        self.end_mirror();
         self.chunk.extend([control::END_OF_FILE, control::END_OF_BUFFER]);
         self.end_chunk(false)?;
         Ok(self.written)
