@@ -9,7 +9,9 @@ pub mod local;
 pub mod mpi;
 mod top2;
 
-pub use exchange::{agree, all_gather_values, broadcast_value, gather_values, sparse_exchange};
+pub use exchange::{
+    agree, all_gather_values, broadcast_value, gather_values, merge_to_first, merge_values, sparse_exchange,
+};
 pub use launch::start;
 pub use top2::Top2;
 

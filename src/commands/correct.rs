@@ -1,7 +1,7 @@
 //! `clc-replay TRACE`: corrects a trace.
 
 use crate::cli::CorrectOptions;
-use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
+use crate::comm::{ReduceOp, Transport, agree, broadcast_value, merge_to_first};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::clocks::refine;
 use crate::pipeline::load::{LoadOptions, load};
@@ -89,8 +89,9 @@ pub fn correct(
     timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
 
     // On what was written, not on what was meant to be.
-    let deviating: u64 = all_gather_values(transport, &written.deviating)?.into_iter().sum();
-    if deviating > 0 {
+    let mut deviating = [written.deviating as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut deviating)?;
+    if deviating[0] > 0 {
         return Err(Error::new(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
@@ -104,8 +105,9 @@ pub fn correct(
     if let Some(target) = &target {
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.
-        let unchanged = all_gather_values(transport, &written.unchanged)?.into_iter().all(|unchanged| unchanged);
-        let span = span.filter(|_| !unchanged);
+        let mut unchanged = [i64::from(written.unchanged)];
+        transport.all_reduce(ReduceOp::Min, &mut unchanged)?;
+        let span = span.filter(|_| unchanged[0] == 0);
         let mut outcome = Ok(());
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
@@ -119,13 +121,9 @@ pub fn correct(
 
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
-    let moves = gather_values(transport, 0, &written.moves)?;
+    let total = merge_to_first(transport, written.moves, |sum, part| sum.merge(&part))?;
     let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
-    let (Some(mut whole), Some(moves)) = (whole, moves) else { return Ok(None) };
-    let total = moves.into_iter().reduce(|mut sum, part| {
-        sum.merge(&part);
-        sum
-    });
+    let (Some(mut whole), Some(total)) = (whole, total) else { return Ok(None) };
     if !consistent {
         whole.warnings.add("violations are left in the corrected times; this is a bug, nothing was put into place");
     }
@@ -160,7 +158,7 @@ pub fn correct(
         matching: whole.matching,
         violations,
         replay: Some(summary::replay(&passes, resolution)),
-        moves: total.map(|moves| moves.report(resolution)),
+        moves: Some(total.report(resolution)),
         phases,
         memory,
         warnings: whole.warnings.into_list(),
