@@ -106,7 +106,8 @@ impl Job<'_> {
                 deviating: 0,
                 previous: None,
                 moves: MoveCounts::default(),
-                span: None,
+                first: i64::MAX,
+                last: i64::MIN,
                 counted: 0,
                 progress: self.progress,
             };
@@ -115,11 +116,11 @@ impl Job<'_> {
                 None => archive.map_events(id, &mut map).map(|_| ()),
             }
             .map_err(place)?;
-            let Map { moves, span, counted, deviating, visited, .. } = map;
+            let Map { moves, first, last, counted, deviating, visited, .. } = map;
             written.deviating += deviating + visited.left();
             self.progress.advance(counted);
             written.moves.merge(&moves);
-            if let Some((first, last)) = span {
+            if first <= last {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);
             }
@@ -151,7 +152,9 @@ struct Map<'a> {
     deviating: u64,
     previous: Option<(i64, i64)>,
     moves: MoveCounts,
-    span: Option<(i64, i64)>,
+    /// Earliest and latest time written so far.
+    first: i64,
+    last: i64,
     counted: u64,
     progress: &'a dyn Progress,
 }
@@ -208,7 +211,7 @@ impl<'a> Visited<'a> {
 }
 
 impl TimeMap for Map<'_> {
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
         let before = self.presync.map(Ticks(time as i64)).0 + self.shift;
         let at = Position { time: Ticks(before), location: self.number, number };
@@ -219,7 +222,8 @@ impl TimeMap for Map<'_> {
         }
         self.moves.event(before, after, self.previous);
         self.previous = Some((before, after));
-        extend(&mut self.span, after);
+        self.first = self.first.min(after);
+        self.last = self.last.max(after);
         self.counted += 1;
         if self.counted == 1 << 16 {
             self.progress.advance(std::mem::take(&mut self.counted));
@@ -232,7 +236,7 @@ impl TimeMap for Map<'_> {
         let before = self.location.clock.map(Ticks(stop.min(presync::RANGE as u64) as i64)).0 + self.shift;
         let at = Position { time: Ticks(before), location: self.number, number };
         let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));
-        extend(&mut self.span, after);
+        self.last = self.last.max(after);
         after.max(0) as u64
     }
 }

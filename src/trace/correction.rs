@@ -154,7 +154,7 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
-    #[inline]
+    #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
         if at.time >= self.until.time && at >= self.until {
             self.go_on(at);
