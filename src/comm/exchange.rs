@@ -108,6 +108,8 @@ fn merge_at_root<T: Serialize + DeserializeOwned>(
 ) -> Result<Option<Result<T>>> {
     let channel = next_channel(transport);
     let (rank, size) = (transport.rank(), transport.size());
+    // Fails if a rank has ended before, for which the tree would wait in vain.
+    transport.barrier()?;
     let mut early: HashMap<usize, Vec<u64>> = HashMap::new();
     let mut sum: Result<T> = Ok(value);
     let mut step = 1;

@@ -95,7 +95,11 @@ fn primitives(transport: &mut dyn Transport) -> Result<Value> {
     const MESSAGES: usize = 1000;
     const BATCH: usize = 4096;
     let (rank, size) = (transport.rank(), transport.size());
-    let mut found = json!({ "ranks": size, "library": transport.library() });
+    // Once all have talked to all, and before the batches.
+    transport.all_gather(&[1])?;
+    let mut peak = [peak_bytes() as i64];
+    transport.all_reduce(ReduceOp::Max, &mut peak)?;
+    let mut found = json!({ "ranks": size, "library": transport.library(), "peak_bytes": peak[0] });
     let mut put = |name: &str, seconds: f64| found[name] = json!(seconds);
 
     put("allreduce", measure(transport, |t| t.all_reduce(ReduceOp::Max, &mut [1]))?);
@@ -137,9 +141,6 @@ fn primitives(transport: &mut dyn Transport) -> Result<Value> {
         put("message", measure(transport, |t| stream(t, MESSAGES, 2))? / MESSAGES as f64);
         put("batched_word", measure(transport, |t| stream(t, 64, BATCH))? / (64 * BATCH) as f64);
     }
-    let mut peak = [peak_bytes() as i64];
-    transport.all_reduce(ReduceOp::Max, &mut peak)?;
-    found["peak_bytes"] = json!(peak[0]);
     transport.leave(Duration::from_secs(60));
     Ok(found)
 }
