@@ -6,13 +6,8 @@ use crate::simulate::engine::{Call, NO_ROOT, Op, Process, Transfer, collective_b
 use crate::trace::CollectiveOp;
 
 /// The operations, in turns: one of every class that constrains.
-const OPERATIONS: [CollectiveOp; 5] = [
-    CollectiveOp::ALLREDUCE,
-    CollectiveOp::BCAST,
-    CollectiveOp::REDUCE,
-    CollectiveOp::BARRIER,
-    CollectiveOp::SCAN,
-];
+const OPERATIONS: [CollectiveOp; 5] =
+    [CollectiveOp::ALLREDUCE, CollectiveOp::BCAST, CollectiveOp::REDUCE, CollectiveOp::BARRIER, CollectiveOp::SCAN];
 /// Steps in which every communicator is used once.
 const STEPS: usize = 16;
 
