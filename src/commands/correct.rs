@@ -30,6 +30,7 @@ pub fn correct(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let mut timing = Timing::start();
+    progress.step("open");
     let mut opened = open(transport, &options.trace)?;
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
@@ -56,6 +57,7 @@ pub fn correct(
         target = Some(prepared?);
     }
     timing.lap("open", 0);
+    progress.step("prepare");
 
     let mut load_options = LoadOptions {
         presync: options.synchronisation.presync,
@@ -65,12 +67,14 @@ pub fn correct(
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
+    progress.step("clocks");
     let wanted = options.synchronisation.wanted();
     let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
     load_options.latency = loaded.program.latency;
     parameters.latency = loaded.program.latency;
     let program = &loaded.program;
     timing.lap("clocks", program.events());
+    progress.step("check");
 
     let raw = survey(transport, program, &program.times(|timeline| &timeline.raw))?;
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
@@ -80,6 +84,7 @@ pub fn correct(
     let passes = passes::run(transport, program, &parameters, progress)
         .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
+    progress.step("backward");
     let corrections = amortise::run(transport, program, &passes, &parameters)?;
     let predicted = corrected_times(program, &corrections);
     timing.lap("backward", program.events());
@@ -89,6 +94,7 @@ pub fn correct(
     timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
 
     // On what was written, not on what was meant to be.
+    progress.step("verify");
     let deviating = written.times != predicted;
     let deviating = all_gather_values(transport, &deviating)?.into_iter().any(|deviating| deviating);
     if deviating {
@@ -102,6 +108,7 @@ pub fn correct(
 
     let consistent = corrected.violated() == 0;
     let mut published = None;
+    progress.step("publish");
     if let Some(target) = &target {
         let markers = map_markers(transport, &opened, &loaded, &corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.

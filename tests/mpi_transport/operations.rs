@@ -1,7 +1,8 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
 use clc_replay::comm::{
-    Channel, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values, sparse_exchange,
+    Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
+    sparse_exchange,
 };
 use clc_replay::trace::Error;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub fn all(t: &mut dyn Transport) {
     times(t);
     groups(t);
     wrong_arguments(t);
-    assert!(t.leave(Duration::from_secs(60)));
+    assert_eq!(t.leave(Duration::from_secs(60)), Farewell::Together);
 }
 
 /// A repeatable choice, different for every pair of numbers.
