@@ -1,9 +1,15 @@
 //! A run that stands still where it is told to: for tests of what happens to a run that is killed, stopped, or robbed of its files there.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-/// `PART[@RANK][:SECONDS]`, e.g. `write@1:20`: analysis rank RANK (0) stands still for SECONDS (60) when it comes to PART for the first time.
+/// `PART[@RANK][:UNTIL]`, e.g. `write@1:20`: analysis rank RANK (0) stands still when it comes to PART of the run for the first time, for
+/// UNTIL seconds (60), or until the file UNTIL exists (but not longer than a minute).
 const SETTING: &str = "CLC_REPLAY_PAUSE";
+
+/// Longest pause that nobody has given a length.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Where this rank stands still, and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +17,8 @@ pub struct Pause {
     rank: usize,
     part: String,
     time: Duration,
-    done: std::cell::Cell<bool>,
+    file: Option<PathBuf>,
+    done: Cell<bool>,
 }
 
 impl Pause {
@@ -21,19 +28,26 @@ impl Pause {
     }
 
     fn parse(text: &str) -> Option<Pause> {
-        let (place, seconds) = text.split_once(':').unwrap_or((text, "60"));
+        let (place, until) = text.split_once(':').unwrap_or((text, ""));
         let (part, rank) = place.split_once('@').unwrap_or((place, "0"));
-        let time = Duration::from_secs(seconds.parse().ok()?);
+        let (time, file) = match until.parse() {
+            Ok(seconds) => (Duration::from_secs(seconds), None),
+            Err(_) => (LONGEST, Some(PathBuf::from(until)).filter(|_| !until.is_empty())),
+        };
         (!part.is_empty()).then_some(())?;
-        Some(Pause { rank: rank.parse().ok()?, part: part.to_owned(), time, done: false.into() })
+        Some(Pause { rank: rank.parse().ok()?, part: part.to_owned(), time, file, done: Cell::new(false) })
     }
 
     /// The rank comes to a part of the run.
     pub fn at(&self, part: &str) {
-        if part == self.part && !self.done.replace(true) {
-            // Always said, so that nobody is surprised by a setting that was forgotten.
-            eprintln!("clc-replay: [rank {}] {SETTING}: pausing at {part} for {} s", self.rank, self.time.as_secs());
-            std::thread::sleep(self.time);
+        if part != self.part || self.done.replace(true) {
+            return;
+        }
+        // Always said, so that nobody is surprised by a setting that was forgotten.
+        eprintln!("clc-replay: [rank {}] {SETTING}: pausing at {part}", self.rank);
+        let start = Instant::now();
+        while start.elapsed() < self.time && !self.file.as_ref().is_some_and(|file| file.exists()) {
+            std::thread::sleep(Duration::from_millis(10).min(self.time));
         }
     }
 }
@@ -44,12 +58,14 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let pause = |rank, part: &str, seconds| {
-            Some(Pause { rank, part: part.into(), time: Duration::from_secs(seconds), done: false.into() })
+        let pause = |rank, part: &str, seconds, file: Option<&str>| {
+            let time = Duration::from_secs(seconds);
+            Some(Pause { rank, part: part.into(), time, file: file.map(Into::into), done: false.into() })
         };
-        assert_eq!(Pause::parse("scan"), pause(0, "scan", 60));
-        assert_eq!(Pause::parse("write@2:7"), pause(2, "write", 7));
-        for text in ["", "@1", "scan@x", "scan:soon", ":5"] {
+        assert_eq!(Pause::parse("scan"), pause(0, "scan", 60, None));
+        assert_eq!(Pause::parse("write@2:7"), pause(2, "write", 7, None));
+        assert_eq!(Pause::parse("write@2:/tmp/x"), pause(2, "write", 60, Some("/tmp/x")));
+        for text in ["", "@1", "scan@x", ":5"] {
             assert_eq!(Pause::parse(text), None, "{text}");
         }
     }
@@ -57,7 +73,6 @@ mod tests {
     #[test]
     fn a_pause_is_made_once() {
         let pause = Pause::parse("scan:0").unwrap();
-        assert!(!pause.done.get());
         pause.at("write");
         assert!(!pause.done.get());
         pause.at("scan");
