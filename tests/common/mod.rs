@@ -223,6 +223,9 @@ pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
             if path.is_dir() {
                 found.insert(relative, None);
                 open.push(path);
+            } else if !path.is_file() {
+                // Nobody would ever write into a pipe.
+                found.insert(relative, None);
             } else {
                 found.insert(relative, Some(std::fs::read(&path).expect("a readable file")));
             }

@@ -109,3 +109,14 @@ ssize_t writev(int file, const struct iovec *parts, int count)
         real = (ssize_t(*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
     return disturbed(file, getenv("SHIM_WRITE"), 0) ? -1 : real(file, parts, count);
 }
+
+/* How whole files are copied. */
+ssize_t copy_file_range(int from, off64_t *at, int to, off64_t *to_at, size_t length, unsigned flags)
+{
+    static ssize_t (*real)(int, off64_t *, int, off64_t *, size_t, unsigned);
+    if (!real)
+        real = (ssize_t(*)(int, off64_t *, int, off64_t *, size_t, unsigned))dlsym(RTLD_NEXT, "copy_file_range");
+    if (disturbed(from, getenv("SHIM_READ"), 1) || disturbed(to, getenv("SHIM_WRITE"), 0))
+        return -1;
+    return real(from, at, to, to_at, length, flags);
+}
