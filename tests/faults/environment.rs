@@ -416,8 +416,10 @@ fn as_nobody(scene: &Scene, mut command: Command) -> Command {
     const NOBODY: u32 = 65534;
     // SAFETY: no arguments, never fails.
     if unsafe { libc::geteuid() } == 0 {
-        let home = scene.directory().join("..").join(format!("home-{}", std::process::id()));
+        // MPI libraries want to write something.
+        let home = scene.go_on_file().with_file_name("home");
         std::fs::create_dir_all(&home).unwrap();
+        set_mode(home.parent().unwrap(), 0o755);
         set_mode(&home, 0o777);
         command.env("HOME", &home).env("TMPDIR", &home).uid(NOBODY).gid(NOBODY);
     }

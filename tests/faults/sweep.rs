@@ -69,11 +69,12 @@ fn every_file(format: &str, wrong: Wrong) {
         std::fs::write(&file, original).unwrap();
     }
     assert!(!attempt(&trace, &directory.path().join("out"), &trace, 0), "the trace as it was is refused");
-    // A sweep that breaks nothing, or never gets through, tests nothing.
-    assert!(attempts > 500 && refused > attempts / 4 && refused < attempts, "{refused} of {attempts} refused");
+    // A sweep that breaks nothing, or never gets through, tests nothing. The native format has checksums over everything.
+    let expected = if format == "native" { attempts..=attempts } else { attempts / 4..=attempts - 1 };
+    assert!(attempts > 500 && expected.contains(&refused), "{refused} of {attempts} refused");
 }
 
-/// Files that the correction reads: all but those with the truth.
+/// Files that the correction reads: all but those with the truth. One location stands for both.
 fn files(trace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![trace.to_path_buf()];
@@ -90,14 +91,17 @@ fn files(trace: &Path) -> Vec<PathBuf> {
             }
         }
     }
+    found.retain(|path| path.file_stem().is_none_or(|name| name != "1"));
     found.sort();
     found
 }
 
 /// Corrects the trace; whether that was refused. Fails if the error says nothing of its place, or if something is left.
 fn attempt(trace: &Path, out: &Path, file: &Path, n: usize) -> bool {
-    let words = ["clc-replay".as_ref(), trace.as_os_str(), "-o".as_ref(), out.as_os_str(), "-q".as_ref()];
-    let Ok(Job::Correct(options)) = Job::parse(words.map(ToOwned::to_owned)) else { panic!("the options") };
+    // Most of it happens without an output, too.
+    let output = if n % 4 == 0 { vec!["-o".as_ref(), out.as_os_str()] } else { vec!["--dry-run".as_ref()] };
+    let words = [vec!["clc-replay".as_ref(), trace.as_os_str(), "-q".as_ref()], output].concat();
+    let Ok(Job::Correct(options)) = Job::parse(words) else { panic!("the options") };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         commands::correct(&mut LocalTransport::alone(), &options, &Silent).map(|_| ())
     }));
