@@ -23,7 +23,7 @@ pub fn patience() -> Option<Duration> {
     let given = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<f64>().ok());
     match given {
         Some(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds.clamp(0.1, 1e6)).ok(),
-        Some(seconds) if seconds == 0.0 => None,
+        Some(0.0) => None,
         _ => Some(PATIENCE),
     }
 }

@@ -481,7 +481,7 @@ fn vanishing() -> Vec<Case> {
                     "--ranks",
                     "3",
                     "--events",
-                    "900k",
+                    "400k",
                     "--pattern",
                     "ring",
                     "-q",
@@ -490,7 +490,7 @@ fn vanishing() -> Vec<Case> {
             },
             |s, ranks| {
                 let mut command = s.correction(ranks);
-                command.env("LD_PRELOAD", shim::library()).env("SHIM_READ", "/2.evt").env("SHIM_DELAY", "700");
+                command.env("LD_PRELOAD", shim::library()).env("SHIM_READ", "/2.evt").env("SHIM_DELAY", "120");
                 let finished = run(command.env("CLC_REPLAY_WATCH", "1")).expect(0, "a slow disk");
                 assert!(finished.stderr.contains("for slower ranks: rank 2 (process "), "{finished:?}");
                 assert!(finished.stderr.contains(", in scan, "), "{finished:?}");
