@@ -99,7 +99,7 @@ fn files(trace: &Path) -> Vec<PathBuf> {
 /// Corrects the trace; whether that was refused. Fails if the error says nothing of its place, or if something is left.
 fn attempt(trace: &Path, out: &Path, file: &Path, n: usize) -> bool {
     // Most of it happens without an output, too.
-    let output = if n % 4 == 0 { vec!["-o".as_ref(), out.as_os_str()] } else { vec!["--dry-run".as_ref()] };
+    let output = if n.is_multiple_of(4) { vec!["-o".as_ref(), out.as_os_str()] } else { vec!["--dry-run".as_ref()] };
     let words = [vec!["clc-replay".as_ref(), trace.as_os_str(), "-q".as_ref()], output].concat();
     let Ok(Job::Correct(options)) = Job::parse(words) else { panic!("the options") };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
