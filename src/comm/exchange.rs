@@ -47,10 +47,8 @@ pub fn sparse_exchange(
         match sums[..] {
             [0, 0] => break,
             [_, 0] => {}
-            _ => {
-                let other = || Error::new("another analysis rank could not send a message");
-                return Err(failure.unwrap_or_else(other));
-            }
+            // Everybody knows now that somebody failed, and hears how.
+            _ => return agree(transport, failure.map_or_else(|| Ok(Vec::new()), Err)),
         }
     }
     received.sort_by_key(|(source, _)| *source);

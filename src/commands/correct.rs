@@ -30,6 +30,7 @@ pub fn correct(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let mut timing = Timing::start();
+    progress.step("open");
     let mut opened = open(transport, &options.trace)?;
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
@@ -56,6 +57,7 @@ pub fn correct(
         target = Some(prepared?);
     }
     timing.lap("open", 0);
+    progress.step("prepare");
 
     let mut load_options = LoadOptions {
         presync: options.synchronisation.presync,
@@ -65,11 +67,13 @@ pub fn correct(
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
+    progress.step("clocks");
     let wanted = options.synchronisation.wanted();
     let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
     load_options.latency = loaded.program.latency;
     parameters.latency = loaded.program.latency;
     timing.lap("clocks", loaded.program.events());
+    progress.step("check");
 
     let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
     loaded.program.forget_recorded_times();
@@ -81,6 +85,7 @@ pub fn correct(
     let mut passes = passes::run(transport, program, &parameters, progress)
         .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
+    progress.step("backward");
     let result = amortise::run(transport, program, &mut passes, &parameters)?;
     timing.lap("backward", program.events());
 
@@ -89,6 +94,7 @@ pub fn correct(
     timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
 
     // On what was written, not on what was meant to be.
+    progress.step("verify");
     let mut deviating = [written.deviating as i64];
     transport.all_reduce(ReduceOp::Sum, &mut deviating)?;
     if deviating[0] > 0 {
@@ -102,6 +108,7 @@ pub fn correct(
 
     let consistent = corrected.violated() == 0;
     let mut published = None;
+    progress.step("publish");
     if let Some(target) = &target {
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.

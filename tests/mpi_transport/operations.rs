@@ -1,7 +1,7 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
 use clc_replay::comm::{
-    Channel, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values, merge_to_first,
+    Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values, merge_to_first,
     merge_values, sparse_exchange,
 };
 use clc_replay::trace::Error;
@@ -21,7 +21,7 @@ pub fn all(t: &mut dyn Transport) {
     times(t);
     groups(t);
     wrong_arguments(t);
-    assert!(t.leave(Duration::from_secs(60)));
+    assert_eq!(t.leave(Duration::from_secs(60)), Farewell::Together);
 }
 
 /// A repeatable choice, different for every pair of numbers.
