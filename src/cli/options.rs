@@ -176,18 +176,19 @@ pub struct SynchronisationOptions {
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 
-    /// How the recorded clocks become one global clock first
+    /// How the recorded clocks become one global clock first [default: auto; for check linear]
     ///
+    /// auto: linear, unless that leaves violations and network is better by all that the trace tells; the report says why.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
+    /// It is what check judges by, since it asks whether the trace is broken as it is.
     /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
     /// offsets count as further observations. For clocks that do not drift evenly, and for traces without offsets.
     /// regression: one straight line per pair of nodes through round trips of messages, for clocks that drift evenly.
     /// hull: the straight line that no message violates, if there is one.
-    /// auto: network where messages show that it is better, else linear; the report says why.
     /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
-    #[arg(long, value_name = "MODEL", default_value = "linear", help_heading = MODEL,
+    #[arg(long, value_name = "MODEL", help_heading = MODEL,
           value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)).map(presync_method))]
-    pub presync: Method,
+    pub presync: Option<Method>,
 
     /// What is global time: auto, the number of a process, median, mean or harmonic
     ///

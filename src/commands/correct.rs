@@ -58,7 +58,7 @@ pub fn correct(
     timing.lap("open", 0);
 
     let mut load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        presync: options.synchronisation.presync.unwrap_or_default(),
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: parameters.minimum_separation,
@@ -120,7 +120,8 @@ pub fn correct(
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
     let moves = gather_values(transport, 0, &written.moves)?;
-    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
+    let whole =
+        summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
     let (Some(mut whole), Some(moves)) = (whole, moves) else { return Ok(None) };
     let total = moves.into_iter().reduce(|mut sum, part| {
         sum.merge(&part);

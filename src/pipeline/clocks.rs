@@ -5,14 +5,14 @@
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use crate::pipeline::choice::choose;
 use crate::pipeline::estimator::{Decision, Estimator, Knots};
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
-use crate::presync::{Clock, LinearClock, Method, RANGE};
+use crate::presync::{Clock, LinearClock, RANGE};
 use crate::replay::observe::observe;
-use crate::replay::survey::survey;
 use crate::report::{ClockEstimate, Warnings};
 use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Result, Ticks};
@@ -188,51 +188,19 @@ pub fn refine(
         return Ok(None);
     }
     let (chosen, reason) = match decision {
-        Decision::Done(knots, misfit) => {
+        Decision::Done(knots, fit) => {
             let refined = RefinedClocks::new(&map, &knots)?;
-            choose(transport, opened, loaded, options, &refined, misfit, progress)?
+            let mut times = mapped_times(loaded, &refined);
+            let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
+            if chosen {
+                adopt(transport, opened, loaded, options, &refined, times, progress)?;
+            }
+            (chosen, reason)
         }
         Decision::Nothing(reason) => (false, reason),
         Decision::Split(_) | Decision::Level(..) => (false, String::new()),
     };
     Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
-}
-
-/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
-const BETTER: f64 = 0.8;
-
-/// Takes the refined clocks (whose relative misfit is 0 if they are wanted in any case) unless the recorded ones are better.
-fn choose(
-    transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &mut Loaded,
-    options: &LoadOptions,
-    refined: &RefinedClocks,
-    misfit: f64,
-    progress: &dyn Progress,
-) -> Result<(bool, String)> {
-    let times = mapped_times(loaded, refined);
-    let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?.violated();
-    let after = survey(transport, &loaded.program, &times)?.violated();
-    if after > before {
-        let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
-        return Ok((false, reason));
-    }
-    if before == 0 && options.presync == Method::Auto && misfit > 0.0 {
-        return Ok((false, "the recorded clocks leave no violations".to_owned()));
-    }
-    let needed = if after < before { 1.0 } else { BETTER };
-    if options.presync == Method::Auto && misfit > needed {
-        let reason = "the recorded clocks agree with the messages as well as estimated ones would";
-        return Ok((false, reason.to_owned()));
-    }
-    adopt(transport, opened, loaded, options, refined, times, progress)?;
-    let reason = if after < before {
-        format!("{after} violations are left, {before} with the recorded clocks")
-    } else {
-        "the estimated clocks agree better with the messages".to_owned()
-    };
-    Ok((true, reason))
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -300,7 +268,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
 }
 
 /// The times of all visited events under other clocks, without a shift.
-fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
+pub fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
     let timelines = loaded.program.timelines.iter().enumerate();
     timelines
         .map(|(local, timeline)| {

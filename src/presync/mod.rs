@@ -57,7 +57,6 @@ pub enum Method {
     /// Recorded clock offsets are ignored: local times are taken as global times.
     None,
     /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
-    #[default]
     Linear,
     /// Straight lines through round trips of messages, per pair of nodes, composed along the best paths.
     Regression,
@@ -66,6 +65,7 @@ pub enum Method {
     /// A clock per node that changes with time, from all messages and collectives and the recorded offsets.
     Network,
     /// Whatever of these the trace supports and its messages confirm.
+    #[default]
     Auto,
 }
 

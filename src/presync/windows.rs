@@ -38,6 +38,13 @@ impl Grid {
         (index.max(0) as usize).min(self.count - 1)
     }
 
+    /// The times that belong to window `index`.
+    pub fn span(&self, index: usize) -> std::ops::Range<i64> {
+        let begin = self.first + self.width * index as i64;
+        let (first, last) = (index == 0, index + 1 == self.count);
+        (if first { i64::MIN } else { begin })..(if last { i64::MAX } else { begin + self.width })
+    }
+
     /// The middle of window `index`.
     pub fn centre(&self, index: usize) -> i64 {
         self.first + self.width * index as i64 + self.width / 2
@@ -63,10 +70,9 @@ pub struct DirectedBounds {
 }
 
 impl DirectedBounds {
-    /// Adds a message.
-    #[inline]
-    pub fn add(&mut self, window: usize, bound: Bound) {
-        self.messages += 1;
+    /// Adds `messages` of which `bound` is the tightest.
+    pub fn add(&mut self, window: usize, bound: Bound, messages: u64) {
+        self.messages += messages;
         self.windows.entry(window as u32).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
     }
 }
@@ -115,6 +121,7 @@ mod tests {
             prop_assert!(grid.count >= 1 && grid.count <= count);
             let time = first + (length as f64 * share) as i64;
             prop_assert!((time - grid.centre(grid.window(time))).abs() <= grid.width / 2 + 1);
+            prop_assert!(grid.span(grid.window(time)).contains(&time));
             prop_assert_eq!(grid.window(first - 5), 0);
             prop_assert_eq!(grid.window(first + length), grid.count - 1);
         }
@@ -128,7 +135,7 @@ mod tests {
                 for table in [&mut whole, &mut halves[usize::from(half)]] {
                     match a == b {
                         true => table.share(a, distance),
-                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }),
+                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }, 1),
                     }
                 }
             }

@@ -3,6 +3,7 @@
 mod report;
 
 use crate::clc::latency::MinimumLatency;
+use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::graph::components;
 use crate::presync::hull::hulls;
@@ -25,8 +26,8 @@ pub enum Decision {
     Split(Vec<u32>),
     /// Another level with these refinements and that many windows.
     Level(Vec<Knots>, usize),
-    /// These are the refinements, and their misfit relative to that of the recorded clocks.
-    Done(Vec<Knots>, f64),
+    /// These are the refinements, and how they compare with the recorded clocks, if that matters.
+    Done(Vec<Knots>, Option<Fit>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }
@@ -189,8 +190,9 @@ impl Estimator {
         }
         let knots = self.knots(&grid);
         if done {
-            let factor = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            Decision::Done(knots, if self.wanted == Reference::Auto { factor } else { 0.0 })
+            let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
+            let fit = Fit { misfit, contradiction: self.contradiction(&anchors) };
+            Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
             let finer = if self.model == Method::Network { grid.count * FINER } else { self.finest };
             Decision::Level(knots, finer.min(self.finest))
@@ -288,6 +290,15 @@ impl Estimator {
             }
         }
         anchors
+    }
+
+    /// By how much the estimate and recorded offsets differ at most, beyond a latency: round trips are all that either is known by.
+    fn contradiction(&self, anchors: &[Anchor]) -> f64 {
+        let off = anchors.iter().filter_map(|anchor| {
+            let row = self.offsets.get(anchor.clock as usize)?;
+            Some((row.get(anchor.window as usize)? - anchor.value).abs())
+        });
+        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
     }
 
     /// Makes corrections follow no faster than clocks can drift.
