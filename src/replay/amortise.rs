@@ -44,17 +44,25 @@ pub fn run(
     };
     let forward_parameters = ForwardParameters { decay, separation: parameters.minimum_separation };
     let slope = parameters.slope.fraction();
+    let mut scratch = Scratch::default();
     let mut reader = caps.reader(program, &forward.logical);
     let corrections: Vec<Correction> = (0..program.timelines.len())
-        .map(|timeline| correction(program, &forward, &mut reader, timeline, forward_parameters, slope))
+        .map(|timeline| correction(program, &forward, &mut reader, timeline, forward_parameters, slope, &mut scratch))
         .collect();
-    drop(caps);
+    drop((caps, scratch));
     let mut times = forward.logical;
     for ((timeline, correction), times) in program.timelines.iter().zip(&corrections).zip(&mut times) {
         let mut cursor = correction.cursor();
         times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(position(timeline, event)).0);
     }
     Ok(Corrected { corrections, times })
+}
+
+/// Memory that one timeline after the other uses.
+#[derive(Default)]
+struct Scratch {
+    knots: Vec<Knot>,
+    anchors: Vec<Piece>,
 }
 
 /// The correction of one timeline. `caps` has been read for all timelines before it.
@@ -65,13 +73,15 @@ fn correction(
     number: usize,
     parameters: ForwardParameters,
     slope: Fraction,
+    scratch: &mut Scratch,
 ) -> Correction {
     let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut knots = Vec::new();
-    let mut anchors: Vec<Piece> = Vec::new();
+    let Scratch { knots, anchors } = scratch;
+    knots.clear();
+    anchors.clear();
     for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
         let step = clock.step(timeline.location(event), time, logical);
         if step.jump > Ticks::ZERO {
@@ -95,8 +105,9 @@ fn correction(
     }
 
     // One piece wherever the advance starts anew or the curve changes its shape.
-    let mut pieces = Vec::with_capacity(anchors.len());
-    let mut anchors = anchors.into_iter().peekable();
+    let segments = amortise(knots, slope);
+    let mut pieces = Vec::with_capacity(anchors.len() + segments.len());
+    let mut anchors = anchors.iter().copied().peekable();
     let beginning = Position { time: Ticks::MIN, location: 0, number: 0 };
     let mut now =
         Piece { start: beginning, anchor: Ticks::ZERO, advance: Ticks::ZERO, jumps: Ticks::ZERO, curve: Curve::Flat };
@@ -104,7 +115,7 @@ fn correction(
         Some(last) if last.start == piece.start => *last = piece,
         _ => pieces.push(piece),
     };
-    for segment in amortise(&knots, slope) {
+    for segment in segments {
         let start = segment.index.map_or(beginning, |event| position(timeline, event));
         while let Some(anchor) = anchors.next_if(|anchor| anchor.start <= start) {
             now = Piece { curve: now.curve, ..anchor };
