@@ -6,12 +6,12 @@
 
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use crate::pipeline::choice::choose;
-use crate::pipeline::estimator::{Decision, Estimator, Knots};
+use crate::pipeline::estimator::{Decision, Estimator, FIRST, Knots, refinement};
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
-use crate::presync::{Clock, LinearClock, RANGE};
+use crate::presync::{Clock, Limits, LinearClock, RANGE};
 use crate::replay::observe::observe;
 use crate::report::{ClockEstimate, Warnings};
 use crate::trace::progress::Progress;
@@ -97,9 +97,8 @@ impl RefinedClocks {
     fn new(map: &ClockMap, knots: &[Knots]) -> Result<Self> {
         let mut clocks = Vec::with_capacity(map.bases.len());
         for (clock, base) in map.bases.iter().enumerate() {
-            let points = knots.get(clock).map(Vec::as_slice).unwrap_or_default();
-            let points: Vec<_> = points.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
-            clocks.push(Clock::refined(base.clone(), LinearClock::through(&points)?));
+            let more = knots.get(clock).map_or(Ok(LinearClock::identity()), refinement)?;
+            clocks.push(Clock::refined(base.clone(), more));
         }
         Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks })
     }
@@ -121,6 +120,8 @@ pub struct Wanted {
     pub reference: Reference,
     /// Minimum latencies from the trace.
     pub latency: bool,
+    /// Which measurements count.
+    pub limits: Limits,
 }
 
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
@@ -150,7 +151,8 @@ pub fn refine(
         return Ok(None);
     }
     let resolution = opened.definitions.clock.resolution;
-    let estimator_of = |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference);
+    let estimator_of =
+        |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits);
     let apart = SAME_CLOCK * resolution as f64;
     let recorded = recorded_offsets(transport, loaded)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
@@ -158,7 +160,7 @@ pub fn refine(
     let mut map = ClockMap::new(&nodes, &recorded, &split, apart)?;
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
-    let mut windows = 1;
+    let mut windows = FIRST;
     let decision = loop {
         let times = mapped_times(loaded, &refined);
         let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
@@ -171,6 +173,7 @@ pub fn refine(
                 map = ClockMap::new(&nodes, &recorded, &split, apart)?;
                 estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
+                windows = FIRST;
             }
             Some(Decision::Level(knots, count)) => {
                 refined = RefinedClocks::new(&map, &knots)?;

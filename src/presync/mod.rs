@@ -69,6 +69,24 @@ pub enum Method {
     Auto,
 }
 
+/// Which measurements count, and for how long a straight line holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Share of the round trips that a line is put through; the slowest are left out.
+    pub confidence: f64,
+    /// Longest straight line, in seconds.
+    pub segment: f64,
+    /// Round trips that took longer than twice this (seconds) are discarded.
+    pub delay: f64,
+}
+
+impl Default for Limits {
+    /// 90 %, 30 minutes, no limit.
+    fn default() -> Self {
+        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY }
+    }
+}
+
 impl Method {
     /// The clock of a location with these recorded offsets, before anything is learnt from messages.
     ///

@@ -15,7 +15,7 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
             table.pairs.entry((b, a)).or_default().add(w, Bound { distance: latency + difference, at }, 1);
         }
     }
-    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0)
+    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0, f64::INFINITY)
 }
 
 fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [Anchor]) -> Problem<'a> {
