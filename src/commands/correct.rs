@@ -60,7 +60,7 @@ pub fn correct(
     progress.step("prepare");
 
     let mut load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        presync: options.synchronisation.presync.unwrap_or_default(),
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: parameters.minimum_separation,
@@ -129,7 +129,8 @@ pub fn correct(
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
     let total = merge_to_first(transport, written.moves, |sum, part| sum.merge(&part))?;
-    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
+    let whole =
+        summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
     let (Some(mut whole), Some(total)) = (whole, total) else { return Ok(None) };
     if !consistent {
         whole.warnings.add("violations are left in the corrected times; this is a bug, nothing was put into place");

@@ -13,9 +13,9 @@ use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
-    self, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching, MemoryUse,
-    ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair, Warnings,
-    WorstKind, WorstViolation, memory,
+    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching,
+    MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair,
+    Warnings, WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,7 @@ pub fn gather(
     opened: &Opened,
     loaded: &Loaded,
     presync: Method,
+    estimate: Option<&ClockEstimate>,
     warnings: Warnings,
 ) -> Result<Option<Whole>> {
     let mut part = Part {
@@ -112,14 +113,19 @@ pub fn gather(
             ModelKind::Constant => part.clocks.constant += 1,
             ModelKind::Piecewise => part.clocks.piecewise += 1,
         }
-        if presync == Method::Linear && location.offsets.is_empty() {
+        if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync == Method::Linear && location.offsets.len() == 1 {
+        if presync != Method::None && location.offsets.len() == 1 {
             part.lone_offsets.push(id);
         }
     }
     let Some(mut sum) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    if estimate.is_some_and(|estimate| estimate.chosen != Method::Linear) {
+        // Then nobody takes recorded times as they are.
+        sum.no_offsets.clear();
+        sum.lone_offsets.clear();
+    }
     warn(&mut sum, opened);
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;

@@ -17,6 +17,7 @@ mod made;
 mod matching;
 pub mod memory;
 mod moves;
+mod pairs_text;
 mod phases;
 mod run;
 mod table;
@@ -24,7 +25,7 @@ mod text;
 mod violations;
 mod warnings;
 
-pub use clocks::{ClockEstimate, NodeClock};
+pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use evaluation::{
     ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
