@@ -4,6 +4,7 @@ use crate::cli::CorrectOptions;
 use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::clocks::refine;
+use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
@@ -99,6 +100,21 @@ pub fn correct(
     let corrected = survey(transport, program, &written.times)?;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised, &corrected])?;
     timing.lap("verify", program.events());
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
+    let mut details = None;
+    if options.wants_details() {
+        let raw_times = program.times(|timeline| &timeline.raw);
+        let times = program.times(|timeline| &timeline.time);
+        let stages = [
+            Seen { name: "raw", survey: &raw, times: &raw_times, origin: loaded.raw_origin },
+            Seen { name: "presynchronised", survey: &presynchronised, times: &times, origin },
+            Seen { name: "corrected", survey: &corrected, times: &written.times, origin: written_origin },
+        ];
+        let done = Corrected { corrections: &corrections, moves: &written.by_location };
+        details = pipeline_details(transport, &opened, &loaded, &stages, Some(done), load_options.alltoallv)?;
+        timing.lap("details", program.events());
+    }
 
     let consistent = corrected.violated() == 0;
     let mut published = None;
@@ -138,8 +154,6 @@ pub fn correct(
             parameters.max_error.value()
         ));
     }
-    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-    let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
     let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {
         raw: stage(&raw, loaded.raw_origin),
@@ -166,5 +180,6 @@ pub fn correct(
         memory,
         warnings: whole.warnings.into_list(),
         output: published,
+        details,
     }))))
 }

@@ -3,8 +3,10 @@
 pub mod accuracy;
 pub mod clocks;
 pub mod convert;
+pub mod details;
 pub mod estimator;
 pub mod evaluate;
+pub mod export;
 mod interrupt;
 pub mod load;
 pub mod made;

@@ -3,7 +3,7 @@
 use crate::archive::{MarkerScope, TimeMap, copy};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::pipeline::load::{Loaded, LoadedLocation};
-use crate::pipeline::moves::MoveCounts;
+use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
 use crate::presync;
 use crate::presync::ModelKind;
@@ -20,10 +20,19 @@ pub struct Written {
     pub times: Vec<Vec<i64>>,
     /// Moves of the hosted locations' events.
     pub moves: MoveCounts,
+    /// The same by location (index into the definitions).
+    pub by_location: Vec<(usize, LocationSum)>,
     /// Earliest and latest written time of the hosted locations, buffer flushes included.
     pub span: Option<(i64, i64)>,
     /// Whether all hosted locations were copied as they are.
     pub unchanged: bool,
+}
+
+impl Written {
+    fn count(&mut self, location: usize, moves: &MoveCounts) {
+        self.moves.merge(moves);
+        self.by_location.push((location, moves.sum()));
+    }
 }
 
 /// Maps the timestamps of all hosted locations through pre-synchronisation and `corrections` (one per hosted timeline) and writes
@@ -44,6 +53,7 @@ pub fn write_locations(
     let mut written = Written {
         times: loaded.program.timelines.iter().map(|timeline| vec![0; timeline.len()]).collect(),
         moves: MoveCounts::default(),
+        by_location: Vec::new(),
         span: None,
         unchanged: true,
     };
@@ -93,7 +103,7 @@ impl Job<'_> {
             if let Some(target) = target {
                 archive.copy_events(id, target).map_err(place)?;
             }
-            written.moves.merge(&MoveCounts::unchanged(self.location.summary.events));
+            written.count(self.location.index, &MoveCounts::unchanged(self.location.summary.events));
             if let Some((first, last)) = self.location.summary.time_span {
                 extend(&mut written.span, first as i64);
                 extend(&mut written.span, last as i64);
@@ -125,7 +135,7 @@ impl Job<'_> {
             .map_err(place)?;
             let Map { moves, span, counted, .. } = map;
             self.progress.advance(counted);
-            written.moves.merge(&moves);
+            written.count(self.location.index, &moves);
             if let Some((first, last)) = span {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);

@@ -1,8 +1,8 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
-use crate::archive::otf2::source::{Blocks, Bytes, Source};
 use crate::archive::otf2::records::{FRAMED, FRAMING, control, singleton_width};
+use crate::archive::otf2::source::{Blocks, Bytes, Source};
 use crate::trace::{Error, Result};
 use std::ops::Range;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Streaming through the events of a location.
 
+use crate::archive::ScanSummary;
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{decode, synchronises};
-use crate::archive::ScanSummary;
 use crate::trace::{Event, LocationId, Result};
 
 impl Otf2Archive {
