@@ -22,7 +22,8 @@ pub struct Moves {
 /// By how much the interval between two neighbouring events of a location got longer or shorter, in percent of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalChange {
-    /// The largest change, in percent.
+    /// The largest change, in percent; infinite (null in JSON) where an interval of no length got one.
+    #[serde(deserialize_with = "super::json::number_or_infinity")]
     pub largest_percent: f64,
     /// The median of all intervals, in percent.
     pub median_percent: f64,

@@ -161,7 +161,11 @@
       const at = ((event.clientX - box.left) / box.width * width - left) / (right - left);
       return view[0] + Math.min(1, Math.max(0, at)) * (view[1] - view[0]);
     };
-    svg.addEventListener("pointerdown", (event) => { drag = time(event); svg.setPointerCapture(event.pointerId); });
+    svg.addEventListener("pointerdown", (event) => {
+      drag = time(event);
+      // Fails for a pointer that is gone already; then the drag ends at the edge of the diagram.
+      try { svg.setPointerCapture(event.pointerId); } catch { /* as said */ }
+    });
     svg.addEventListener("pointermove", (event) => {
       const at = time(event);
       cursor.setAttribute("x1", x(at)); cursor.setAttribute("x2", x(at));

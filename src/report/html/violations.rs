@@ -125,8 +125,11 @@ fn distances(details: &Details) -> String {
     };
     let most = stages.iter().flat_map(|s| classes.iter().map(move |class| of(s, class.0))).max().unwrap_or(0).max(1);
     let frame = Frame::new(900.0, 250.0);
-    let marks: Vec<_> = ticks(0.0, most as f64, 4).into_iter().map(|at| (at / most as f64, count(at as u64))).collect();
-    let mut svg = frame.y_axis(&marks, "receives");
+    // Logarithmic: a stage with few violations must be seen beside one with many.
+    let scale = |number: u64| ((number as f64).log10() + 0.3) / ((most as f64).log10() + 0.3);
+    let powers = (0..19).map(|power| 10u64.pow(power)).take_while(|&power| power <= most);
+    let marks: Vec<_> = powers.map(|power| (scale(power), count(power))).collect();
+    let mut svg = frame.y_axis(&marks, "receives (log.)");
     let width = 1.0 / classes.len() as f64;
     let name = |class: &(f64, Option<f64>)| match class.1 {
         Some(to) => format!("{} to {}", duration(class.0), duration(to)),
@@ -141,7 +144,7 @@ fn distances(details: &Details) -> String {
             let bar = 0.86 * width / stages.len() as f64;
             let from = frame.x(index as f64 * width + 0.07 * width + place as f64 * bar);
             let to = frame.x(index as f64 * width + 0.07 * width + (place + 1) as f64 * bar);
-            let y = frame.y(number as f64 / most as f64);
+            let y = frame.y(scale(number));
             svg += &format!(
                 "<rect class=\"bar {}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: {} {}</title></rect>",
                 escape(&stage.stage),

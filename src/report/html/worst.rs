@@ -147,7 +147,9 @@ fn draw(case: &Case, picture: &Picture) -> String {
         );
     }
     let apart = receiver.at_seconds - sender.at_seconds;
-    let relation = if backwards {
+    let relation = if apart == 0.0 {
+        "send and receive are at the same time".to_owned()
+    } else if backwards {
         format!("the receive is {} before the send", duration(-apart))
     } else {
         format!("the receive is {} after the send", duration(apart))
