@@ -81,12 +81,12 @@ fn run(
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
-    let passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
-    let corrections = amortise::run(transport, &loaded.program, &passes, parameters)?;
-    let after = survey(transport, &loaded.program, &amortise::corrected_times(&loaded.program, &corrections))?;
+    let mut passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
+    let result = amortise::run(transport, &loaded.program, &mut passes, parameters)?;
+    let after = survey(transport, &loaded.program, &result.times)?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times = Vec::new();
-    for (process, correction) in hosted.zip(&corrections) {
+    for (process, correction) in hosted.zip(&result.corrections) {
         let locations = trace.processes[process].locations.iter().enumerate();
         let map = |location: usize, (number, time): (usize, i64)| {
             let at = Position { time: Ticks(time), location: location as u32, number: number as u64 + 1 };

@@ -11,7 +11,7 @@ use crate::pipeline::output::Output;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
-use crate::replay::amortise::{self, corrected_times};
+use crate::replay::amortise;
 use crate::replay::passes;
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
@@ -70,34 +70,35 @@ pub fn correct(
     let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
     load_options.latency = loaded.program.latency;
     parameters.latency = loaded.program.latency;
-    let program = &loaded.program;
-    timing.lap("clocks", program.events());
+    timing.lap("clocks", loaded.program.events());
 
-    let raw = survey(transport, program, &program.times(|timeline| &timeline.raw))?;
+    let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+    if !options.wants_details() {
+        loaded.program.forget_recorded_times();
+    }
+    let program = &loaded.program;
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
     timing.lap("check", program.events());
 
     // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
-    let passes = passes::run(transport, program, &parameters, progress)
+    let mut passes = passes::run(transport, program, &parameters, progress)
         .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
-    let corrections = amortise::run(transport, program, &passes, &parameters)?;
-    let predicted = corrected_times(program, &corrections);
+    let result = amortise::run(transport, program, &mut passes, &parameters)?;
     timing.lap("backward", program.events());
 
-    let written = write_locations(transport, &opened, &loaded, &corrections, target.as_deref(), progress)?;
+    let written = write_locations(transport, &opened, &loaded, &result, target.as_deref(), progress)?;
     let span = whole_span(transport, written.span)?;
     timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
 
     // On what was written, not on what was meant to be.
-    let deviating = written.times != predicted;
-    let deviating = all_gather_values(transport, &deviating)?.into_iter().any(|deviating| deviating);
-    if deviating {
+    let deviating: u64 = all_gather_values(transport, &written.deviating)?.into_iter().sum();
+    if deviating > 0 {
         return Err(Error::new(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
     }
-    let corrected = survey(transport, program, &written.times)?;
+    let corrected = survey(transport, program, &result.times)?;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised, &corrected])?;
     timing.lap("verify", program.events());
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
@@ -106,12 +107,13 @@ pub fn correct(
     if options.wants_details() {
         let raw_times = program.times(|timeline| &timeline.raw);
         let times = program.times(|timeline| &timeline.time);
+        let new_times: Vec<&[i64]> = result.times.iter().map(Vec::as_slice).collect();
         let stages = [
             Seen { name: "raw", survey: &raw, times: &raw_times, origin: loaded.raw_origin },
             Seen { name: "presynchronised", survey: &presynchronised, times: &times, origin },
-            Seen { name: "corrected", survey: &corrected, times: &written.times, origin: written_origin },
+            Seen { name: "corrected", survey: &corrected, times: &new_times, origin: written_origin },
         ];
-        let done = Corrected { corrections: &corrections, moves: &written.by_location };
+        let done = Corrected { corrections: &result.corrections, moves: &written.by_location };
         details = pipeline_details(transport, &opened, &loaded, &stages, Some(done), load_options.alltoallv)?;
         timing.lap("details", program.events());
     }
@@ -119,7 +121,7 @@ pub fn correct(
     let consistent = corrected.violated() == 0;
     let mut published = None;
     if let Some(target) = &target {
-        let markers = map_markers(transport, &opened, &loaded, &corrections)?;
+        let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.
         let unchanged = all_gather_values(transport, &written.unchanged)?.into_iter().all(|unchanged| unchanged);
         let span = span.filter(|_| !unchanged);

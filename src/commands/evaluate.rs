@@ -13,7 +13,7 @@ use crate::pipeline::evaluate::{
 };
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::{Opened, open};
-use crate::replay::bounds::{Direction, bounds};
+use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::survey;
 use crate::replay::{amortise, passes};
@@ -57,9 +57,9 @@ pub fn evaluate(
     parameters.latency = loaded.program.latency;
     let corrections = match &original {
         Some(_) => {
-            let passes = passes::run(transport, &loaded.program, &parameters, progress)?;
-            let whole = amortise::run(transport, &loaded.program, &passes, &parameters)?;
-            Some(whole.into_iter().map(|whole| (whole.forward_part(), whole)).collect::<Vec<_>>())
+            let mut passes = passes::run(transport, &loaded.program, &parameters, progress)?;
+            let whole = amortise::run(transport, &loaded.program, &mut passes, &parameters)?;
+            Some(whole.corrections.into_iter().map(|whole| (whole.forward_part(), whole)).collect::<Vec<_>>())
         }
         None => None,
     };
@@ -205,8 +205,8 @@ impl Judgement<'_> {
     /// Error of the latency of every message that is received here.
     fn latency_errors(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Distribution> {
         let program = &self.loaded.program;
-        let now = bounds(self.transport, program, &visited.times[phase], Direction::Forward)?;
-        let truth = bounds(self.transport, program, &visited.times[COUNT], Direction::Forward)?;
+        let now = bounds(self.transport, program, &visited.times[phase])?;
+        let truth = bounds(self.transport, program, &visited.times[COUNT])?;
         let mut errors = Distribution::new()?;
         for (timeline, event) in receives(program, &now) {
             let latency = visited.times[phase][timeline][event] - now[timeline][event];
@@ -220,7 +220,7 @@ impl Judgement<'_> {
     fn late_sender(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Vec<Vec<i64>>> {
         let program = &self.loaded.program;
         // The bound of a receive under the times at which regions were entered is when its sender entered the send.
-        let entered = bounds(self.transport, program, &visited.enters[phase], Direction::Forward)?;
+        let entered = bounds(self.transport, program, &visited.enters[phase])?;
         let mut waits = vec![Vec::new(); program.timelines.len()];
         for (timeline, event) in receives(program, &entered) {
             let begin = visited.enters[phase][timeline][event];
@@ -271,7 +271,7 @@ impl Judgement<'_> {
 fn receives<'a>(program: &'a Program, bounds: &'a [Vec<i64>]) -> impl Iterator<Item = (usize, usize)> + 'a {
     program.timelines.iter().enumerate().flat_map(move |(timeline, sync)| {
         let is_receive =
-            move |&event: &usize| sync.kind[event] == SyncKind::Receive && bounds[timeline][event] != NO_LOWER_BOUND;
+            move |&event: &usize| sync.kind(event) == SyncKind::Receive && bounds[timeline][event] != NO_LOWER_BOUND;
         (0..sync.len()).filter(is_receive).map(move |event| (timeline, event))
     })
 }

@@ -10,7 +10,7 @@ use crate::comm::{Transport, sparse_exchange};
 use crate::matching::communicators::CommTable;
 use crate::matching::extract::{Extract, Participation};
 use crate::matching::placement::Placement;
-use crate::matching::sync::SyncKind;
+use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::trace::{CollectiveOp, CommMembers, Error, Result, Root};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -332,7 +332,13 @@ impl Collectives {
         let comm_index = self.comms.len() as u32;
         let mut members = Vec::with_capacity(participants.len());
         for (rank, timeline, list) in participants {
-            let link = u32::try_from(self.memberships.len()).map_err(|_| Error::new("more than 2^32 memberships"))?;
+            let link = self.memberships.len() as u32;
+            if link as usize >= SyncTimeline::LINKS {
+                return Err(Error::new(format!(
+                    "more than {} members of communicators on one rank",
+                    SyncTimeline::LINKS
+                )));
+            }
             self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
             let mut member = Member { rank, timeline, begins: vec![], ends: vec![], sends: vec![], receives: vec![] };
             let sync = &mut extracts[timeline as usize].sync;

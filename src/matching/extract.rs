@@ -1,11 +1,14 @@
 //! From the events of one process to its synchronisation events.
 
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
+use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+
+/// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// What distinguishes the messages between two processes for the matching rules of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,15 +102,15 @@ pub struct Extractor<'a> {
     process: Option<u32>,
     out: Extract,
     /// Receives by key with the order in which they were posted.
-    posted: HashMap<MessageKey, Vec<(u64, u32)>>,
+    posted: HashMap<MessageKey, Vec<(u32, u32)>>,
     /// Running number of posts.
-    posts: u64,
+    posts: u32,
     /// Posted, incomplete receives: request -> post.
-    receive_requests: HashMap<u64, u64>,
+    receive_requests: OpenRequests<u32>,
     /// Incomplete sends: request -> key; the send is the last one of the key's list that has the index.
-    send_requests: HashMap<u64, (MessageKey, u32)>,
+    send_requests: OpenRequests<(MessageKey, u32)>,
     /// Incomplete non-blocking collectives: request -> begin.
-    collective_requests: HashMap<u64, u32>,
+    collective_requests: OpenRequests<u32>,
     /// Begin of the blocking collective that each location is in.
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
@@ -121,12 +124,12 @@ impl<'a> Extractor<'a> {
             table,
             process,
             out: Extract::default(),
-            posted: HashMap::new(),
+            posted: HashMap::default(),
             posts: 0,
-            receive_requests: HashMap::new(),
-            send_requests: HashMap::new(),
-            collective_requests: HashMap::new(),
-            open_begins: HashMap::new(),
+            receive_requests: OpenRequests::default(),
+            send_requests: OpenRequests::default(),
+            collective_requests: OpenRequests::default(),
+            open_begins: HashMap::default(),
             last_comm: None,
         }
     }
@@ -155,27 +158,24 @@ impl<'a> Extractor<'a> {
                 Ok(true)
             }
             Event::MpiIsendComplete(request) => {
-                self.send_requests.remove(request);
+                self.send_requests.remove(*request);
                 Ok(false)
             }
             Event::MpiIrecvRequest(request) => {
-                self.posts += 1;
-                if self.receive_requests.insert(*request, self.posts).is_some() {
+                let post = self.post(at)?;
+                if self.receive_requests.insert(*request, post).is_some() {
                     self.out.leftovers.never_completed += 1;
                 }
                 Ok(false)
             }
             Event::MpiRecv(message) => {
-                self.posts += 1;
-                self.receive(at, message, self.posts).map(|_| true)
+                let post = self.post(at)?;
+                self.receive(at, message, post).map(|_| true)
             }
             Event::MpiIrecv(message, request) => {
-                let post = match self.receive_requests.remove(request) {
+                let post = match self.receive_requests.remove(*request) {
                     Some(post) => post,
-                    None => {
-                        self.posts += 1;
-                        self.posts
-                    }
+                    None => self.post(at)?,
                 };
                 self.receive(at, message, post).map(|_| true)
             }
@@ -202,7 +202,7 @@ impl<'a> Extractor<'a> {
                 self.collective_end(at, begin, collective).map(|_| true)
             }
             Event::NonBlockingCollectiveComplete(collective, request) => {
-                let begin = self.collective_requests.remove(request);
+                let begin = self.collective_requests.remove(*request);
                 self.collective_end(at, begin, collective).map(|_| true)
             }
             Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) => Ok(false),
@@ -211,8 +211,8 @@ impl<'a> Extractor<'a> {
 
     /// Ends the timeline.
     pub fn finish(mut self) -> Extract {
-        self.out.leftovers.never_completed += self.receive_requests.len() as u64;
-        self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.len()) as u64;
+        self.out.leftovers.never_completed += self.receive_requests.count() as u64;
+        self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.count()) as u64;
         self.posted.values_mut().for_each(|list| list.sort_unstable());
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
@@ -264,23 +264,31 @@ impl<'a> Extractor<'a> {
         Ok((key, event))
     }
 
-    fn receive(&mut self, at: Place, message: &Message, post: u64) -> Result<()> {
+    fn receive(&mut self, at: Place, message: &Message, post: u32) -> Result<()> {
         let event = self.near(at)?;
         let key = self.key(message)?;
         self.posted.entry(key).or_default().push((post, event));
         Ok(())
     }
 
+    fn post(&mut self, at: Place) -> Result<u32> {
+        self.posts = self
+            .posts
+            .checked_add(1)
+            .ok_or_else(|| Error::new("more than 2^32 receives in one process").at_event(at.number))?;
+        Ok(self.posts)
+    }
+
     fn cancel(&mut self, request: u64) {
         self.out.leftovers.cancelled += 1;
-        self.receive_requests.remove(&request);
-        if let Some((key, event)) = self.send_requests.remove(&request)
+        self.receive_requests.remove(request);
+        if let Some((key, event)) = self.send_requests.remove(request)
             && let Some(list) = self.out.sends.get_mut(&key)
             && let Ok(position) = list.binary_search(&event)
         {
             list.remove(position);
         }
-        if self.collective_requests.remove(&request).is_some() {
+        if self.collective_requests.remove(request).is_some() {
             self.out.leftovers.open_collectives += 1;
         }
     }

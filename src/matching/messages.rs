@@ -8,7 +8,7 @@
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::extract::{Extract, MessageKey};
 use crate::matching::placement::Placement;
-use crate::matching::sync::SyncKind;
+use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::matching::undefined::{Fit, Gaps};
 use crate::trace::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -214,5 +214,8 @@ impl MessageCounts {
 }
 
 fn checked_index(length: usize) -> Result<u32> {
-    u32::try_from(length).map_err(|_| Error::new("more than 2^32 message channels on one analysis rank"))
+    u32::try_from(length)
+        .ok()
+        .filter(|&index| (index as usize) < SyncTimeline::LINKS)
+        .ok_or_else(|| Error::new(format!("more than {} message channels on one analysis rank", SyncTimeline::LINKS)))
 }

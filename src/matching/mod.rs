@@ -9,5 +9,6 @@ pub mod communicators;
 pub mod extract;
 pub mod messages;
 pub mod placement;
+pub mod requests;
 pub mod sync;
 pub mod undefined;

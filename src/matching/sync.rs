@@ -18,24 +18,65 @@ pub enum SyncKind {
     End,
 }
 
-/// Visited events of one timeline, in its order, as parallel arrays.
+/// Lowest bits of a part that hold the kind.
+const KIND_BITS: u32 = 3;
+
+/// Visited events of one timeline, in its order, as parallel arrays: 24 bytes each, and 8 less when the recorded times have been
+/// [forgotten](SyncTimeline::forget_recorded_times).
 #[derive(Debug, Clone, Default)]
 pub struct SyncTimeline {
     /// Pre-synchronised time C in ticks; nondecreasing.
     pub time: Vec<i64>,
-    /// Raw local time in ticks, as recorded.
+    /// Raw local time in ticks, as recorded; empty if it was forgotten.
     pub raw: Vec<i64>,
-    /// 1-based event number in its location.
-    pub number: Vec<u64>,
-    /// Index of its location within the timeline.
-    pub location: Vec<u32>,
-    /// What it does.
-    pub kind: Vec<SyncKind>,
-    /// Meaning depends on the kind.
-    pub link: Vec<u32>,
+    numbers: Numbers,
+    /// Index of its location within the timeline; empty as long as that is 0 for all.
+    location: Vec<u32>,
+    /// Link and kind.
+    part: Vec<u32>,
+}
+
+/// Event numbers: four bytes each as long as that is enough.
+#[derive(Debug, Clone)]
+enum Numbers {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Numbers::Narrow(Vec::new())
+    }
+}
+
+impl Numbers {
+    #[inline]
+    fn push(&mut self, number: u64) {
+        match self {
+            Numbers::Narrow(numbers) => match u32::try_from(number) {
+                Ok(number) => numbers.push(number),
+                Err(_) => {
+                    let wide = numbers.iter().map(|&number| u64::from(number)).chain([number]).collect();
+                    *self = Numbers::Wide(wide);
+                }
+            },
+            Numbers::Wide(numbers) => numbers.push(number),
+        }
+    }
+
+    #[inline]
+    fn get(&self, event: usize) -> u64 {
+        match self {
+            Numbers::Narrow(numbers) => u64::from(numbers[event]),
+            Numbers::Wide(numbers) => numbers[event],
+        }
+    }
 }
 
 impl SyncTimeline {
+    /// Links have to be below this.
+    pub const LINKS: usize = 1 << (u32::BITS - KIND_BITS);
+
     /// Number of visited events.
     pub fn len(&self) -> usize {
         self.time.len()
@@ -46,22 +87,91 @@ impl SyncTimeline {
         self.time.is_empty()
     }
 
+    /// 1-based number of a visited event in its location.
+    #[inline]
+    pub fn number(&self, event: usize) -> u64 {
+        self.numbers.get(event)
+    }
+
+    /// Index of a visited event's location within the timeline.
+    #[inline]
+    pub fn location(&self, event: usize) -> u32 {
+        if self.location.is_empty() { 0 } else { self.location[event] }
+    }
+
+    /// What a visited event does.
+    #[inline]
+    pub fn kind(&self, event: usize) -> SyncKind {
+        match self.part[event] & ((1 << KIND_BITS) - 1) {
+            1 => SyncKind::Send,
+            2 => SyncKind::Receive,
+            3 => SyncKind::Begin,
+            4 => SyncKind::End,
+            _ => SyncKind::Local,
+        }
+    }
+
+    /// With whom it does that; the meaning depends on the kind.
+    #[inline]
+    pub fn link(&self, event: usize) -> usize {
+        (self.part[event] >> KIND_BITS) as usize
+    }
+
+    /// Kind and link of every visited event.
+    pub fn parts(&self) -> impl Iterator<Item = (SyncKind, usize)> + '_ {
+        (0..self.len()).map(|event| (self.kind(event), self.link(event)))
+    }
+
     /// Appends an event and returns its index.
+    ///
+    /// # Errors
+    /// There are too many.
+    #[inline]
     pub fn push(&mut self, time: i64, raw: i64, number: u64, location: u32) -> Result<u32> {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
+        if location != 0 && self.location.is_empty() {
+            self.location.resize(self.time.len(), 0);
+        }
+        if location != 0 || !self.location.is_empty() {
+            self.location.push(location);
+        }
         self.time.push(time);
         self.raw.push(raw);
-        self.number.push(number);
-        self.location.push(location);
-        self.kind.push(SyncKind::Local);
-        self.link.push(0);
+        self.numbers.push(number);
+        self.part.push(SyncKind::Local as u32);
         Ok(index)
     }
 
-    /// Gives event `index` its part in the replay.
+    /// Gives event `index` its part in the replay; `link` is below [`SyncTimeline::LINKS`].
+    #[inline]
     pub fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
-        self.kind[index as usize] = kind;
-        self.link[index as usize] = link;
+        self.part[index as usize] = link << KIND_BITS | kind as u32;
+    }
+
+    /// Frees the memory of the recorded times, which the replay does not need.
+    pub fn forget_recorded_times(&mut self) {
+        self.raw = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_back_as_they_were_pushed() {
+        let mut timeline = SyncTimeline::default();
+        let events = [(1, 0), (2, 0), (7, 2), (u64::from(u32::MAX) + 5, 0), (8, 1)];
+        for (at, &(number, location)) in events.iter().enumerate() {
+            assert_eq!(timeline.push(at as i64, 0, number, location).unwrap() as usize, at);
+        }
+        timeline.activate(3, SyncKind::End, SyncTimeline::LINKS as u32 - 1);
+        for (at, &(number, location)) in events.iter().enumerate() {
+            assert_eq!((timeline.number(at), timeline.location(at)), (number, location));
+        }
+        let parts: Vec<_> = timeline.parts().collect();
+        assert_eq!(parts[3], (SyncKind::End, SyncTimeline::LINKS - 1));
+        assert_eq!(parts[4], (SyncKind::Local, 0));
     }
 }

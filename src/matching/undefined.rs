@@ -9,10 +9,9 @@
 //! - The other end has another number more: nobody knows which are missing. Only the messages before the first undefined event are matched.
 
 use crate::matching::communicators::UNDEFINED_RANK;
-use crate::matching::extract::MessageKey;
+use crate::matching::extract::{HashMap, MessageKey};
 use crate::trace::LocationId;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt;
 
 /// A message event without a usable peer, to be named to the user.
@@ -56,7 +55,7 @@ impl Gaps {
         let keys: Vec<MessageKey> = lists.keys().filter(|key| key.peer == UNDEFINED_RANK).copied().collect();
         let undefined: HashMap<(u32, u32), Vec<T>> =
             keys.iter().filter_map(|key| Some(((key.comm, key.tag), lists.remove(key)?))).collect();
-        let mut gaps = HashMap::new();
+        let mut gaps = HashMap::default();
         if !undefined.is_empty() {
             for (key, list) in lists {
                 if let Some(missing) = undefined.get(&(key.comm, key.tag)) {
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn gaps_are_places_in_the_channels_of_the_same_tag() {
-        let mut lists = HashMap::from([
+        let mut lists = HashMap::from_iter([
             (key(1, 7), vec![0, 4, 8]),
             (key(2, 7), vec![6]),
             (key(3, 8), vec![5]),
@@ -131,12 +130,12 @@ mod tests {
         let (events, gaps) = Gaps::take(&mut lists);
         assert_eq!((events, lists.len()), (vec![2, 7], 3));
         let expected = |after: [u32; 2]| Gaps { count: 2, after: after.into() };
-        assert_eq!(gaps, HashMap::from([(key(1, 7), expected([1, 2])), (key(2, 7), expected([0, 1]))]));
+        assert_eq!(gaps, HashMap::from_iter([(key(1, 7), expected([1, 2])), (key(2, 7), expected([0, 1]))]));
     }
 
     #[test]
     fn many_gaps_take_little_memory() {
-        let mut lists = HashMap::from([(key(1, 7), vec![5]), (key(UNDEFINED_RANK, 7), (6..1000).collect())]);
+        let mut lists = HashMap::from_iter([(key(1, 7), vec![5]), (key(UNDEFINED_RANK, 7), (6..1000).collect())]);
         let (_, gaps) = Gaps::take(&mut lists);
         assert_eq!(gaps[&key(1, 7)], Gaps { count: 994, after: vec![1] });
     }

@@ -248,7 +248,8 @@ fn adopt(
     // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
     let mut disordered = [0i64];
     for (timeline, times) in loaded.program.timelines.iter().zip(&times) {
-        let keys = times.iter().zip(&timeline.location).zip(&timeline.number);
+        let keys =
+            times.iter().enumerate().map(|(event, time)| (time, timeline.location(event), timeline.number(event)));
         disordered[0] |= i64::from(!keys.is_sorted());
     }
     transport.all_reduce(ReduceOp::Max, &mut disordered)?;

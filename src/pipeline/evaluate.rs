@@ -195,7 +195,7 @@ impl Comparison<'_> {
         let long = (self.opened.definitions.clock.resolution / 1_000_000).max(10) as i64;
         self.each(|(timeline, number), location, correction| {
             let sync = &program.timelines[timeline];
-            let mut next = (0..sync.len()).filter(|&event| sync.location[event] == number).peekable();
+            let mut next = (0..sync.len()).filter(|&event| sync.location(event) == number).peekable();
             let fresh = || LocationErrors { sum: Sum::default(), largest: 0, slices: vec![Sum::default(); SLICES] };
             let mut own: Vec<LocationErrors> = phases.iter().map(|_| fresh()).collect();
             let mut open: Vec<[i64; COUNT + 1]> = Vec::new();
@@ -223,7 +223,7 @@ impl Comparison<'_> {
                     }
                     _ => {}
                 }
-                if let Some(event) = next.next_if(|&event| sync.number[event] == sample.number) {
+                if let Some(event) = next.next_if(|&event| sync.number(event) == sample.number) {
                     let enter = open.last().unwrap_or(&sample.times);
                     for (slot, (&time, &enter)) in sample.times.iter().zip(enter).enumerate() {
                         visited.times[slot][timeline][event] = time;

@@ -155,8 +155,8 @@ fn undefined_peers(extracts: &[Extract], ids: &[Vec<LocationId>]) -> Vec<Undefin
         let sync = &extract.sync;
         let name = |&(event, sends): &(u32, bool)| UndefinedPeer {
             sends,
-            location: ids[sync.location[event as usize] as usize],
-            event: sync.number[event as usize],
+            location: ids[sync.location(event as usize) as usize],
+            event: sync.number(event as usize),
         };
         extract.undefined.iter().map(name).collect()
     };

@@ -2,11 +2,13 @@
 
 use crate::archive::{MarkerScope, TimeMap, copy};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
+use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
 use crate::presync;
 use crate::presync::ModelKind;
+use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
 use crate::trace::{ClockProperties, Correction, Cursor, Error, Position, Result, Ticks};
@@ -16,8 +18,8 @@ use std::path::Path;
 /// What came out of writing.
 #[derive(Debug)]
 pub struct Written {
-    /// The time of every visited event of the hosted timelines, as written.
-    pub times: Vec<Vec<i64>>,
+    /// Visited events whose time was not written as the correction has it.
+    pub deviating: u64,
     /// Moves of the hosted locations' events.
     pub moves: MoveCounts,
     /// The same by location (index into the definitions).
@@ -35,8 +37,8 @@ impl Written {
     }
 }
 
-/// Maps the timestamps of all hosted locations through pre-synchronisation and `corrections` (one per hosted timeline) and writes
-/// their files to `target`; without a target everything is computed and nothing written. Collective over the analysis
+/// Maps the timestamps of all hosted locations through pre-synchronisation and their corrections and writes their files to `target`;
+/// without a target everything is computed and nothing written. Collective over the analysis
 /// ranks; a failure is everybody's.
 ///
 /// # Errors
@@ -45,22 +47,18 @@ pub fn write_locations(
     transport: &mut dyn Transport,
     opened: &Opened,
     loaded: &Loaded,
-    corrections: &[Correction],
+    corrected: &Corrected,
     target: Option<&Path>,
     progress: &dyn Progress,
 ) -> Result<Written> {
     progress.phase("write", loaded.events());
-    let mut written = Written {
-        times: loaded.program.timelines.iter().map(|timeline| vec![0; timeline.len()]).collect(),
-        moves: MoveCounts::default(),
-        by_location: Vec::new(),
-        span: None,
-        unchanged: true,
-    };
+    let mut written =
+        Written { deviating: 0, moves: MoveCounts::default(), by_location: Vec::new(), span: None, unchanged: true };
     let mut outcome = Ok(());
-    'all: for (timeline, correction) in corrections.iter().enumerate() {
+    'all: for (timeline, (correction, times)) in corrected.corrections.iter().zip(&corrected.times).enumerate() {
         for (number, location) in loaded.locations[timeline].iter().enumerate() {
-            let mut job = Job { opened, loaded, correction, timeline, number: number as u32, location, progress };
+            let mut job =
+                Job { opened, loaded, correction, times, timeline, number: number as u32, location, progress };
             if let Err(error) = job.run(target, &mut written) {
                 outcome = Err(error);
                 break 'all;
@@ -77,6 +75,8 @@ struct Job<'a> {
     opened: &'a Opened,
     loaded: &'a Loaded,
     correction: &'a Correction,
+    /// Corrected times of the timeline's visited events.
+    times: &'a [i64],
     timeline: usize,
     number: u32,
     location: &'a LoadedLocation,
@@ -89,17 +89,11 @@ impl Job<'_> {
         let id = self.opened.definitions.locations[self.location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let sync = &self.loaded.program.timelines[self.timeline];
-        let visited: Vec<u32> =
-            (0..sync.len() as u32).filter(|&event| sync.location[event as usize] == self.number).collect();
-        let times = &mut written.times[self.timeline];
         let unchanged = self.correction.is_identity()
             && self.location.clock.kind() == ModelKind::Identity
             && self.loaded.shift == Ticks::ZERO;
         if unchanged {
             // Byte for byte, whatever the writer of the archive did.
-            for &event in &visited {
-                times[event as usize] = sync.time[event as usize];
-            }
             if let Some(target) = target {
                 archive.copy_events(id, target).map_err(place)?;
             }
@@ -118,13 +112,12 @@ impl Job<'_> {
                 cursor: self.correction.cursor(),
                 shift: self.loaded.shift.0,
                 number: self.number,
-                visited: &visited,
-                numbers: &sync.number,
-                next: 0,
-                times,
+                visited: Visited::new(sync, self.number, self.times),
+                deviating: 0,
                 previous: None,
                 moves: MoveCounts::default(),
-                span: None,
+                first: i64::MAX,
+                last: i64::MIN,
                 counted: 0,
                 progress: self.progress,
             };
@@ -133,10 +126,11 @@ impl Job<'_> {
                 None => archive.map_events(id, &mut map).map(|_| ()),
             }
             .map_err(place)?;
-            let Map { moves, span, counted, .. } = map;
+            let Map { moves, first, last, counted, deviating, visited, .. } = map;
+            written.deviating += deviating + visited.left();
             self.progress.advance(counted);
             written.count(self.location.index, &moves);
-            if let Some((first, last)) = span {
+            if first <= last {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);
             }
@@ -164,34 +158,82 @@ struct Map<'a> {
     cursor: Cursor<'a>,
     shift: i64,
     number: u32,
-    /// Visited events of this location, ascending.
-    visited: &'a [u32],
-    /// Event number of all visited events of the timeline.
-    numbers: &'a [u64],
-    next: usize,
-    times: &'a mut Vec<i64>,
+    visited: Visited<'a>,
+    deviating: u64,
     previous: Option<(i64, i64)>,
     moves: MoveCounts,
-    span: Option<(i64, i64)>,
+    /// Earliest and latest time written so far.
+    first: i64,
+    last: i64,
     counted: u64,
     progress: &'a dyn Progress,
 }
 
-impl TimeMap for Map<'_> {
+/// The visited events of one location, in order.
+struct Visited<'a> {
+    sync: &'a SyncTimeline,
+    location: u32,
+    /// Corrected times of all visited events of the timeline.
+    times: &'a [i64],
+    /// Index of the next one.
+    event: usize,
+    /// Its number; 0 after the last one.
+    number: u64,
+}
+
+impl<'a> Visited<'a> {
+    fn new(sync: &'a SyncTimeline, location: u32, times: &'a [i64]) -> Self {
+        let mut visited = Visited { sync, location, times, event: 0, number: 0 };
+        visited.seek();
+        visited
+    }
+
+    /// Corrected time of the next one.
     #[inline]
+    fn expected(&self) -> i64 {
+        self.times[self.event]
+    }
+
+    #[inline]
+    fn go_on(&mut self) {
+        self.event += 1;
+        self.seek();
+    }
+
+    /// Skips the events of other locations.
+    #[inline]
+    fn seek(&mut self) {
+        while self.event < self.sync.len() && self.sync.location(self.event) != self.location {
+            self.event += 1;
+        }
+        self.number = if self.event < self.sync.len() { self.sync.number(self.event) } else { 0 };
+    }
+
+    /// How many have not come.
+    fn left(mut self) -> u64 {
+        let mut left = 0;
+        while self.number != 0 {
+            left += 1;
+            self.go_on();
+        }
+        left
+    }
+}
+
+impl TimeMap for Map<'_> {
+    #[inline(always)]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
         let before = self.presync.map(Ticks(time as i64)).0 + self.shift;
         let at = Position { time: Ticks(before), location: self.number, number };
         let after = self.cursor.map(at).0;
-        if let Some(&event) = self.visited.get(self.next)
-            && self.numbers[event as usize] == number
-        {
-            self.times[event as usize] = after;
-            self.next += 1;
+        if number == self.visited.number {
+            self.deviating += u64::from(after != self.visited.expected());
+            self.visited.go_on();
         }
         self.moves.event(before, after, self.previous);
         self.previous = Some((before, after));
-        extend(&mut self.span, after);
+        self.first = self.first.min(after);
+        self.last = self.last.max(after);
         self.counted += 1;
         if self.counted == 1 << 16 {
             self.progress.advance(std::mem::take(&mut self.counted));
@@ -204,7 +246,7 @@ impl TimeMap for Map<'_> {
         let before = self.location.clock.map(Ticks(stop.min(presync::RANGE as u64) as i64)).0 + self.shift;
         let at = Position { time: Ticks(before), location: self.number, number };
         let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));
-        extend(&mut self.span, after);
+        self.last = self.last.max(after);
         after.max(0) as u64
     }
 }

@@ -6,63 +6,84 @@ use crate::clc::forward::ForwardParameters;
 use crate::comm::Transport;
 use crate::matching::sync::SyncTimeline;
 use crate::replay::blocking;
-use crate::replay::bounds::{Direction, bounds};
+use crate::replay::caps::{Caps, Reader};
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::Passes;
 use crate::replay::program::{NO_UPPER_BOUND, Program};
 use crate::trace::{Correction, Curve, Fraction, Piece, Position, Result, Ticks};
 
-/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. One
-/// correction per hosted timeline. Collective over the analysis ranks.
+/// What becomes of the hosted timelines.
+#[derive(Debug)]
+pub struct Corrected {
+    /// One correction per timeline.
+    pub corrections: Vec<Correction>,
+    /// The corrected time of every visited event.
+    pub times: Vec<Vec<i64>>,
+}
+
+/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. Takes
+/// the logical times out of `passes`. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub fn run(
     transport: &mut dyn Transport,
     program: &Program,
-    passes: &Passes,
+    passes: &mut Passes,
     parameters: &Parameters,
-) -> Result<Vec<Correction>> {
-    let Some((forward, decay)) = &passes.result else {
-        return Ok(program.timelines.iter().map(|_| Correction::identity()).collect());
+) -> Result<Corrected> {
+    let Some((forward, decay)) = passes.result.take() else {
+        return Ok(Corrected {
+            corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
+            times: program.timelines.iter().map(|timeline| timeline.time.clone()).collect(),
+        });
     };
     let caps = match &passes.groups {
-        Some(groups) => blocking::backward(transport, program, groups, forward)?,
-        None => bounds(transport, program, &forward.logical, Direction::Backward)?,
+        Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
+        None => Caps::exchange(transport, program, &forward.logical)?,
     };
-    let forward_parameters = ForwardParameters { decay: *decay, separation: parameters.minimum_separation };
-    Ok(corrections(program, forward, &caps, forward_parameters, parameters.slope.fraction()))
+    let forward_parameters = ForwardParameters { decay, separation: parameters.minimum_separation };
+    let slope = parameters.slope.fraction();
+    let mut scratch = Scratch::default();
+    let mut reader = caps.reader(program, &forward.logical);
+    let corrections: Vec<Correction> = (0..program.timelines.len())
+        .map(|timeline| correction(program, &forward, &mut reader, timeline, forward_parameters, slope, &mut scratch))
+        .collect();
+    drop((caps, scratch));
+    let mut times = forward.logical;
+    for ((timeline, correction), times) in program.timelines.iter().zip(&corrections).zip(&mut times) {
+        let mut cursor = correction.cursor();
+        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(position(timeline, event)).0);
+    }
+    Ok(Corrected { corrections, times })
 }
 
-/// The correction of every hosted timeline. `caps` are the bounds of the logical sends
-/// ([`crate::replay::bounds::Direction::Backward`] of the logical times), `slope` is m.
-fn corrections(
+/// Memory that one timeline after the other uses.
+#[derive(Default)]
+struct Scratch {
+    knots: Vec<Knot>,
+    anchors: Vec<Piece>,
+}
+
+/// The correction of one timeline. `caps` has been read for all timelines before it.
+fn correction(
     program: &Program,
     forward: &Forward,
-    caps: &[Vec<i64>],
+    caps: &mut Reader<'_>,
+    number: usize,
     parameters: ForwardParameters,
     slope: Fraction,
-) -> Vec<Correction> {
-    let timelines = program.timelines.iter().zip(&forward.bounds).zip(caps);
-    timelines.map(|((timeline, bounds), caps)| correction(timeline, bounds, caps, parameters, slope)).collect()
-}
-
-/// The correction of one timeline with the `bounds` of its logical receives and the `caps` of its logical sends.
-fn correction(
-    timeline: &SyncTimeline,
-    bounds: &[i64],
-    caps: &[i64],
-    parameters: ForwardParameters,
-    slope: Fraction,
+    scratch: &mut Scratch,
 ) -> Correction {
-    // The forward replay again, now with all bounds known, for the jumps and anchors it did not store.
+    let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
+    // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let mut knots = Vec::new();
-    let mut anchors: Vec<Piece> = Vec::new();
-    for event in 0..timeline.len() {
-        let time = timeline.time[event];
-        let step = clock.step(timeline.location[event], time, bounds[event]);
+    let Scratch { knots, anchors } = scratch;
+    knots.clear();
+    anchors.clear();
+    for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
+        let step = clock.step(timeline.location(event), time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
             knots.push(Knot { index: event, time: Ticks(time), demand: Demand::Corner(Ticks(jumps)) });
@@ -72,9 +93,10 @@ fn correction(
             let start = position(timeline, event);
             anchors.push(Piece { start, anchor, advance, jumps: Ticks(jumps), curve: Curve::Flat });
         }
-        if caps[event] != NO_UPPER_BOUND {
+        let cap = caps.next(number, event);
+        if cap != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
-            let room = (caps[event] - step.time.0).max(0);
+            let room = (cap - step.time.0).max(0);
             knots.push(Knot { index: event, time: Ticks(time), demand: Demand::Cap(Ticks(jumps + room)) });
         }
     }
@@ -83,8 +105,9 @@ fn correction(
     }
 
     // One piece wherever the advance starts anew or the curve changes its shape.
-    let mut pieces = Vec::with_capacity(anchors.len());
-    let mut anchors = anchors.into_iter().peekable();
+    let segments = amortise(knots, slope);
+    let mut pieces = Vec::with_capacity(anchors.len() + segments.len());
+    let mut anchors = anchors.iter().copied().peekable();
     let beginning = Position { time: Ticks::MIN, location: 0, number: 0 };
     let mut now =
         Piece { start: beginning, anchor: Ticks::ZERO, advance: Ticks::ZERO, jumps: Ticks::ZERO, curve: Curve::Flat };
@@ -92,7 +115,7 @@ fn correction(
         Some(last) if last.start == piece.start => *last = piece,
         _ => pieces.push(piece),
     };
-    for segment in amortise(&knots, slope) {
+    for segment in segments {
         let start = segment.index.map_or(beginning, |event| position(timeline, event));
         while let Some(anchor) = anchors.next_if(|anchor| anchor.start <= start) {
             now = Piece { curve: now.curve, ..anchor };
@@ -110,16 +133,5 @@ fn correction(
 
 /// Where visited event `event` stands in its timeline.
 pub fn position(timeline: &SyncTimeline, event: usize) -> Position {
-    Position { time: Ticks(timeline.time[event]), location: timeline.location[event], number: timeline.number[event] }
-}
-
-/// The corrected time of every visited event.
-pub fn corrected_times(program: &Program, corrections: &[Correction]) -> Vec<Vec<i64>> {
-    let timelines = program.timelines.iter().zip(corrections);
-    timelines
-        .map(|(timeline, correction)| {
-            let mut cursor = correction.cursor();
-            (0..timeline.len()).map(|event| cursor.map(position(timeline, event)).0).collect()
-        })
-        .collect()
+    Position { time: Ticks(timeline.time[event]), location: timeline.location(event), number: timeline.number(event) }
 }

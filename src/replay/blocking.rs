@@ -18,7 +18,7 @@ use crate::clc::semantics::CollectiveClass;
 use crate::comm::{GroupId, ReduceOp, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance, Member};
 use crate::matching::sync::SyncKind;
-use crate::replay::bounds::Direction;
+use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, instance_latency};
@@ -67,20 +67,18 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
 fn tight(program: &Program) -> bool {
     program.timelines.iter().all(|timeline| {
         let mut open = None;
-        timeline.kind.iter().zip(&timeline.link).filter(|(kind, _)| **kind != SyncKind::Local).all(
-            |(kind, link)| match (kind, open) {
-                (SyncKind::Begin, None) => {
-                    open = Some(*link);
-                    true
-                }
-                (SyncKind::End, Some(begun)) if begun == *link => {
-                    open = None;
-                    true
-                }
-                (SyncKind::Send | SyncKind::Receive, None) => true,
-                _ => false,
-            },
-        )
+        timeline.parts().filter(|(kind, _)| *kind != SyncKind::Local).all(|(kind, link)| match (kind, open) {
+            (SyncKind::Begin, None) => {
+                open = Some(link);
+                true
+            }
+            (SyncKind::End, Some(begun)) if begun == link => {
+                open = None;
+                true
+            }
+            (SyncKind::Send | SyncKind::Receive, None) => true,
+            _ => false,
+        })
     })
 }
 
@@ -103,19 +101,19 @@ pub fn forward(
     let mut arrived = vec![0usize; program.messages.incoming.len()];
     let mut begun = vec![0usize; program.collectives.memberships.len()];
     let mut own_begin = NO_LOWER_BOUND;
-    let (logical, bounds) = (&mut forward.logical[0], &mut forward.bounds[0]);
+    let logical = &mut forward.logical[0];
     for event in 0..timeline.len() {
-        let link = timeline.link[event] as usize;
-        match timeline.kind[event] {
+        let link = timeline.link(event);
+        match timeline.kind(event) {
             SyncKind::Receive => {
                 let source = program.messages.incoming[link].source;
                 // A partner's timestamps come in the order of its sends, which need not be the order of our receives.
-                while bounds[event] == PENDING {
+                while logical[event] == PENDING {
                     let [channel, time]: Word = transport.receive_time(source as usize)?;
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
-                    bounds[end.receives[arrived[channel]] as usize] = time + latency;
+                    logical[end.receives[arrived[channel]] as usize] = time + latency;
                     arrived[channel] += 1;
                 }
             }
@@ -130,16 +128,16 @@ pub fn forward(
                     exchange(transport, groups, index, comm, member, instance, contribution, Direction::Forward)?;
                 if member.receives[instance] && largest != NO_LOWER_BOUND {
                     let shared = program.shared_latency[index];
-                    bounds[event] = largest + instance_latency(comm, instance, member, &program.latency, shared);
+                    logical[event] = largest + instance_latency(comm, instance, member, &program.latency, shared);
                 } else {
-                    bounds[event] = NO_LOWER_BOUND;
+                    logical[event] = NO_LOWER_BOUND;
                 }
             }
             SyncKind::Local | SyncKind::Send | SyncKind::Begin => {}
         }
-        let step = clock.step(timeline.location[event], timeline.time[event], bounds[event]);
+        let step = clock.step(timeline.location(event), timeline.time[event], logical[event]);
         logical[event] = step.time.0;
-        match timeline.kind[event] {
+        match timeline.kind(event) {
             SyncKind::Send => {
                 let channel = &program.messages.outgoing[link];
                 transport.send_time(channel.destination as usize, [i64::from(channel.remote), step.time.0])?;
@@ -182,8 +180,8 @@ pub fn backward(
     }
     let mut own_end = NO_LOWER_BOUND;
     for event in (0..timeline.len()).rev() {
-        let link = timeline.link[event] as usize;
-        match timeline.kind[event] {
+        let link = timeline.link(event);
+        match timeline.kind(event) {
             SyncKind::Receive => {
                 let channel = &program.messages.incoming[link];
                 let latest = logical[event] - program.message_latency(channel.source, program.first);

@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Words collected for one rank before they are sent.
 const BATCH: usize = 4096;
+/// Timelines that run between two looks at the network.
+const GLANCE: u32 = 8;
 /// Visited events of one timeline between two looks at the network.
 const BURST: usize = 1 << 16;
 
@@ -40,7 +42,7 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
     let mut replay = Replay::new(transport, program, parameters, false);
     let finished = replay.run()?;
     let Replay { clocks, position, mut forward, .. } = replay;
-    stall::check(transport, program, &position, &forward.bounds, finished)?;
+    stall::check(transport, program, &position, &forward.logical, finished)?;
     forward.largest_advance = clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO);
     Ok(forward)
 }
@@ -67,7 +69,13 @@ struct Replay<'a> {
     forward: Forward,
     /// Timelines that can go on.
     runnable: VecDeque<u32>,
-    /// Whether a timeline is in `runnable`.
+    /// Those of them that send messages to other ranks: they go first, and the others run while their timestamps are under way.
+    urgent: VecDeque<u32>,
+    /// Whether a timeline is one of these.
+    sends_away: Vec<bool>,
+    /// Whether there are words in `batches`.
+    collected: bool,
+    /// Whether a timeline is in one of the two.
     queued: Vec<bool>,
     /// Next message per incoming channel.
     arrived: Vec<u32>,
@@ -143,8 +151,11 @@ impl<'a> Replay<'a> {
             clocks: (0..timelines).map(|_| TimelineClock::new(parameters)).collect(),
             position: vec![0; timelines],
             forward,
-            runnable: (0..timelines as u32).collect(),
-            queued: vec![true; timelines],
+            runnable: VecDeque::new(),
+            urgent: VecDeque::new(),
+            sends_away: vec![false; timelines],
+            collected: false,
+            queued: vec![false; timelines],
             arrived: vec![0; program.messages.incoming.len()],
             begun: vec![0; program.collectives.memberships.len()],
             local: (0..comms).map(|_| Flight::default()).collect(),
@@ -160,17 +171,35 @@ impl<'a> Replay<'a> {
         let alone = self.transport.size() == 1;
         let mut last_vote: Option<Vec<i64>> = None;
         let mut voting = false;
+        let here = self.here as u32;
+        for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
+            self.sends_away[channel.source as usize] = true;
+        }
+        (0..self.position.len()).for_each(|timeline| self.wake(timeline));
         self.contribute_silence()?;
+        let mut turns = 0u32;
         loop {
-            while let Some(timeline) = self.runnable.pop_front() {
+            while let Some(timeline) = self.urgent.pop_front() {
                 self.queued[timeline as usize] = false;
                 self.advance(timeline as usize)?;
-                if !alone && self.runnable.is_empty() {
+            }
+            if !alone {
+                self.flush()?;
+                turns += 1;
+                if turns.is_multiple_of(GLANCE) || self.runnable.is_empty() {
                     self.receive()?;
                 }
             }
+            if let Some(timeline) = self.runnable.pop_front() {
+                self.queued[timeline as usize] = false;
+                self.advance(timeline as usize)?;
+                continue;
+            }
             if alone {
                 return Ok(self.unfinished() == 0);
+            }
+            if !self.urgent.is_empty() {
+                continue;
             }
             self.flush()?;
             if self.receive()? {
@@ -207,16 +236,16 @@ impl<'a> Replay<'a> {
         let turn = (self.position[timeline] + BURST).min(sync.len());
         let mut at = self.position[timeline];
         while at < turn {
-            let bound = self.forward.bounds[timeline][at];
+            let bound = self.forward.logical[timeline][at];
             if bound == PENDING {
                 break;
             }
-            let step = self.clocks[timeline].step(sync.location[at], sync.time[at], bound);
+            let step = self.clocks[timeline].step(sync.location(at), sync.time[at], bound);
             self.forward.logical[timeline][at] = step.time.0;
-            match sync.kind[at] {
+            match sync.kind(at) {
                 SyncKind::Local | SyncKind::Receive | SyncKind::End => {}
-                SyncKind::Send => self.send(sync.link[at] as usize, step.time.0)?,
-                SyncKind::Begin => self.begin(sync.link[at] as usize, step.time.0)?,
+                SyncKind::Send => self.send(sync.link(at), step.time.0)?,
+                SyncKind::Begin => self.begin(sync.link(at), step.time.0)?,
             }
             at += 1;
         }
@@ -229,14 +258,15 @@ impl<'a> Replay<'a> {
 
     fn wake(&mut self, timeline: usize) {
         if !std::mem::replace(&mut self.queued[timeline], true) {
-            self.runnable.push_back(timeline as u32);
+            let queue = if self.sends_away[timeline] { &mut self.urgent } else { &mut self.runnable };
+            queue.push_back(timeline as u32);
         }
     }
 
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
     fn bound(&mut self, timeline: usize, event: u32, bound: i64) {
-        self.forward.bounds[timeline][event as usize] = bound;
+        self.forward.logical[timeline][event as usize] = bound;
         if self.position[timeline] == event as usize {
             self.wake(timeline);
         }
@@ -456,6 +486,7 @@ impl<'a> Replay<'a> {
     }
 
     fn post(&mut self, host: usize, words: &[u64]) -> Result<()> {
+        self.collected = true;
         let batch = self.batches.entry(host).or_default();
         batch.extend_from_slice(words);
         if batch.len() >= BATCH {
@@ -467,6 +498,9 @@ impl<'a> Replay<'a> {
     }
 
     fn flush(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.collected, false) {
+            return Ok(());
+        }
         for (&host, batch) in &mut self.batches {
             if !batch.is_empty() {
                 self.batches_sent += 1;

@@ -11,10 +11,8 @@ pub const PENDING: i64 = i64::MAX;
 /// Result of one forward replay on the hosted timelines.
 #[derive(Debug, Default)]
 pub struct Forward {
-    /// LC of every visited event.
+    /// LC of every visited event. Before it is visited, R: the bound by its logical sends, [`NO_LOWER_BOUND`] if it has none.
     pub logical: Vec<Vec<i64>>,
-    /// R of every visited event: the bound by its logical sends, [`NO_LOWER_BOUND`] if it has none.
-    pub bounds: Vec<Vec<i64>>,
     /// The largest advance LC - C on the hosted timelines.
     pub largest_advance: Ticks,
 }
@@ -24,8 +22,8 @@ impl Forward {
     pub fn new(program: &Program) -> Forward {
         let mut bounds = program.filled(NO_LOWER_BOUND);
         for (timeline, bounds) in program.timelines.iter().zip(&mut bounds) {
-            for (kind, bound) in timeline.kind.iter().zip(bounds) {
-                if *kind == SyncKind::Receive {
+            for ((kind, _), bound) in timeline.parts().zip(bounds) {
+                if kind == SyncKind::Receive {
                     *bound = PENDING;
                 }
             }
@@ -40,7 +38,7 @@ impl Forward {
                 }
             }
         }
-        Forward { logical: program.filled(0), bounds, largest_advance: Ticks::ZERO }
+        Forward { logical: bounds, largest_advance: Ticks::ZERO }
     }
 }
 
@@ -49,7 +47,7 @@ impl Forward {
     pub fn wait_at_every_end(&mut self, program: &Program) {
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut self.bounds[member.timeline as usize];
+                let bounds = &mut self.logical[member.timeline as usize];
                 member.ends.iter().for_each(|&end| bounds[end as usize] = PENDING);
             }
         }

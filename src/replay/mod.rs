@@ -4,6 +4,8 @@
 pub mod amortise;
 pub mod blocking;
 pub mod bounds;
+pub mod caps;
+pub mod contributions;
 pub mod dataflow;
 pub mod forward;
 pub mod observe;

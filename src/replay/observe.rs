@@ -8,7 +8,7 @@ use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, gather_values, sparse_exchange};
 use crate::matching::collectives::CollectiveComm;
 use crate::presync::windows::{Bound, BoundTable, Grid};
-use crate::replay::bounds::{Direction, message_bounds};
+use crate::replay::bounds::message_bounds;
 use crate::replay::program::Program;
 use crate::trace::Result;
 use std::collections::BTreeMap;
@@ -28,7 +28,9 @@ pub fn observe(
 ) -> Result<Option<BoundTable>> {
     let mut collector = Collector { grid, table: BoundTable::default() };
     let mut sent = program.filled(0);
-    message_bounds(transport, program, times, Direction::Forward, &mut sent)?;
+    message_bounds(transport, program, times, |channel, event, bound| {
+        sent[program.messages.incoming[channel].destination as usize][event as usize] = bound;
+    })?;
     for channel in &program.messages.incoming {
         let here = channel.destination as usize;
         let receiver = program.first + channel.destination;

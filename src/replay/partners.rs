@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn senders(
+pub fn senders<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[T],
     wanted: &[Vec<u32>],
 ) -> Result<Vec<Vec<EventPlace>>> {
     // Question: the sending end's index, the receiving end's index, how many, which. Answer: the receiving end's index, how

@@ -5,7 +5,7 @@
 
 use crate::comm::{Transport, broadcast_value, gather_values};
 use crate::presync::windows::Grid;
-use crate::replay::bounds::{Direction, bounds};
+use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::{Candidate, Question, Worst, place, sender_of};
 use crate::trace::{CollectiveOp, Result};
@@ -88,13 +88,13 @@ type Key = (Option<u8>, u32, u32);
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn profile(
+pub fn profile<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[T],
     classes: &Classes<'_>,
 ) -> Result<Profile> {
-    let bounds = bounds(transport, program, times, Direction::Forward)?;
+    let bounds = bounds(transport, program, times)?;
     let mut profile = Profile::new(classes);
     // The worst of each key, its first if several are equally bad.
     let mut worst: BTreeMap<Key, (i64, usize, usize, Option<CollectiveOp>, Question)> = BTreeMap::new();
@@ -111,7 +111,7 @@ pub fn profile(
         let mut pair = Pair { messages: channel.receives.len() as u64, ..Pair::default() };
         for (k, &event) in channel.receives.iter().enumerate() {
             let event = event as usize;
-            let excess = bounds[local][event] - times[local][event];
+            let excess = bounds[local][event] - times[local].as_ref()[event];
             profile.count(program, classes, local, event, excess, 0);
             if excess > 0 {
                 pair.violated += 1;
@@ -134,7 +134,7 @@ pub fn profile(
                 if bound == NO_LOWER_BOUND {
                     continue;
                 }
-                let excess = bound - times[local][event];
+                let excess = bound - times[local].as_ref()[event];
                 profile.count(program, classes, local, event, excess, 1);
                 if excess > 0 {
                     let op = comm.instances[instance].op;

@@ -46,8 +46,13 @@ impl Program {
     }
 
     /// One value per visited event, taken from each timeline.
-    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<Vec<i64>> {
-        self.timelines.iter().map(|timeline| of(timeline).clone()).collect()
+    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<&[i64]> {
+        self.timelines.iter().map(|timeline| of(timeline).as_slice()).collect()
+    }
+
+    /// Frees the memory of the recorded times, which only checks of the trace as it was need.
+    pub fn forget_recorded_times(&mut self) {
+        self.timelines.iter_mut().for_each(SyncTimeline::forget_recorded_times);
     }
 
     /// `value` for every visited event.

@@ -108,8 +108,8 @@ fn waiting_here(program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> V
         if at >= timeline.len() || bounds[local][at] != PENDING {
             continue;
         }
-        let link = timeline.link[at] as usize;
-        let cause = match timeline.kind[at] {
+        let link = timeline.link(at);
+        let cause = match timeline.kind(at) {
             SyncKind::Receive => Cause::Message { source: program.messages.incoming[link].source },
             _ => {
                 let membership = program.collectives.memberships[link];
@@ -121,8 +121,8 @@ fn waiting_here(program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> V
         };
         waiting.push(Waiting {
             process: program.first + local as u32,
-            location: program.locations[local][timeline.location[at] as usize],
-            event: timeline.number[at],
+            location: program.locations[local][timeline.location(at) as usize],
+            event: timeline.number(at),
             cause,
         });
     }

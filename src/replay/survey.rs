@@ -2,8 +2,8 @@
 
 use crate::comm::{ReduceOp, Transport, all_gather_values, broadcast_value, sparse_exchange};
 use crate::matching::sync::SyncKind;
-use crate::replay::bounds::{Direction, bounds};
-use crate::replay::program::{NO_LOWER_BOUND, Program};
+use crate::replay::bounds::{collective_bounds, message_bounds};
+use crate::replay::program::Program;
 use crate::trace::{CollectiveOp, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -88,27 +88,29 @@ pub(super) enum Question {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn survey(transport: &mut dyn Transport, program: &Program, times: &[Vec<i64>]) -> Result<Survey> {
-    let bounds = bounds(transport, program, times, Direction::Forward)?;
+pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Survey> {
     let mut survey = Survey::default();
-    let mut worst: Option<(i64, usize, usize)> = None;
-    for (local, timeline) in program.timelines.iter().enumerate() {
-        for event in 0..timeline.len() {
-            let bound = bounds[local][event];
-            if bound == NO_LOWER_BOUND {
-                continue;
-            }
-            let excess = bound - times[local][event];
-            if timeline.kind[event] == SyncKind::Receive {
-                survey.messages.checked += 1;
-                survey.messages.violated += u64::from(excess > 0);
-            }
-            if excess > 0 && worst.is_none_or(|(most, ..)| excess > most) {
-                worst = Some((excess, local, event));
-            }
+    let mut worst: Option<Early> = None;
+    let messages = &mut survey.messages;
+    message_bounds(transport, program, times, |channel, event, bound| {
+        let timeline = program.messages.incoming[channel].destination;
+        let excess = bound - times[timeline as usize].as_ref()[event as usize];
+        messages.checked += 1;
+        if excess > 0 {
+            messages.violated += 1;
+            Early { excess, timeline, event }.keep_if_worse(&mut worst);
         }
-    }
-    collective_tallies(transport, program, times, &bounds, &mut survey)?;
+    })?;
+    let comms = &program.collectives.comms;
+    let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
+    collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
+        let excess = bound - times[member.timeline as usize].as_ref()[event as usize];
+        if excess > 0 {
+            early[comm][instance] = true;
+            Early { excess, timeline: member.timeline, event }.keep_if_worse(&mut worst);
+        }
+    })?;
+    collective_tallies(transport, program, &early, &mut survey)?;
     let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64];
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
     survey.messages = Tally { checked: sums[0] as u64, violated: sums[1] as u64 };
@@ -116,27 +118,39 @@ pub fn survey(transport: &mut dyn Transport, program: &Program, times: &[Vec<i64
     Ok(survey)
 }
 
-/// Counts instances at the home of their communicator: an instance is violated if any member anywhere is.
+/// A logical receive that comes too early.
+#[derive(Debug, Clone, Copy)]
+struct Early {
+    excess: i64,
+    /// Local timeline.
+    timeline: u32,
+    event: u32,
+}
+
+impl Early {
+    /// Of equal ones, the first in the order of timelines and events stays.
+    #[inline]
+    fn keep_if_worse(self, worst: &mut Option<Early>) {
+        let better =
+            |other: &Early| (other.excess, self.timeline, self.event) >= (self.excess, other.timeline, other.event);
+        if !worst.as_ref().is_some_and(better) {
+            *worst = Some(self);
+        }
+    }
+}
+
+/// Counts instances at the home of their communicator: an instance is violated if any member anywhere is. `early` says which are, by
+/// members of this rank.
 fn collective_tallies(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
-    bounds: &[Vec<i64>],
+    early: &[Vec<bool>],
     survey: &mut Survey,
 ) -> Result<()> {
     let here = transport.rank();
     let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for comm in &program.collectives.comms {
-        let mut violated: Vec<u64> = Vec::new();
-        for instance in 0..comm.instances.len() {
-            let early = comm.members.iter().any(|member| {
-                let (timeline, end) = (member.timeline as usize, member.ends[instance] as usize);
-                bounds[timeline][end] != NO_LOWER_BOUND && times[timeline][end] < bounds[timeline][end]
-            });
-            if early {
-                violated.push(instance as u64);
-            }
-        }
+    for (comm, early) in program.collectives.comms.iter().zip(early) {
+        let violated: Vec<u64> = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
         let words = outgoing.entry(comm.home).or_default();
         words.extend([u64::from(comm.comm), violated.len() as u64]);
         words.extend(violated);
@@ -172,16 +186,17 @@ fn collective_tallies(
     Ok(())
 }
 
-fn find_worst(
+fn find_worst<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
-    worst: Option<(i64, usize, usize)>,
+    times: &[T],
+    worst: Option<Early>,
 ) -> Result<Option<Worst>> {
-    let candidate = worst.map(|(ticks, local, event)| {
+    let candidate = worst.map(|Early { excess: ticks, timeline: local, event }| {
+        let (local, event) = (local as usize, event as usize);
         let timeline = &program.timelines[local];
-        let link = timeline.link[event] as usize;
-        let (op, question) = match timeline.kind[event] {
+        let link = timeline.link(event);
+        let (op, question) = match timeline.kind(event) {
             SyncKind::Receive => {
                 let channel = &program.messages.incoming[link];
                 let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
@@ -211,10 +226,10 @@ fn find_worst(
 }
 
 /// The logical send that `question` asks for. Collective over the analysis ranks, which all ask the same.
-pub(super) fn sender_of(
+pub(super) fn sender_of<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
+    times: &[T],
     question: Question,
 ) -> Result<Option<EventPlace>> {
     match question {
@@ -245,12 +260,12 @@ pub(super) fn sender_of(
     }
 }
 
-pub(super) fn place(program: &Program, times: &[Vec<i64>], local: usize, event: usize) -> EventPlace {
+pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
         process: program.first + local as u32,
-        location: program.locations[local][timeline.location[event] as usize],
-        number: timeline.number[event],
-        time: times[local][event],
+        location: program.locations[local][timeline.location(event) as usize],
+        number: timeline.number(event),
+        time: times[local].as_ref()[event],
     }
 }

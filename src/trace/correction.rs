@@ -95,12 +95,22 @@ impl Correction {
 
     /// A cursor for positions in ascending order: amortised constant time per event.
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { correction: self, next: 0 }
+        let mut cursor = Cursor {
+            correction: self,
+            piece: None,
+            next: 0,
+            until: Position { time: Ticks::MIN, location: 0, number: 0 },
+        };
+        cursor.look_ahead();
+        cursor
     }
 
     /// The advance LC - C that the forward replay gives to `time` in `piece`.
     #[inline]
     fn advance(&self, piece: &Piece, time: Ticks) -> i64 {
+        if piece.advance.0 == 0 {
+            return 0;
+        }
         (piece.advance.0 - self.decay.floor_of(time.0 - piece.anchor.0)).max(0)
     }
 
@@ -140,20 +150,39 @@ impl Curve {
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     correction: &'a Correction,
+    /// The present piece; `None` before the first one.
+    piece: Option<&'a Piece>,
+    /// The piece after it.
     next: usize,
+    /// Where that one begins; beyond all times after the last one.
+    until: Position,
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
-    #[inline]
+    #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
-        let pieces = &self.correction.pieces;
-        while self.next < pieces.len() && pieces[self.next].start <= at {
+        if at.time >= self.until.time && at >= self.until {
+            self.go_on(at);
+        }
+        match self.piece {
+            None => at.time,
+            Some(piece) => self.correction.evaluate(piece, at.time),
+        }
+    }
+
+    /// Moves to the piece of `at`.
+    #[inline(never)]
+    fn go_on(&mut self, at: Position) {
+        while self.next < self.correction.pieces.len() && self.until <= at {
+            self.piece = self.correction.pieces.get(self.next);
             self.next += 1;
+            self.look_ahead();
         }
-        match self.next {
-            0 => at.time,
-            next => self.correction.evaluate(&pieces[next - 1], at.time),
-        }
+    }
+
+    fn look_ahead(&mut self) {
+        let end = Position { time: Ticks(i64::MAX), location: u32::MAX, number: u64::MAX };
+        self.until = self.correction.pieces.get(self.next).map_or(end, |piece| piece.start);
     }
 }

@@ -55,6 +55,17 @@ pub struct Reader<'a> {
     order: ByteOrder,
 }
 
+/// Masks of so many low-order bytes.
+const LOW_BYTES: [u64; 16] = {
+    let mut masks = [u64::MAX; 16];
+    let mut length = 0;
+    while length < 8 {
+        masks[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
 #[cold]
 fn truncated() -> Error {
     Error::new("the record ends in the middle of a field")
@@ -122,8 +133,21 @@ impl<'a> Reader<'a> {
     }
 
     /// A packed integer of at most `width` bytes: its length, then the low-order bytes; 0xFF stands for all ones.
-    #[inline]
+    #[inline(always)]
     pub fn packed(&mut self, width: u8) -> Result<u64> {
+        if let Some((&length, digits)) = self.bytes.split_first()
+            && let Some(word) = digits.first_chunk::<8>()
+            && length <= width
+            && self.order == ByteOrder::Little
+        {
+            self.bytes = digits.get(usize::from(length)..).unwrap_or_default();
+            return Ok(u64::from_le_bytes(*word) & LOW_BYTES[usize::from(length & 15)]);
+        }
+        self.packed_of_any_kind(width)
+    }
+
+    #[inline(never)]
+    fn packed_of_any_kind(&mut self, width: u8) -> Result<u64> {
         let length = self.u8()?;
         match length {
             0 => Ok(0),

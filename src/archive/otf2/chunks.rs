@@ -51,6 +51,22 @@ pub struct Record<'a> {
     pub start: usize,
 }
 
+impl<'a> Record<'a> {
+    /// A reader of the record's fields. For speed it goes on into what follows the record; [`Record::within`] tells whether it did.
+    #[inline(always)]
+    pub fn fields(&self) -> Reader<'a> {
+        let payload = self.start + self.raw.len() - self.payload.len();
+        Reader::new(self.bytes.get(payload..).unwrap_or_default(), self.order)
+    }
+
+    /// Whether a reader that was made by [`Record::fields`] has read fields of this record only.
+    #[inline(always)]
+    pub fn within(&self, reader: &Reader<'_>) -> bool {
+        let end = self.start + self.raw.len();
+        self.bytes.len() - reader.rest().len() <= end
+    }
+}
+
 /// Iterates over the records of a file.
 #[derive(Debug, Clone)]
 pub struct Records<S> {

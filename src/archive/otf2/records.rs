@@ -1,8 +1,9 @@
 //! The event records of OTF2 (versions 1.0 to 3.0): names, framing, upper bounds of their size, and the fields that we interpret.
 
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
+use crate::archive::otf2::chunks::Record;
 use crate::archive::otf2::local::LocalDefinitions;
-use crate::trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
+use crate::trace::{Collective, CollectiveOp, CommId, Error, Event, Message, RegionId, Result, Root};
 
 /// Control bytes in the place of a record type.
 pub mod control {
@@ -189,11 +190,11 @@ pub const fn synchronises(kind: u8) -> bool {
 }
 
 /// The fields that we interpret, with ids mapped to global ones. A record of another type is [`Event::Other`].
-#[inline]
-pub fn decode(kind: u8, payload: &[u8], order: ByteOrder, local: &LocalDefinitions) -> Result<Event> {
-    let mut reader = Reader::new(payload, order);
-    let reader = &mut reader;
-    Ok(match kind {
+#[inline(always)]
+pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
+    let mut fields = record.fields();
+    let reader = &mut fields;
+    let event = match record.kind {
         12 => Event::Enter(RegionId(local.regions.map(reader.u32()?))),
         13 => Event::Leave(RegionId(local.regions.map(reader.u32()?))),
         14 => Event::MpiSend(message(reader, local)?),
@@ -218,9 +219,16 @@ pub fn decode(kind: u8, payload: &[u8], order: ByteOrder, local: &LocalDefinitio
             Event::NonBlockingCollectiveComplete(collective, reader.u64()?)
         }
         _ => Event::Other,
-    })
+    };
+    if record.within(&fields) { Ok(event) } else { Err(ends_early()) }
 }
 
+#[cold]
+fn ends_early() -> Error {
+    Error::new("the record ends in the middle of a field")
+}
+
+#[inline(always)]
 fn message(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Message> {
     Ok(Message {
         peer: reader.u32()?,

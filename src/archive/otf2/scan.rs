@@ -33,11 +33,7 @@ impl Otf2Archive {
         mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan(location, local, |record| {
-            let event = if synchronises(record.kind) {
-                decode(record.kind, record.payload, record.order, local)?
-            } else {
-                Event::Other
-            };
+            let event = if synchronises(record.kind) { decode(&record, local)? } else { Event::Other };
             visit(record.number, record.time, event)
         })
     }
@@ -51,7 +47,7 @@ impl Otf2Archive {
         mut visit: impl FnMut(&Record<'_>, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan(location, local, |record| {
-            let event = decode(record.kind, record.payload, record.order, local)?;
+            let event = decode(&record, local)?;
             visit(&record, event)
         })
     }

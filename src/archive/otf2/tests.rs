@@ -38,7 +38,7 @@ fn read(bytes: &[u8], kind: FileKind) -> Result<Vec<(u64, u64, u8)>> {
     let mut records = Records::new(bytes, kind, SIZE);
     let mut all = Vec::new();
     while let Some(record) = records.next()? {
-        decode(record.kind, record.payload, record.order, &local)?;
+        decode(&record, &local)?;
         all.push((record.number, record.time, record.kind));
     }
     Ok(all)

@@ -32,7 +32,7 @@ pub struct Seen<'a> {
     /// Its violations.
     pub survey: &'a Survey,
     /// Times of the visited events.
-    pub times: &'a [Vec<i64>],
+    pub times: &'a [&'a [i64]],
     /// Time of the first event of the trace.
     pub origin: Ticks,
 }

@@ -84,7 +84,7 @@ pub fn surroundings(
             let Some(corrections) = corrections else { continue };
             let timeline = &loaded.program.timelines[local];
             let event = (0..timeline.len())
-                .find(|&event| timeline.location[event] == number && timeline.number[event] == place.number);
+                .find(|&event| timeline.location(event) == number && timeline.number(event) == place.number);
             if let Some(event) = event {
                 let at = crate::replay::amortise::position(timeline, event);
                 here.push((case, side, corrections[local].map(at).0));

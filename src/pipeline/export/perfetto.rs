@@ -176,8 +176,8 @@ impl<'a> Part<'a> {
             for (&k, send) in wanted.iter().zip(sends) {
                 if self.window.holds(send.time) {
                     let event = channel.receives[k as usize] as usize;
-                    let receiver = program.locations[local][timeline.location[event] as usize];
-                    flows.push((send, receiver, timeline.number[event], times[local][event]));
+                    let receiver = program.locations[local][timeline.location(event) as usize];
+                    flows.push((send, receiver, timeline.number(event), times[local][event]));
                 }
             }
         }

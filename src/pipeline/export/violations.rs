@@ -4,7 +4,7 @@ use super::{Exported, Window};
 use crate::comm::{Transport, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::replay::bounds::{Direction, bounds};
+use crate::replay::bounds::bounds;
 use crate::replay::partners::senders;
 use crate::replay::program::NO_LOWER_BOUND;
 use crate::trace::{Result, Ticks};
@@ -36,7 +36,7 @@ pub fn violations(
     let resolution = opened.definitions.clock.resolution;
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let times = program.times(|timeline| &timeline.time);
-    let bounds = bounds(transport, program, &times, Direction::Forward)?;
+    let bounds = bounds(transport, program, &times)?;
     let wanted: Vec<Vec<u32>> = program
         .messages
         .incoming
@@ -54,8 +54,8 @@ pub fn violations(
     let line = |operation: &str, sender: String, local: usize, event: usize| {
         let timeline = &program.timelines[local];
         let process = program.first + local as u32;
-        let location = program.locations[local][timeline.location[event] as usize];
-        let (number, time) = (timeline.number[event], times[local][event]);
+        let location = program.locations[local][timeline.location(event) as usize];
+        let (number, time) = (timeline.number(event), times[local][event]);
         let early = bounds[local][event] - time;
         let text = format!(
             "{operation},{sender},{process},{location},{number},{:.12},{early},{:.12}",

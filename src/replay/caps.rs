@@ -1,0 +1,139 @@
+//! Caps of the logical sends, when the forward replay is done: how late each may be without overtaking a receive.
+//!
+//! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::sync::SyncKind;
+use crate::replay::bounds::Rounds;
+use crate::replay::contributions::{Contributions, Direction};
+use crate::replay::program::{NO_UPPER_BOUND, Program};
+use crate::trace::Result;
+use std::collections::BTreeMap;
+
+/// What limits the logical sends of the hosted timelines.
+#[derive(Debug)]
+pub enum Caps {
+    /// Of every visited event of the hosted timelines; [`NO_UPPER_BOUND`] for those that are no logical sends.
+    Given(Vec<Vec<i64>>),
+    /// To be looked up.
+    Wanted {
+        /// Per outgoing channel to another rank: the earliest receives minus μ.
+        remote: Vec<Vec<i64>>,
+        /// Per membership and instance: the cap of the begin.
+        collectives: Vec<Vec<i64>>,
+    },
+}
+
+impl Caps {
+    /// Exchanges what other ranks have to know of the logical times of the visited events. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
+        let here = transport.rank() as u32;
+        let messages = &program.messages;
+        let mut remote: Vec<Vec<i64>> = vec![Vec::new(); messages.outgoing.len()];
+        let lengths = messages.incoming.iter().map(|channel| match channel.host {
+            host if host == here => 0,
+            _ => channel.receives.len(),
+        });
+        let mut rounds = Rounds::new(transport, lengths)?;
+        while let Some(parts) = rounds.next() {
+            let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+            for (channel, range) in parts {
+                let channel = &messages.incoming[channel];
+                let latency = program.message_latency(channel.source, program.first + channel.destination);
+                let receiver = times[channel.destination as usize].as_ref();
+                let words = outgoing.entry(channel.host as usize).or_default();
+                words.extend([u64::from(channel.remote), range.len() as u64]);
+                words.extend(channel.receives[range].iter().map(|&event| (receiver[event as usize] - latency) as u64));
+            }
+            for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+                let mut rest = &words[..];
+                while let [channel, length, tail @ ..] = rest {
+                    let (values, next) = tail.split_at(*length as usize);
+                    remote[*channel as usize].extend(values.iter().map(|&value| value as i64));
+                    rest = next;
+                }
+            }
+        }
+        let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
+        let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
+        let mut membership_of: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+        for (index, membership) in program.collectives.memberships.iter().enumerate() {
+            membership_of.insert((membership.comm, membership.member), index);
+        }
+        for (index, (comm, contributions)) in program.collectives.comms.iter().zip(contributions).enumerate() {
+            contributions.results(comm, Direction::Backward, &mut |member, instance, _, largest| {
+                let place = comm.members.binary_search_by_key(&member.rank, |member| member.rank).unwrap_or(0);
+                let Some(&membership) = membership_of.get(&(index as u32, place as u32)) else { return };
+                let caps = &mut collectives[membership];
+                if caps.is_empty() {
+                    caps.resize(comm.instances.len(), NO_UPPER_BOUND);
+                }
+                // Backward, times are negated.
+                caps[instance] = -largest;
+            });
+        }
+        Ok(Caps::Wanted { remote, collectives })
+    }
+
+    /// For going through the visited events of every hosted timeline once, in order.
+    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>]) -> Reader<'a> {
+        Reader {
+            caps: self,
+            program,
+            times,
+            sent: vec![0; program.messages.outgoing.len()],
+            begun: vec![0; program.collectives.memberships.len()],
+        }
+    }
+}
+
+/// Gives the caps of one event after the other.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    caps: &'a Caps,
+    program: &'a Program,
+    times: &'a [Vec<i64>],
+    /// Next message per outgoing channel.
+    sent: Vec<u32>,
+    /// Next instance per membership.
+    begun: Vec<u32>,
+}
+
+impl Reader<'_> {
+    /// The cap of visited event `event` of a hosted timeline, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is
+    /// no logical send.
+    #[inline]
+    pub fn next(&mut self, timeline: usize, event: usize) -> i64 {
+        let (remote, collectives) = match self.caps {
+            Caps::Given(caps) => return caps[timeline][event],
+            Caps::Wanted { remote, collectives } => (remote, collectives),
+        };
+        let sync = &self.program.timelines[timeline];
+        match sync.kind(event) {
+            SyncKind::Send => {
+                let index = sync.link(event);
+                let k = self.sent[index] as usize;
+                self.sent[index] += 1;
+                if let Some(&cap) = remote[index].get(k) {
+                    return cap;
+                }
+                let channel = &self.program.messages.outgoing[index];
+                let Some(end) = self.program.messages.incoming.get(channel.remote as usize) else {
+                    return NO_UPPER_BOUND;
+                };
+                let latency = self.program.message_latency(end.source, channel.destination);
+                self.times[end.destination as usize][end.receives[k] as usize] - latency
+            }
+            SyncKind::Begin => {
+                let index = sync.link(event);
+                let k = self.begun[index] as usize;
+                self.begun[index] += 1;
+                collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
+            }
+            SyncKind::Local | SyncKind::Receive | SyncKind::End => NO_UPPER_BOUND,
+        }
+    }
+}
