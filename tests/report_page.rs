@@ -7,7 +7,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A simulated trace with violations.
+/// A trace on four nodes that has violations after pre-synchronisation, too.
+const FOUR_NODES: [&str; 10] = ["--ranks", "16", "--events", "5k", "--pattern", "mix", "--clock", "ntp", "--seed", "7"];
+
+/// A simulated trace.
 fn simulated(directory: &Path, arguments: &[&str]) -> PathBuf {
     let trace = directory.join("trace");
     run(alone().arg("simulate").arg(&trace).args(arguments)).expect(0, "simulate");
@@ -22,7 +25,7 @@ fn read(path: &Path) -> String {
 fn the_stored_report_makes_the_same_page() {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
-    let trace = simulated(directory.path(), &["--ranks", "8", "--events", "2k", "--pattern", "mix", "--clock", "ntp"]);
+    let trace = simulated(directory.path(), &FOUR_NODES);
     let correct = ["--dry-run", "--quiet", "--html"];
     run(alone().args(correct).arg(at("a.html")).arg("--report").arg(at("r.json")).arg(&trace)).expect(0, "correct");
     let again = run(alone().arg("report").arg(at("r.json")).arg("--html").arg(at("b.html"))).expect(0, "report");
@@ -44,7 +47,7 @@ fn the_stored_report_makes_the_same_page() {
 #[test]
 fn the_details_are_the_same_on_any_number_of_ranks() {
     let directory = tempfile::tempdir().expect("a directory");
-    let trace = simulated(directory.path(), &["--ranks", "8", "--events", "2k", "--pattern", "mix", "--clock", "walk"]);
+    let trace = simulated(directory.path(), &FOUR_NODES);
     let details = |mut command: Command, name: &str| -> Value {
         let path = directory.path().join(name);
         run(command.args(["--dry-run", "--quiet", "--report"]).arg(&path).arg(&trace)).expect(0, name);
@@ -85,7 +88,7 @@ fn a_thousand_processes_make_a_page_of_less_than_five_megabytes() {
     let directory = tempfile::tempdir().expect("a directory");
     // Everybody talks to everybody else sooner or later, which is the most that the matrix can hold.
     let arguments =
-        ["--ranks", "1024", "--events", "250", "--pattern", "random-sparse", "--clock", "ntp", "--ranks-per-node", "4"];
+        ["--ranks", "1024", "--events", "250", "--pattern", "random", "--clock", "ntp", "--ranks-per-node", "4"];
     let trace = simulated(directory.path(), &arguments);
     let page = directory.path().join("page.html");
     run(alone().args(["--dry-run", "--quiet", "--html"]).arg(&page).arg(&trace)).expect(0, "correct");
@@ -194,10 +197,7 @@ fn visit(page: &Path, width: u32) -> (Value, Vec<String>) {
 #[test]
 fn the_page_works_in_a_browser() {
     let directory = tempfile::tempdir().expect("a directory");
-    let trace = simulated(
-        directory.path(),
-        &["--ranks", "8", "--events", "2k", "--pattern", "mix", "--clock", "ntp", "--seed", "7"],
-    );
+    let trace = simulated(directory.path(), &FOUR_NODES);
     let stored = directory.path().join("r.json");
     run(alone().args(["--dry-run", "--quiet", "--report"]).arg(&stored).arg(&trace)).expect(0, "correct");
     // Names as a hostile trace might have them, wherever a trace has names.
@@ -216,7 +216,7 @@ fn the_page_works_in_a_browser() {
         for what in ["zoomed", "restored", "key", "parts", "zero", "back", "largest", "headings"] {
             assert_eq!(seen[what], Value::Bool(true), "{what}");
         }
-        assert_eq!((seen["curves"].as_u64(), seen["faint"].as_u64()), (Some(2), Some(1)));
+        assert_eq!((seen["curves"].as_u64(), seen["faint"].as_u64()), (Some(4), Some(3)));
         assert!(seen["readout"].as_str().is_some_and(|text| text.contains(" s: node1")), "{seen}");
         assert!(seen["dragged"].as_str().is_some_and(|text| text.contains(" s to ")), "{seen}");
         assert!(seen["pair"].as_str().is_some_and(|text| text.contains("messages too early")), "{seen}");

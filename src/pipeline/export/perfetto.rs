@@ -23,16 +23,19 @@ pub fn perfetto(
     let outcome = part.locations();
     agree(transport, outcome)?;
     part.messages(transport)?;
-    let Part { lines, regions, messages, .. } = part;
-    let parts = gather_values(transport, 0, &(lines, regions, messages))?;
+    let Part { lines, flows, regions, messages, .. } = part;
+    let parts = gather_values(transport, 0, &(lines, flows, regions, messages))?;
     Ok(parts.map(|parts| {
         let mut exported = Exported::default();
-        let mut all = Vec::new();
-        for (lines, regions, messages) in parts {
+        // All regions before all messages: which rank hosts what is not to be seen.
+        let (mut all, mut arrows) = (Vec::new(), Vec::new());
+        for (lines, flows, regions, messages) in parts {
             all.extend(lines);
+            arrows.extend(flows);
             exported.items += regions;
             exported.messages += messages;
         }
+        all.append(&mut arrows);
         exported.text = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", all.join(",\n"));
         exported
     }))
@@ -46,8 +49,10 @@ struct Part<'a> {
     names: HashMap<RegionId, &'a str>,
     /// Process and thread number by location.
     places: HashMap<LocationId, (u64, u64)>,
-    /// One JSON object each.
+    /// One JSON object each: names and regions.
     lines: Vec<String>,
+    /// One JSON object each: ends of messages.
+    flows: Vec<String>,
     regions: u64,
     messages: u64,
 }
@@ -66,6 +71,7 @@ impl<'a> Part<'a> {
             names: definitions.regions.iter().map(|region| (region.id, region.name.as_str())).collect(),
             places: places.collect(),
             lines: Vec::new(),
+            flows: Vec::new(),
             regions: 0,
             messages: 0,
         }
@@ -181,7 +187,7 @@ impl<'a> Part<'a> {
                 }
             }
         }
-        flows.sort_by_key(|(_, receiver, number, _)| (*receiver, *number));
+        flows.sort_by_key(|(_, receiver, number, _)| (self.places.get(receiver).copied(), *number));
         self.messages += flows.len() as u64;
         for (send, receiver, number, time) in flows {
             let (Some(&from), Some(&to)) = (self.places.get(&send.location), self.places.get(&receiver)) else {
@@ -193,7 +199,7 @@ impl<'a> Part<'a> {
                 "ts": rounded(self.microseconds(send.time))});
             let end = json!({"ph": "f", "bp": "e", "name": "message", "cat": "message", "id": id, "pid": to.0, "tid": to.1,
                 "ts": rounded(self.microseconds(time))});
-            self.lines.extend([start.to_string(), end.to_string()]);
+            self.flows.extend([start.to_string(), end.to_string()]);
         }
         Ok(())
     }

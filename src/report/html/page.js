@@ -140,7 +140,11 @@
     svg.append(selection, cursor);
     const wrap = document.createElement("div");
     wrap.className = "scroll";
+    wrap.tabIndex = 0;
+    wrap.setAttribute("role", "region");
+    wrap.setAttribute("aria-label", "Diagram of the clock error");
     wrap.append(svg);
+    const focused = plot.contains(document.activeElement);
     if (named) {
       const legend = document.createElement("ul");
       legend.className = "legend";
@@ -155,6 +159,8 @@
     } else {
       plot.replaceChildren(wrap);
     }
+    // What had the focus is gone; keys go on working.
+    if (focused) plot.focus();
 
     const time = (event) => {
       const box = svg.getBoundingClientRect();
