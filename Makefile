@@ -8,7 +8,7 @@ DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 
 .DEFAULT_GOAL := build
-.PHONY: help setup demo test bench scaling accuracy install build doc fmt lint record clean
+.PHONY: help setup demo test bench scaling accuracy install install-built build doc fmt lint record clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -35,9 +35,19 @@ scaling: build ## measures what docs/scaling.md is made from, and makes it
 accuracy: build ## how far corrected traces are from the truth
 	scripts/accuracy
 
-install: build ## into PREFIX (/usr/local), below DESTDIR
-	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 "$(CARGO_TARGET_DIR)/release/clc-replay" "$(DESTDIR)$(PREFIX)/bin/clc-replay"
+install: build install-built ## program, man pages, completions into PREFIX (/usr/local), below DESTDIR
+
+# The program describes itself: nothing of this is kept in the repository.
+PROGRAM ?= $(CARGO_TARGET_DIR)/release/clc-replay
+SHARE = $(DESTDIR)$(PREFIX)/share
+install-built:
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)/man/man1" "$(SHARE)/bash-completion/completions" \
+		"$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
+	install -m 755 "$(PROGRAM)" "$(DESTDIR)$(PREFIX)/bin/clc-replay"
+	"$(PROGRAM)" man --quiet "$(SHARE)/man/man1"
+	"$(PROGRAM)" completions bash > "$(SHARE)/bash-completion/completions/clc-replay"
+	"$(PROGRAM)" completions zsh > "$(SHARE)/zsh/site-functions/_clc-replay"
+	"$(PROGRAM)" completions fish > "$(SHARE)/fish/vendor_completions.d/clc-replay.fish"
 
 doc: ## the documentation of the library: target/doc/clc_replay/index.html
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps

@@ -60,6 +60,12 @@ fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
 fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
     let quiet = job.log_options().quiet;
     let bar = progress::watched(transport.progress(), transport.rank(), quiet);
+    let html = match job {
+        Job::Correct(options) => options.html.as_deref(),
+        Job::Check(options) => options.html.as_deref(),
+        Job::Report(options) => options.html.as_deref(),
+        _ => None,
+    };
     let (outcome, json) = match job {
         Job::Correct(options) => {
             (commands::correct(transport, options, bar.as_ref())?, options.common.report.as_deref())
@@ -74,17 +80,24 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
             (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
         }
         Job::Convert(options) => (commands::convert(transport, options, bar.as_ref())?, options.report.as_deref()),
+        Job::Report(options) => (commands::report(transport, options)?, None),
+        Job::Export(options) => (commands::export(transport, options, bar.as_ref())?, None),
+        Job::Man(options) => (commands::man(transport, options)?, None),
+        Job::Completions(options) => (commands::completions_of(transport, options)?, None),
     };
     drop(bar);
     let printed = match &outcome {
-        Some(outcome) => print(job, outcome, json, quiet),
+        Some(outcome) => print(job, outcome, json, html, quiet),
         None => Ok(Stop::CONSISTENT),
     };
     // All ranks end alike: rank 0 knows how.
     comm::broadcast_value(transport, 0, printed)?
 }
 
-fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Result<u8> {
+fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>, quiet: bool) -> Result<u8> {
+    if let (Some(path), Outcome::Report(report)) = (html, outcome) {
+        commands::write(path, report::html(report)?.as_bytes())?;
+    }
     let (text, machine, status) = match outcome {
         Outcome::Report(report) => (report::text(report), report::json(report.as_ref())?, report.verdict.exit_status()),
         Outcome::Info(info) => {
@@ -97,6 +110,7 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, quiet: bool) -> Resu
         Outcome::Converted(conversion) => {
             (report::conversion_text(conversion), report::json(conversion.as_ref())?, Stop::CONSISTENT)
         }
+        Outcome::Text(text) => (text.clone(), String::new(), Stop::CONSISTENT),
         Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };
     let to_stdout = json == Some(Path::new("-"));

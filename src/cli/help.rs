@@ -27,10 +27,14 @@ Examples:
       Nothing travels faster than the network: receives keep these distances to their sends.
   clc-replay --dry-run --report result.json traces/run1
       See what would be done, write nothing but the report.
+  clc-replay --html report.html traces/run1
+      Also make a page to look at: clock errors, violations, the worst ones before and after.
   clc-replay check traces/run1-clc
       Count violations in any trace.
   clc-replay info traces/run1
       What is in the trace, and how far its clocks drift.
+  clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json
+      A part of a trace for Perfetto; violations as CSV, too.
   clc-replay convert traces/run1 run1.clct
       The trace in the program's own compact format; every command takes both.
   clc-replay ./check

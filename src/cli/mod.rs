@@ -7,11 +7,14 @@ mod convert;
 mod decimal;
 mod duration;
 mod evaluate;
+mod export;
+mod generate;
 mod help;
 pub mod logging;
 mod options;
 mod pause;
 pub mod progress;
+mod report;
 mod simulate;
 mod stop;
 mod values;
@@ -19,9 +22,12 @@ mod values;
 pub use convert::ConvertOptions;
 pub use duration::Duration;
 pub use evaluate::EvaluateOptions;
+pub use export::{ExportFormat, ExportOptions, Window};
+pub use generate::{CompletionsOptions, ManOptions, completions, man};
 pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };
+pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
 pub use values::LatencyOption;
@@ -46,6 +52,14 @@ pub enum Job {
     Evaluate(EvaluateOptions),
     /// `clc-replay convert TRACE TARGET`: the same trace in the other format.
     Convert(ConvertOptions),
+    /// `clc-replay report FILE`: a stored report again.
+    Report(ReportOptions),
+    /// `clc-replay export TRACE`: a part of a trace for other tools.
+    Export(ExportOptions),
+    /// `clc-replay man DIR`: the manual.
+    Man(ManOptions),
+    /// `clc-replay completions SHELL`: completion of the command line.
+    Completions(CompletionsOptions),
 }
 
 impl Job {
@@ -78,6 +92,10 @@ impl Job {
             Job::Perturb(options) => &options.made.log,
             Job::Evaluate(options) => &options.common.log,
             Job::Convert(options) => &options.log,
+            Job::Report(options) => &options.log,
+            Job::Export(options) => &options.log,
+            Job::Man(options) => &options.log,
+            Job::Completions(options) => &options.log,
         }
     }
 }
@@ -118,6 +136,18 @@ enum Subcommands {
     /// Write a trace in the other format: OTF2 as native, native as OTF2
     #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
     Convert(ConvertOptions),
+    /// Show a stored report again, as text and as a page for a browser
+    #[command(long_about = report::ABOUT, after_long_help = report::AFTER, max_term_width = 100)]
+    Report(ReportOptions),
+    /// Write a part of a trace for other tools: Perfetto, violations as CSV
+    #[command(long_about = export::ABOUT, after_long_help = export::AFTER, max_term_width = 100)]
+    Export(ExportOptions),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man(ManOptions),
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions(CompletionsOptions),
 }
 
 impl From<Subcommands> for Job {
@@ -129,6 +159,10 @@ impl From<Subcommands> for Job {
             Subcommands::Perturb(options) => Job::Perturb(options),
             Subcommands::Evaluate(options) => Job::Evaluate(options),
             Subcommands::Convert(options) => Job::Convert(options),
+            Subcommands::Report(options) => Job::Report(options),
+            Subcommands::Export(options) => Job::Export(options),
+            Subcommands::Man(options) => Job::Man(options),
+            Subcommands::Completions(options) => Job::Completions(options),
         }
     }
 }

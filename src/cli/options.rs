@@ -46,6 +46,13 @@ pub struct CorrectOptions {
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["output", "force"])]
     pub dry_run: bool,
 
+    /// Also write the report as a page for a browser to FILE
+    ///
+    /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
+    /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub html: Option<PathBuf>,
+
     /// How the correction is made.
     #[command(flatten)]
     pub correction: CorrectionOptions,
@@ -60,6 +67,11 @@ pub struct CorrectOptions {
 }
 
 impl CorrectOptions {
+    /// Whether anybody looks at what takes longer to find out than the summary.
+    pub fn wants_details(&self) -> bool {
+        self.html.is_some() || self.common.report.is_some()
+    }
+
     /// The constants of the clock for a trace with `resolution` ticks per second.
     ///
     /// # Errors
@@ -135,6 +147,13 @@ pub struct CheckOptions {
     /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
+    /// Also write the report as a page for a browser to FILE
+    ///
+    /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
+    /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub html: Option<PathBuf>,
+
     /// What the job shares with the correction.
     #[command(flatten)]
     pub synchronisation: SynchronisationOptions,
@@ -142,6 +161,13 @@ pub struct CheckOptions {
     /// What the job shares with every other.
     #[command(flatten)]
     pub common: CommonOptions,
+}
+
+impl CheckOptions {
+    /// Whether anybody looks at what takes longer to find out than the summary.
+    pub fn wants_details(&self) -> bool {
+        self.html.is_some() || self.common.report.is_some()
+    }
 }
 
 /// Options of `clc-replay info`.

@@ -2,6 +2,7 @@
 
 use super::decimal::Decimal;
 use super::duration::Duration;
+use super::export::Window;
 use crate::clc::latency::MinimumLatency;
 use crate::clc::{Decay, ErrorLimit, Slope};
 use crate::presync::reference::Reference;
@@ -102,6 +103,17 @@ pub(super) fn segment(text: &str) -> Parsed<Duration> {
         return Err(format!("{text} is too short for a line: at least 1ms"));
     }
     Ok(length)
+}
+
+/// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.
+pub(super) fn window(text: &str) -> Parsed<Window> {
+    let (from, to) = text.split_once(':').ok_or_else(|| format!("`{text}` is not FROM:TO, such as 1.2s:1.3s"))?;
+    let bound = |text: &str| if text.trim().is_empty() { Ok(None) } else { Duration::parse(text).map(Some) };
+    let window = Window { from: bound(from)?, to: bound(to)? };
+    match (window.from, window.to) {
+        (Some(from), Some(to)) if from > to => Err(format!("`{text}` ends before it begins")),
+        _ => Ok(window),
+    }
 }
 
 /// Reads gamma, 0.5..=1, as its exact decay.

@@ -4,6 +4,7 @@ use crate::cli::CheckOptions;
 use crate::comm::Transport;
 use crate::commands::{Outcome, summary};
 use crate::pipeline::clocks::refine;
+use crate::pipeline::details::{Seen, details as pipeline_details};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
@@ -47,13 +48,24 @@ pub fn check(
     let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised])?;
     timing.lap("check", loaded.program.events());
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let mut details = None;
+    if options.wants_details() {
+        let raw_times = loaded.program.times(|timeline| &timeline.raw);
+        let times = loaded.program.times(|timeline| &timeline.time);
+        let stages = [
+            Seen { name: "raw", survey: &raw, times: &raw_times, origin: loaded.raw_origin },
+            Seen { name: "presynchronised", survey: &presynchronised, times: &times, origin },
+        ];
+        details = pipeline_details(transport, &opened, &loaded, &stages, None, load_options.alltoallv)?;
+        timing.lap("details", loaded.program.events());
+    }
 
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
     let whole =
         summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
     let Some(whole) = whole else { return Ok(None) };
-    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {
         raw: stage(&raw, loaded.raw_origin),
@@ -75,5 +87,6 @@ pub fn check(
         memory,
         warnings: whole.warnings.into_list(),
         output: None,
+        details,
     }))))
 }

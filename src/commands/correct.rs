@@ -4,6 +4,7 @@ use crate::cli::CorrectOptions;
 use crate::comm::{ReduceOp, Transport, agree, broadcast_value, merge_to_first};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::clocks::refine;
+use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
@@ -76,7 +77,9 @@ pub fn correct(
     progress.step("check");
 
     let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
-    loaded.program.forget_recorded_times();
+    if !options.wants_details() {
+        loaded.program.forget_recorded_times();
+    }
     let program = &loaded.program;
     let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
     timing.lap("check", program.events());
@@ -105,6 +108,22 @@ pub fn correct(
     let corrected = survey(transport, program, &result.times)?;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised, &corrected])?;
     timing.lap("verify", program.events());
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
+    let mut details = None;
+    if options.wants_details() {
+        let raw_times = program.times(|timeline| &timeline.raw);
+        let times = program.times(|timeline| &timeline.time);
+        let new_times: Vec<&[i64]> = result.times.iter().map(Vec::as_slice).collect();
+        let stages = [
+            Seen { name: "raw", survey: &raw, times: &raw_times, origin: loaded.raw_origin },
+            Seen { name: "presynchronised", survey: &presynchronised, times: &times, origin },
+            Seen { name: "corrected", survey: &corrected, times: &new_times, origin: written_origin },
+        ];
+        let done = Corrected { corrections: &result.corrections, moves: &written.by_location };
+        details = pipeline_details(transport, &opened, &loaded, &stages, Some(done), load_options.alltoallv)?;
+        timing.lap("details", program.events());
+    }
 
     let consistent = corrected.violated() == 0;
     let mut published = None;
@@ -143,8 +162,6 @@ pub fn correct(
             parameters.max_error.value()
         ));
     }
-    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-    let written_origin = span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
     let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {
         raw: stage(&raw, loaded.raw_origin),
@@ -171,5 +188,6 @@ pub fn correct(
         memory,
         warnings: whole.warnings.into_list(),
         output: published,
+        details,
     }))))
 }

@@ -21,7 +21,7 @@ use crate::report::{
     Evaluation, LocationAccuracy, PhaseAccuracy, SCHEMA, Slice, WaitAccuracy, Warnings, evaluation_plot,
 };
 use crate::trace::progress::Progress;
-use crate::trace::{Correction, Curve, Error, Piece, Result};
+use crate::trace::{Error, Result};
 use std::path::Path;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.
@@ -59,7 +59,7 @@ pub fn evaluate(
         Some(_) => {
             let mut passes = passes::run(transport, &loaded.program, &parameters, progress)?;
             let whole = amortise::run(transport, &loaded.program, &mut passes, &parameters)?;
-            Some(whole.corrections.into_iter().map(|whole| (forward_part(&whole), whole)).collect::<Vec<_>>())
+            Some(whole.corrections.into_iter().map(|whole| (whole.forward_part(), whole)).collect::<Vec<_>>())
         }
         None => None,
     };
@@ -140,12 +140,6 @@ fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
 
 fn holds_archive(directory: &Path) -> bool {
     crate::archive::Archive::open(directory).is_ok()
-}
-
-/// The correction without its backward amortisation.
-fn forward_part(whole: &Correction) -> Correction {
-    let flat = |piece: &Piece| Piece { curve: Curve::Flat, ..*piece };
-    Correction { pieces: whole.pieces.iter().map(flat).collect(), ..whole.clone() }
 }
 
 /// Puts the phases' results together on rank 0.

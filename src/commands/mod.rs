@@ -4,8 +4,11 @@ mod check;
 mod convert;
 mod correct;
 mod evaluate;
+mod export;
+mod generate;
 mod info;
 mod perturb;
+mod report;
 mod simulate;
 mod summary;
 
@@ -13,8 +16,11 @@ pub use check::check;
 pub use convert::convert;
 pub use correct::correct;
 pub use evaluate::evaluate;
+pub use export::{export, write};
+pub use generate::{completions_of, man};
 pub use info::info;
 pub use perturb::perturb;
+pub use report::report;
 pub use simulate::simulate;
 
 use crate::report::{Conversion, Evaluation, Info, Made, Report};
@@ -32,4 +38,6 @@ pub enum Outcome {
     Made(Box<Made>),
     /// A trace in another format.
     Converted(Box<Conversion>),
+    /// Text to be printed as it is.
+    Text(String),
 }

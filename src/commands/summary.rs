@@ -1,11 +1,11 @@
 //! Filling the report from what the stages found.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
 use crate::matching::messages::MessageCounts;
 use crate::matching::undefined::UndefinedPeer;
+use crate::pipeline::details::collective_kind;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
 use crate::pipeline::regions::Regions;
@@ -263,13 +263,7 @@ fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers:
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
 pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> Stage {
-    let kind_of = |op: CollectiveOp| match CollectiveClass::of(op, alltoallv) {
-        CollectiveClass::OneToN => Some(CollectiveKind::OneToN),
-        CollectiveClass::NToOne => Some(CollectiveKind::NToOne),
-        CollectiveClass::NToN => Some(CollectiveKind::NToN),
-        CollectiveClass::Prefix => Some(CollectiveKind::Prefix),
-        CollectiveClass::Unconstrained => None,
-    };
+    let kind_of = |op: CollectiveOp| collective_kind(op, alltoallv);
     let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
     for (&op, tally) in &survey.collectives {
         let Some(kind) = kind_of(CollectiveOp(op)) else { continue };

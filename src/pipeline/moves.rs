@@ -1,6 +1,6 @@
 //! How far events move and what that does to local intervals, counted while events stream by.
 
-use crate::report::{IntervalChange, Moves};
+use crate::report::{ChangeOctave, IntervalChange, Moves};
 use crate::trace::Ticks;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,29 @@ pub struct MoveCounts {
     /// Largest change as a fraction change/before of an interval; before = 0 stands for "from zero to something".
     largest_change: (i64, i64),
     histogram: Vec<u64>,
+}
+
+/// Moves of the events of one location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocationSum {
+    /// Events.
+    pub events: u64,
+    /// Those that were moved.
+    pub moved: u64,
+    /// Largest move, in ticks.
+    pub largest: i64,
+    /// Sum of all moves, in two words.
+    sum: (u64, u64),
+}
+
+impl LocationSum {
+    /// Mean move of the moved events, in ticks.
+    pub fn mean_ticks(&self) -> f64 {
+        if self.moved == 0 {
+            return 0.0;
+        }
+        (self.sum.1 as f64 * 2f64.powi(64) + self.sum.0 as f64) / self.moved as f64
+    }
 }
 
 /// Where in its doubling each class but the first begins: the fractional bits of 2^(k/8), k = 1 to 7.
@@ -130,6 +153,11 @@ impl MoveCounts {
         }
     }
 
+    /// The moves alone.
+    pub fn sum(&self) -> LocationSum {
+        LocationSum { events: self.events, moved: self.moved, largest: self.largest, sum: self.sum }
+    }
+
     /// For the report.
     pub fn report(&self, resolution: u64) -> Moves {
         let (change, of) = self.largest_change;
@@ -138,17 +166,24 @@ impl MoveCounts {
             events_moved: self.moved,
             largest_ticks: self.largest,
             largest_seconds: Ticks(self.largest).seconds(resolution),
-            mean_seconds: if self.moved == 0 {
-                0.0
-            } else {
-                (self.sum.1 as f64 * 2f64.powi(64) + self.sum.0 as f64) / self.moved as f64 / resolution as f64
-            },
+            mean_seconds: self.sum().mean_ticks() / resolution as f64,
             interval_change: IntervalChange {
                 largest_percent: if of == 0 { f64::INFINITY } else { change as f64 / of as f64 * 100.0 },
                 median_percent: self.median() * 100.0,
                 classes: IntervalChange::classes(self.classes),
+                histogram: self.by_octave(),
             },
         }
+    }
+
+    /// Changed intervals by powers of two of their change, from the first class that occurs to the last.
+    fn by_octave(&self) -> Vec<ChangeOctave> {
+        let octaves: Vec<u64> =
+            self.histogram.chunks(PER_OCTAVE as usize).map(|classes| classes.iter().sum()).collect();
+        let first = octaves.iter().position(|&count| count > 0).unwrap_or(octaves.len());
+        let last = octaves.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        let from = |octave: usize| f64::from(LOWEST + octave as i32).exp2() * 100.0;
+        (first..last).map(|o| ChangeOctave { from_percent: from(o), intervals: octaves[o] }).collect()
     }
 
     /// Median change of an interval, from the histogram (to within one class, 9 per cent of itself).

@@ -29,6 +29,17 @@ struct Announcement {
     definitions: Definitions,
 }
 
+impl Opened {
+    /// Name of the node (or of whatever stands directly above its processes) that a timeline runs on, if it has one.
+    pub fn node_name(&self, timeline: &Timeline) -> Option<String> {
+        let definitions = &self.definitions;
+        let group = definitions.locations[*timeline.locations.first()?].group;
+        let parent = definitions.location_groups.iter().find(|candidate| candidate.id == group)?.parent?;
+        let node = definitions.system_tree.iter().find(|candidate| candidate.id == parent)?;
+        Some(node.name.clone()).filter(|name| !name.is_empty())
+    }
+}
+
 /// Opens `path` (a directory with one trace, or its anchor or definition file). Collective over the analysis ranks; a failure is everybody's.
 ///
 /// # Errors

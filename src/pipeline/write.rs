@@ -4,7 +4,7 @@ use crate::archive::{MarkerScope, TimeMap, copy};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
-use crate::pipeline::moves::MoveCounts;
+use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
 use crate::presync;
 use crate::presync::ModelKind;
@@ -22,10 +22,19 @@ pub struct Written {
     pub deviating: u64,
     /// Moves of the hosted locations' events.
     pub moves: MoveCounts,
+    /// The same by location (index into the definitions).
+    pub by_location: Vec<(usize, LocationSum)>,
     /// Earliest and latest written time of the hosted locations, buffer flushes included.
     pub span: Option<(i64, i64)>,
     /// Whether all hosted locations were copied as they are.
     pub unchanged: bool,
+}
+
+impl Written {
+    fn count(&mut self, location: usize, moves: &MoveCounts) {
+        self.moves.merge(moves);
+        self.by_location.push((location, moves.sum()));
+    }
 }
 
 /// Maps the timestamps of all hosted locations through pre-synchronisation and their corrections and writes their files to `target`;
@@ -43,7 +52,8 @@ pub fn write_locations(
     progress: &dyn Progress,
 ) -> Result<Written> {
     progress.phase("write", loaded.events());
-    let mut written = Written { deviating: 0, moves: MoveCounts::default(), span: None, unchanged: true };
+    let mut written =
+        Written { deviating: 0, moves: MoveCounts::default(), by_location: Vec::new(), span: None, unchanged: true };
     let mut outcome = Ok(());
     'all: for (timeline, (correction, times)) in corrected.corrections.iter().zip(&corrected.times).enumerate() {
         for (number, location) in loaded.locations[timeline].iter().enumerate() {
@@ -87,7 +97,7 @@ impl Job<'_> {
             if let Some(target) = target {
                 archive.copy_events(id, target).map_err(place)?;
             }
-            written.moves.merge(&MoveCounts::unchanged(self.location.summary.events));
+            written.count(self.location.index, &MoveCounts::unchanged(self.location.summary.events));
             if let Some((first, last)) = self.location.summary.time_span {
                 extend(&mut written.span, first as i64);
                 extend(&mut written.span, last as i64);
@@ -119,7 +129,7 @@ impl Job<'_> {
             let Map { moves, first, last, counted, deviating, visited, .. } = map;
             written.deviating += deviating + visited.left();
             self.progress.advance(counted);
-            written.moves.merge(&moves);
+            written.count(self.location.index, &moves);
             if first <= last {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);

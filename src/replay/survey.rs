@@ -68,16 +68,16 @@ impl Survey {
 
 /// The worst violation on one analysis rank, before its sender is known.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Candidate {
-    ticks: i64,
-    receive: EventPlace,
-    op: Option<CollectiveOp>,
-    question: Question,
+pub(super) struct Candidate {
+    pub ticks: i64,
+    pub receive: EventPlace,
+    pub op: Option<CollectiveOp>,
+    pub question: Question,
 }
 
 /// Which send belongs to it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Question {
+pub(super) enum Question {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
@@ -221,14 +221,25 @@ fn find_worst<T: AsRef<[i64]>>(
         }
     })?;
     let Some(winner) = winner else { return Ok(None) };
-    let send = match winner.question {
+    let send = sender_of(transport, program, times, winner.question)?;
+    Ok(Some(Worst { op: winner.op, ticks: winner.ticks, send, receive: winner.receive }))
+}
+
+/// The logical send that `question` asks for. Collective over the analysis ranks, which all ask the same.
+pub(super) fn sender_of<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+    question: Question,
+) -> Result<Option<EventPlace>> {
+    match question {
         Question::Message { host, channel, k } => {
             let mut answer = None;
             if transport.rank() == host as usize {
                 let channel = &program.messages.outgoing[channel as usize];
                 answer = Some(place(program, times, channel.source as usize, channel.sends[k as usize] as usize));
             }
-            broadcast_value(transport, host as usize, answer)?
+            broadcast_value(transport, host as usize, answer)
         }
         Question::Instance { comm, instance, receiver } => {
             let mut answers = Vec::new();
@@ -245,13 +256,12 @@ fn find_worst<T: AsRef<[i64]>>(
             let latest = |places: Vec<EventPlace>| places.into_iter().min_by_key(|place| (-place.time, place.process));
             merge_values(transport, latest(answers), |one, other| {
                 *one = latest(one.iter().chain(&other).copied().collect());
-            })?
+            })
         }
-    };
-    Ok(Some(Worst { op: winner.op, ticks: winner.ticks, send, receive: winner.receive }))
+    }
 }
 
-fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
+pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
         process: program.first + local as u32,

@@ -1,14 +1,61 @@
 //! The JSON rendering of every report.
 
 use crate::trace::{Error, Result};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// `report` ([`super::Report`] or [`super::Info`]) as indented JSON, with a line break at the end.
+/// `report` ([`super::Report`] or [`super::Info`]) as indented JSON, with a line break at the end. Lists of plain values take one
+/// line each, however long: curves and matrices have thousands of them.
 /// Its fields are documented in `docs/report.md`.
 ///
 /// # Errors
 /// The report cannot be represented, which does not happen for these two types.
 pub fn json<T: Serialize>(report: &T) -> Result<String> {
     let text = serde_json::to_string_pretty(report);
-    text.map(|text| text + "\n").map_err(|error| Error::new(format!("cannot write the report as JSON: {error}")))
+    text.map(|text| join_lists(&text)).map_err(|error| Error::new(format!("cannot write the report as JSON: {error}")))
+}
+
+/// Reads a number; null, which is how JSON has infinity, as infinity.
+pub(super) fn number_or_infinity<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+}
+
+/// Puts lists without objects or lists in them on one line. `text` is what serde_json's pretty printer makes: no line break within a
+/// string, one value per line.
+fn join_lists(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        joined.push_str(line);
+        let opens_list = line.ends_with('[');
+        if opens_list && lines.peek().is_some_and(|next| !next.ends_with('{') && !next.ends_with('[')) {
+            for value in lines.by_ref() {
+                let value = value.trim_start();
+                let end = value == "]" || value == "],";
+                joined.push_str(value);
+                if end {
+                    break;
+                }
+                if value.ends_with(',') {
+                    joined.push(' ');
+                }
+            }
+        }
+        joined.push('\n');
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn lists_of_values_take_one_line() {
+        let value =
+            json!({"a": [1, null, "x, ]["], "b": [], "c": [{"d": [[1, 2], [3]]}], "e": ["[", "{", "]"], "f": [[], {}]});
+        let text = super::json(&value).expect("JSON");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+        assert!(text.contains("\"a\": [1, null, \"x, ][\"],\n"), "{text}");
+        assert!(text.contains("\"e\": [\"[\", \"{\", \"]\"],\n"), "{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The result of a run as plain data, and its renderings: text for people, JSON for scripts.
+//! The result of a run as plain data, and its renderings: text and a page for people, JSON for scripts.
 //!
 //! [`Report`] is the result of a correction or a check, [`Info`] the description of a trace. Both are filled by the
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
@@ -6,10 +6,13 @@
 
 mod clocks;
 mod conversion;
+mod details;
+pub mod distances;
 mod evaluation;
 mod evaluation_plot;
 mod evaluation_text;
 pub mod format;
+mod html;
 mod info;
 mod info_text;
 mod json;
@@ -27,17 +30,22 @@ mod warnings;
 
 pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
+pub use details::{
+    Bar, Case, ClockError, Details, DistanceClass, Lane, LocationMoves, NodeCurve, OperationCheck, PairMatrix,
+    PairStage, PairUnit, Picture, Slopes, StageDetails,
+};
 pub use evaluation::{
     ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
 };
 pub use evaluation_plot::evaluation_plot;
 pub use evaluation_text::evaluation_text;
+pub use html::html;
 pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
 pub use json::json;
 pub use made::{Made, made_text};
 pub use matching::{CollectiveCounts, Matching, ReasonCount, UnmatchedPair};
-pub use moves::{ChangeClass, IntervalChange, Moves};
+pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
 pub use phases::{Phase, Stopwatch};
 pub use run::{
     Clocks, EventCount, LatencyUsed, MemoryUse, ParametersUsed, Pass, Program, Replay, ReplayForm, TraceSummary,
@@ -103,6 +111,8 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// The corrected trace; none for `check` and `--dry-run`.
     pub output: Option<String>,
+    /// What pictures need; none unless `--report` or `--html` is given.
+    pub details: Option<Details>,
 }
 
 #[cfg(test)]

@@ -22,12 +22,25 @@ pub struct Moves {
 /// By how much the interval between two neighbouring events of a location got longer or shorter, in percent of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalChange {
-    /// The largest change, in percent.
+    /// The largest change, in percent; infinite (null in JSON) where an interval of no length got one.
+    #[serde(deserialize_with = "super::json::number_or_infinity")]
     pub largest_percent: f64,
     /// The median of all intervals, in percent.
     pub median_percent: f64,
     /// Number of intervals by change, in the order of [`IntervalChange::BOUNDS`], then those beyond.
     pub classes: Vec<ChangeClass>,
+    /// Changed intervals by powers of two of their change, in rising order.
+    pub histogram: Vec<ChangeOctave>,
+}
+
+/// Intervals whose change is at least [`ChangeOctave::from_percent`] and less than twice that. What lies beyond either end of the
+/// range that is told apart counts in the class at that end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ChangeOctave {
+    /// Smallest change of the class, in percent.
+    pub from_percent: f64,
+    /// How many intervals are in it.
+    pub intervals: u64,
 }
 
 /// Number of intervals whose change lies in one class.

@@ -136,6 +136,7 @@ pub struct Pass {
     /// The same in seconds.
     pub largest_advance_seconds: f64,
     /// Largest advance over D0; 1 if both are zero.
+    #[serde(deserialize_with = "super::json::number_or_infinity")]
     pub error: f64,
 }
 

@@ -164,6 +164,10 @@ pub(super) fn corrected() -> Report {
                 largest_percent: 12.5,
                 median_percent: 0.0,
                 classes: IntervalChange::classes([122_000_000, 400_000, 500_000, 556_720, 5, 0, 0]),
+                histogram: vec![
+                    ChangeOctave { from_percent: 0.78125, intervals: 1_400_000 },
+                    ChangeOctave { from_percent: 1.5625, intervals: 56_725 },
+                ],
             },
         }),
         phases: vec![
@@ -177,6 +181,90 @@ pub(super) fn corrected() -> Report {
             Warning { text: "One odd thing.".into(), count: 1 },
         ],
         output: Some("traces/lulesh-clc".into()),
+        details: Some(details()),
+    }
+}
+
+/// Something in every field, for two windows and two nodes.
+fn details() -> Details {
+    let node = |name: &str, first_process, presync: i64| NodeCurve {
+        name: name.into(),
+        first_process: Some(first_process),
+        processes: 16,
+        presync_ticks: vec![Some(presync), Some(presync + 250)],
+        forward_ticks: vec![Some(0), Some(1_200)],
+        backward_ticks: vec![None, Some(300)],
+        forward_largest_ticks: vec![Some(0), Some(4_500)],
+        backward_largest_ticks: vec![None, Some(4_000)],
+    };
+    let stage = |name: &str, violated: u64| StageDetails {
+        stage: name.into(),
+        operations: vec![OperationCheck { operation: "message".into(), checked: 1_234_567, violated }],
+        checked: vec![600_000, 638_888],
+        violated: vec![0, violated],
+        distances: match violated {
+            0 => vec![],
+            _ => vec![DistanceClass {
+                over_seconds: 2e-6,
+                up_to_seconds: Some(5e-6),
+                messages: violated,
+                collective_ends: 3,
+            }],
+        },
+    };
+    let bar = |level, from, to| Bar { region: "MPI_Waitall".into(), level, from_seconds: from, to_seconds: to };
+    let picture = |stage: &str, send, receive| Picture {
+        stage: stage.into(),
+        seconds: 13.5e-6,
+        lanes: [
+            Lane { at_seconds: send, bars: vec![bar(0, 0.0, 13.5e-6), bar(1, 4e-6, 12e-6)] },
+            Lane { at_seconds: receive, bars: vec![bar(0, 2e-6, 9e-6)] },
+        ],
+    };
+    Details {
+        clock_error: ClockError {
+            window_seconds: 6.17,
+            windows: 2,
+            nodes: vec![node("node0", 0, 0), node("node1", 16, -3_000)],
+            further_nodes: 2,
+        },
+        window_seconds: 6.17,
+        stages: vec![stage("raw", 12_345), stage("presynchronised", 120), stage("corrected", 0)],
+        pairs: PairMatrix {
+            unit: PairUnit::Process,
+            size: 64,
+            block: 1,
+            senders: vec![3, 17],
+            receivers: vec![17, 3],
+            messages: vec![20, 20],
+            stages: [12, 2, 0]
+                .map(|violated| PairStage {
+                    violated: vec![violated, 0],
+                    largest_ticks: vec![violated as i64 * 500, 0],
+                })
+                .into(),
+        },
+        worst: vec![Case {
+            stage: "presynchronised".into(),
+            kind: WorstKind::Message,
+            operation: "message".into(),
+            from: place(3, 12_345, 1_234_567_890, "MPI_Isend"),
+            to: place(17, 23_456, 1_234_563_390, "MPI_Waitall"),
+            ticks: 4_500,
+            seconds: 4.5e-6,
+            pictures: vec![picture("presynchronised", 9e-6, 4.5e-6), picture("corrected", 6.75e-6, 6.75e-6)],
+        }],
+        slopes: Some(Slopes { ordinary: 120, steeper: 3, steepest: 0.25, vertical: 1, decay: 1e-4 }),
+        locations: vec![LocationMoves {
+            location: LocationId(17),
+            process: Some(17),
+            events: 1_929_012,
+            events_moved: 20_000,
+            largest_ticks: 16_100,
+            largest_seconds: 16.1e-6,
+            mean_seconds: 2.3e-6,
+        }],
+        further_locations: 63,
     }
 }
 
@@ -186,7 +274,7 @@ pub(super) fn checked() -> Report {
     report.violations.corrected = None;
     report.verdict = report.violations.verdict();
     report.matching = Matching { messages: 1_234_567, ..Matching::default() };
-    (report.replay, report.moves, report.output) = (None, None, None);
+    (report.replay, report.moves, report.output, report.details) = (None, None, None, None);
     report.warnings.clear();
     let parameters = &mut report.parameters;
     (parameters.gamma, parameters.max_passes, parameters.max_error, parameters.slope) = (None, None, None, None);

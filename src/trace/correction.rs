@@ -79,6 +79,12 @@ impl Correction {
         self.pieces.is_empty()
     }
 
+    /// The correction without its backward amortisation: what the forward replay does alone.
+    pub fn forward_part(&self) -> Correction {
+        let flat = |piece: &Piece| Piece { curve: Curve::Flat, ..*piece };
+        Correction { pieces: self.pieces.iter().map(flat).collect(), ..*self }
+    }
+
     /// The corrected time of any position, by binary search.
     pub fn map(&self, at: Position) -> Ticks {
         match self.pieces.partition_point(|piece| piece.start <= at) {

@@ -1,0 +1,78 @@
+//! The options of `clc-replay export`.
+
+use super::options::{LogOptions, SynchronisationOptions};
+use super::values;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+pub(super) const ABOUT: &str = "\
+Writes a part of a trace in a form that other tools read. It takes the times of the trace as a reader of the archive sees them: \
+give it the corrected trace for corrected times.
+
+perfetto: the regions and messages of a window of time as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and \
+Speedscope. Keep the window short: browsers get slow beyond a million events.
+violations-csv: one line for every message and every end of a collective operation that is too early, for a spreadsheet or a \
+script.";
+
+pub(super) const AFTER: &str = "\
+Examples:
+  clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json
+  clc-replay export traces/run1 --format violations-csv -o violations.csv
+  clc-replay export traces/run1 --format violations-csv -o - | sort -t, -k11 -n
+
+Exit status:
+  0  the file is complete
+  2  an error; nothing was written
+
+Read on: docs/formats.md explains the columns of the CSV.";
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Chrome trace events
+    Perfetto,
+    /// Violations as comma-separated values
+    ViolationsCsv,
+}
+
+/// A window of time in seconds after the first event of the trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Where it begins; none for the first event.
+    pub from: Option<super::Duration>,
+    /// Where it ends; none for the last event.
+    pub to: Option<super::Duration>,
+}
+
+/// Options of `clc-replay export`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ExportOptions {
+    /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
+    pub trace: PathBuf,
+
+    /// What to write
+    #[arg(long, value_name = "FORMAT", default_value = "perfetto", value_enum, help_heading = "Output")]
+    pub format: ExportFormat,
+
+    /// Only what happens between two times after the first event, such as 1.2s:1.3s, 500us: or :2ms
+    ///
+    /// Units: s, ms, us, ns, ps. Regions that are open at either end are cut there. Of the violations, those whose receive is in it.
+    #[arg(long, value_name = "FROM:TO", allow_hyphen_values = true, value_parser = values::window, help_heading = "Output")]
+    pub window: Option<Window>,
+
+    /// File to write ("-": standard output)
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: PathBuf,
+
+    /// Replace the file if it exists
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+
+    /// What the job shares with the correction.
+    #[command(flatten)]
+    pub synchronisation: SynchronisationOptions,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}

@@ -1,0 +1,64 @@
+//! What is made from the command line's own description: man pages and shell completions.
+
+use super::command;
+use super::options::LogOptions;
+use crate::trace::{Error, Result};
+use clap::{Args, Command};
+use std::path::{Path, PathBuf};
+
+/// Options of `clc-replay man`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ManOptions {
+    /// Directory to write clc-replay.1 and a page for each subcommand to; it is made if it does not exist
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// Options of `clc-replay completions`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CompletionsOptions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// The completions for a shell.
+pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "clc-replay", &mut script);
+    script
+}
+
+/// Writes the man pages (section 1): one for the program, one for every subcommand that is shown.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn man(directory: &Path) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
+    let mut whole = command();
+    whole.build();
+    let mut written = vec![page(directory, whole.clone())?];
+    for subcommand in whole.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        written.push(page(directory, subcommand.clone().version(env!("CARGO_PKG_VERSION")))?);
+    }
+    Ok(written)
+}
+
+fn page(directory: &Path, command: Command) -> Result<PathBuf> {
+    // A subcommand's display name is that of the program and its own with a dash, once the whole is built.
+    let path = directory.join(format!("{}.1", command.get_display_name().unwrap_or(command.get_name())));
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command)
+        .manual("clc-replay")
+        .render(&mut text)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|error| Error::io(&path, "cannot write the man page", &error))?;
+    Ok(path)
+}

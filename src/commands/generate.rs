@@ -1,0 +1,27 @@
+//! `clc-replay man` and `clc-replay completions`.
+
+use crate::cli::{CompletionsOptions, ManOptions, completions, man as write_pages};
+use crate::comm::{Transport, agree};
+use crate::commands::Outcome;
+use crate::trace::Result;
+
+/// Writes the man pages. Rank 0 does it, for all.
+///
+/// # Errors
+/// A page cannot be written.
+pub fn man(transport: &mut dyn Transport, options: &ManOptions) -> Result<Option<Outcome>> {
+    let first = transport.rank() == 0;
+    let written = if first { write_pages(&options.directory) } else { Ok(Vec::new()) };
+    let list = agree(transport, written)?;
+    let text = list.iter().map(|path| format!("{}\n", path.display())).collect();
+    Ok(first.then_some(Outcome::Text(text)))
+}
+
+/// The completions for a shell.
+///
+/// # Errors
+/// None.
+pub fn completions_of(transport: &mut dyn Transport, options: &CompletionsOptions) -> Result<Option<Outcome>> {
+    let script = String::from_utf8_lossy(&completions(options.shell)).into_owned();
+    Ok((transport.rank() == 0).then_some(Outcome::Text(script)))
+}

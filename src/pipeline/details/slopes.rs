@@ -1,0 +1,46 @@
+//! How steep corrections rise.
+
+use crate::comm::{Transport, gather_values};
+use crate::report::Slopes;
+use crate::trace::{Correction, Curve, Result};
+
+/// Counts the stretches of all corrections by their slope; on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Result<Option<Slopes>> {
+    let mut here = Slopes::default();
+    for correction in corrections {
+        here.decay = here.decay.max(correction.decay.to_f64());
+        // A stretch can consist of several pieces, since a piece also ends where the forward part changes.
+        let mut before = Curve::Flat;
+        for curve in correction.pieces.iter().map(|piece| piece.curve) {
+            if curve == before {
+                continue;
+            }
+            before = curve;
+            match curve {
+                Curve::Flat => {}
+                Curve::Ramp { .. } => {
+                    here.ordinary += 1;
+                    here.steepest = here.steepest.max(correction.slope.to_f64());
+                }
+                Curve::Line { start, from, end, to } if start < end => {
+                    here.steeper += 1;
+                    here.steepest = here.steepest.max((to.0 - from.0) as f64 / (end.0 - start.0) as f64);
+                }
+                Curve::Line { .. } => here.vertical += 1,
+            }
+        }
+    }
+    let parts = gather_values(transport, 0, &here)?;
+    Ok(parts.map(|parts| {
+        parts.into_iter().fold(Slopes::default(), |sum, part| Slopes {
+            ordinary: sum.ordinary + part.ordinary,
+            steeper: sum.steeper + part.steeper,
+            steepest: sum.steepest.max(part.steepest),
+            vertical: sum.vertical + part.vertical,
+            decay: sum.decay.max(part.decay),
+        })
+    }))
+}

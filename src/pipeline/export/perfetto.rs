@@ -1,0 +1,211 @@
+//! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
+
+use super::{Exported, Window};
+use crate::comm::{Transport, agree, gather_values};
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::replay::partners::senders;
+use crate::trace::{Event, LocationId, RegionId, Result, Ticks};
+use serde_json::json;
+use std::collections::HashMap;
+
+/// Regions and messages in `window`, on rank 0. Processes are ranks, threads are locations. Collective over the analysis ranks.
+///
+/// # Errors
+/// The event files cannot be read, failures of the transport.
+pub fn perfetto(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    window: Window,
+) -> Result<Option<Exported>> {
+    let mut part = Part::new(opened, loaded, window);
+    let outcome = part.locations();
+    agree(transport, outcome)?;
+    part.messages(transport)?;
+    let Part { lines, flows, regions, messages, .. } = part;
+    let parts = gather_values(transport, 0, &(lines, flows, regions, messages))?;
+    Ok(parts.map(|parts| {
+        let mut exported = Exported::default();
+        // All regions before all messages: which rank hosts what is not to be seen.
+        let (mut all, mut arrows) = (Vec::new(), Vec::new());
+        for (lines, flows, regions, messages) in parts {
+            all.extend(lines);
+            arrows.extend(flows);
+            exported.items += regions;
+            exported.messages += messages;
+        }
+        all.append(&mut arrows);
+        exported.text = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", all.join(",\n"));
+        exported
+    }))
+}
+
+struct Part<'a> {
+    opened: &'a Opened,
+    loaded: &'a Loaded,
+    window: Window,
+    /// Names of regions.
+    names: HashMap<RegionId, &'a str>,
+    /// Process and thread number by location.
+    places: HashMap<LocationId, (u64, u64)>,
+    /// One JSON object each: names and regions.
+    lines: Vec<String>,
+    /// One JSON object each: ends of messages.
+    flows: Vec<String>,
+    regions: u64,
+    messages: u64,
+}
+
+impl<'a> Part<'a> {
+    fn new(opened: &'a Opened, loaded: &'a Loaded, window: Window) -> Self {
+        let definitions = &opened.definitions;
+        let timelines = opened.timelines.all.iter().enumerate();
+        let places = timelines.flat_map(|(process, timeline)| {
+            timeline.locations.iter().map(move |&l| (definitions.locations[l].id, (process as u64, l as u64)))
+        });
+        Part {
+            opened,
+            loaded,
+            window,
+            names: definitions.regions.iter().map(|region| (region.id, region.name.as_str())).collect(),
+            places: places.collect(),
+            lines: Vec::new(),
+            flows: Vec::new(),
+            regions: 0,
+            messages: 0,
+        }
+    }
+
+    /// Microseconds after the first event of the trace: the format's unit.
+    fn microseconds(&self, time: i64) -> f64 {
+        let origin = self.loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+        (Ticks(time) - origin).seconds(self.opened.definitions.clock.resolution) * 1e6
+    }
+
+    fn locations(&mut self) -> Result<()> {
+        let (opened, loaded) = (self.opened, self.loaded);
+        for (local, locations) in loaded.locations.iter().enumerate() {
+            let process = loaded.program.first as usize + local;
+            let timeline = &opened.timelines.all[process];
+            let node = opened.node_name(timeline).map(|node| format!(" on {node}")).unwrap_or_default();
+            let name = match timeline.process {
+                Some(rank) => format!("rank {rank}{node}"),
+                None => format!("no MPI process{node}"),
+            };
+            let named = json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}});
+            let sorted = json!({"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}});
+            self.lines.extend([named.to_string(), sorted.to_string()]);
+            for location in locations {
+                let definition = &opened.definitions.locations[location.index];
+                let named = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": location.index,
+                    "args": {"name": definition.name}});
+                self.lines.push(named.to_string());
+                self.location(process, location).map_err(|error| {
+                    error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The regions of one location.
+    fn location(&mut self, process: usize, location: &crate::pipeline::load::LoadedLocation) -> Result<()> {
+        let id = self.opened.definitions.locations[location.index].id;
+        let local = self.opened.archive.local_definitions(id)?;
+        let mut clock = location.clock.cursor();
+        let mut stack: Vec<(RegionId, i64)> = Vec::new();
+        let mut closed: Vec<(RegionId, i64, i64)> = Vec::new();
+        let window = self.window;
+        let mut last = window.from;
+        let shift = self.loaded.shift;
+        let mut close = |region, from: i64, to: i64| {
+            if to >= window.from && from <= window.to {
+                closed.push((region, from.max(window.from), to.min(window.to)));
+            }
+        };
+        self.opened.archive.scan_with(id, &local, |_, raw, event| {
+            let now = (clock.map(Ticks(raw as i64)) + shift).0;
+            last = now;
+            match event {
+                Event::Enter(region) => stack.push((region, now)),
+                Event::Leave(_) => {
+                    if let Some((region, since)) = stack.pop() {
+                        close(region, since, now);
+                    }
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        // Never left: as long as the location has events.
+        while let Some((region, since)) = stack.pop() {
+            close(region, since, last);
+        }
+        // In the order of their beginning, outer ones first: tools nest them by that.
+        closed.sort_by_key(|&(region, from, to)| (from, std::cmp::Reverse(to), region));
+        self.regions += closed.len() as u64;
+        for (region, from, to) in closed {
+            let name = self.names.get(&region).copied().filter(|name| !name.is_empty()).unwrap_or("unnamed region");
+            let kind = if name.starts_with("MPI_") { "mpi" } else { "user" };
+            let (ts, end) = (self.microseconds(from), self.microseconds(to));
+            let line = json!({"ph": "X", "name": name, "cat": kind, "pid": process, "tid": location.index,
+                "ts": rounded(ts), "dur": rounded(end - ts)});
+            self.lines.push(line.to_string());
+        }
+        Ok(())
+    }
+
+    /// An arrow for each message of which both ends are in the window; the receiver's rank writes both.
+    fn messages(&mut self, transport: &mut dyn Transport) -> Result<()> {
+        let program = &self.loaded.program;
+        let times = program.times(|timeline| &timeline.time);
+        let wanted: Vec<Vec<u32>> = program
+            .messages
+            .incoming
+            .iter()
+            .map(|channel| {
+                let receiver = &times[channel.destination as usize];
+                let within = channel
+                    .receives
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, event)| self.window.holds(receiver[**event as usize]));
+                within.map(|(k, _)| k as u32).collect()
+            })
+            .collect();
+        let sends = senders(transport, program, &times, &wanted)?;
+        let mut flows = Vec::new();
+        for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
+            let local = channel.destination as usize;
+            let timeline = &program.timelines[local];
+            for (&k, send) in wanted.iter().zip(sends) {
+                if self.window.holds(send.time) {
+                    let event = channel.receives[k as usize] as usize;
+                    let receiver = program.locations[local][timeline.location(event) as usize];
+                    flows.push((send, receiver, timeline.number(event), times[local][event]));
+                }
+            }
+        }
+        flows.sort_by_key(|(_, receiver, number, _)| (self.places.get(receiver).copied(), *number));
+        self.messages += flows.len() as u64;
+        for (send, receiver, number, time) in flows {
+            let (Some(&from), Some(&to)) = (self.places.get(&send.location), self.places.get(&receiver)) else {
+                continue;
+            };
+            // One receive event is one message: unique, and the same for any number of ranks.
+            let id = to.1.wrapping_mul(1 << 32).wrapping_add(number);
+            let start = json!({"ph": "s", "name": "message", "cat": "message", "id": id, "pid": from.0, "tid": from.1,
+                "ts": rounded(self.microseconds(send.time))});
+            let end = json!({"ph": "f", "bp": "e", "name": "message", "cat": "message", "id": id, "pid": to.0, "tid": to.1,
+                "ts": rounded(self.microseconds(time))});
+            self.flows.extend([start.to_string(), end.to_string()]);
+        }
+        Ok(())
+    }
+}
+
+/// To picoseconds: a difference of two times keeps no digits that mean nothing.
+fn rounded(microseconds: f64) -> f64 {
+    (microseconds * 1e6).round() / 1e6
+}

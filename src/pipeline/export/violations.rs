@@ -1,0 +1,97 @@
+//! Violations as comma-separated values, one line each.
+
+use super::{Exported, Window};
+use crate::comm::{Transport, gather_values};
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::replay::bounds::bounds;
+use crate::replay::partners::senders;
+use crate::replay::program::NO_LOWER_BOUND;
+use crate::trace::{Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+const HEAD: &str = "operation,sender_rank,sender_location,sender_event,sender_seconds,\
+receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,too_early_seconds";
+
+/// Where a line goes: location and event of the receive.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Line {
+    receiver: (u32, u64, u64),
+    message: bool,
+    text: String,
+}
+
+/// Every message, and every end of a collective operation, that is too early and whose receive is in `window`, in the order of
+/// receiving process, location and event; on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn violations(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    window: Window,
+) -> Result<Option<Exported>> {
+    let program = &loaded.program;
+    let resolution = opened.definitions.clock.resolution;
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let times = program.times(|timeline| &timeline.time);
+    let bounds = bounds(transport, program, &times)?;
+    let wanted: Vec<Vec<u32>> = program
+        .messages
+        .incoming
+        .iter()
+        .map(|channel| {
+            let local = channel.destination as usize;
+            let early = |event: usize| times[local][event] < bounds[local][event] && window.holds(times[local][event]);
+            let found = channel.receives.iter().enumerate().filter(|(_, event)| early(**event as usize));
+            found.map(|(k, _)| k as u32).collect()
+        })
+        .collect();
+    let sends = senders(transport, program, &times, &wanted)?;
+
+    let seconds = |time: i64| (Ticks(time) - origin).seconds(resolution);
+    let line = |operation: &str, sender: String, local: usize, event: usize| {
+        let timeline = &program.timelines[local];
+        let process = program.first + local as u32;
+        let location = program.locations[local][timeline.location(event) as usize];
+        let (number, time) = (timeline.number(event), times[local][event]);
+        let early = bounds[local][event] - time;
+        let text = format!(
+            "{operation},{sender},{process},{location},{number},{:.12},{early},{:.12}",
+            seconds(time),
+            Ticks(early).seconds(resolution)
+        );
+        Line { receiver: (process, location.0, number), message: operation == "message", text }
+    };
+    let mut lines = Vec::new();
+    for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
+        for (&k, send) in wanted.iter().zip(sends) {
+            let sender = format!("{},{},{},{:.12}", send.process, send.location, send.number, seconds(send.time));
+            let event = channel.receives[k as usize] as usize;
+            lines.push(line("message", sender, channel.destination as usize, event));
+        }
+    }
+    for comm in &program.collectives.comms {
+        for member in &comm.members {
+            let local = member.timeline as usize;
+            for (instance, &end) in comm.instances.iter().zip(&member.ends) {
+                let event = end as usize;
+                let (time, bound) = (times[local][event], bounds[local][event]);
+                if bound != NO_LOWER_BOUND && time < bound && window.holds(time) {
+                    lines.push(line(instance.op.name(), ",,,".to_owned(), local, event));
+                }
+            }
+        }
+    }
+    let Some(parts) = gather_values(transport, 0, &lines)? else { return Ok(None) };
+    let mut lines: Vec<Line> = parts.into_iter().flatten().collect();
+    lines.sort();
+    let mut text = format!("{HEAD}\n");
+    for line in &lines {
+        text += &line.text;
+        text.push('\n');
+    }
+    let messages = lines.iter().filter(|line| line.message).count() as u64;
+    Ok(Some(Exported { text, items: lines.len() as u64, messages }))
+}

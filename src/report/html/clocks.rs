@@ -1,0 +1,140 @@
+//! The chapter on clocks: the frame of the diagram that the script draws, and the same in numbers.
+
+use super::element::{duration, escape, fold, table};
+use crate::report::format::{count, plural};
+use crate::report::{ClockError, ClockEstimate, NodeCurve, Report};
+use crate::trace::Ticks;
+
+pub fn body(report: &Report) -> Option<String> {
+    let error = &report.details.as_ref()?.clock_error;
+    if error.nodes.is_empty() || error.windows == 0 {
+        return None;
+    }
+    let corrected = report.replay.is_some();
+    let mut html = String::from(
+        "<p>Local minus corrected time of each node's clock, as far as the correction tells: zero is the corrected time itself. ",
+    );
+    html += if corrected {
+        "With all three parts the curves show the clocks as they were recorded; with <em>forward</em> and <em>backward</em> \
+         what was still wrong after pre-synchronisation. What is left after the correction cannot be seen in a trace, only \
+         measured where the true times are known (<code>clc-replay evaluate</code>).</p>\n"
+    } else {
+        "Only pre-synchronisation is known before a correction.</p>\n"
+    };
+    html += &controls(error, corrected);
+    html += "<div id=\"clock-plot\" class=\"interactive\" tabindex=\"0\" role=\"group\" aria-label=\"Clock error over time. Arrow keys move, plus and minus zoom, 0 shows all.\"></div>\n\
+             <p id=\"clock-readout\" class=\"readout\" role=\"status\"></p>\n\
+             <noscript><p>The diagram needs scripts; the table has its numbers.</p></noscript>\n";
+    if error.further_nodes > 0 {
+        html += &format!(
+            "<p>Shown are the {} whose clocks were corrected most; {} are left out.</p>\n",
+            plural(error.nodes.len() as u64, "node"),
+            count(error.further_nodes)
+        );
+    }
+    html += &fold("The numbers", &numbers(report, error, corrected));
+    if let Some(estimate) = &report.clocks {
+        html += &estimated(estimate);
+    }
+    Some(html)
+}
+
+fn controls(error: &ClockError, corrected: bool) -> String {
+    let part = |id: &str, name: &str, on: bool| {
+        let checked = if on { " checked" } else { "" };
+        format!("<label><input type=\"checkbox\" id=\"part-{id}\"{checked}> {name}</label>")
+    };
+    let mut html = String::from("<div class=\"controls\"><fieldset><legend>Parts</legend>");
+    html += &part("presync", "pre-synchronisation", !corrected);
+    if corrected {
+        html += &part("forward", "forward", true);
+        html += &part("backward", "backward", true);
+    }
+    html += "</fieldset><fieldset><legend>Each node</legend>";
+    if corrected {
+        html += "<label><input type=\"radio\" name=\"statistic\" value=\"mean\" checked> mean</label>\
+                 <label><input type=\"radio\" name=\"statistic\" value=\"largest\"> largest</label>";
+    }
+    html += "<label><input type=\"checkbox\" id=\"without-offset\" checked> without constant offset</label>";
+    html += "<label>show <select id=\"node\"><option value=\"\">all</option>";
+    for (index, node) in error.nodes.iter().enumerate() {
+        html += &format!("<option value=\"{index}\">{}</option>", escape(&name(node)));
+    }
+    html += "</select></label></fieldset><fieldset><legend>Zoom</legend>";
+    for (id, label, text) in [
+        ("zoom-in", "Zoom in", "+"),
+        ("zoom-out", "Zoom out", "−"),
+        ("zoom-left", "Earlier", "←"),
+        ("zoom-right", "Later", "→"),
+        ("zoom-all", "Show all", "all"),
+    ] {
+        html += &format!("<button type=\"button\" id=\"{id}\" aria-label=\"{label}\">{text}</button>");
+    }
+    html + "</fieldset></div>\n"
+}
+
+/// Name of a node and its processes.
+fn name(node: &NodeCurve) -> String {
+    let name = if node.name.is_empty() { "node" } else { &node.name };
+    match node.first_process {
+        Some(first) if node.processes > 1 => format!("{name} (ranks {first} …, {})", node.processes),
+        Some(first) => format!("{name} (rank {first})"),
+        None => name.to_owned(),
+    }
+}
+
+fn numbers(report: &Report, error: &ClockError, corrected: bool) -> String {
+    let resolution = report.trace.timer_resolution;
+    let seconds = |ticks: i64| Ticks(ticks).seconds(resolution);
+    let mut head = vec!["node", "processes", "offset at the beginning", "drift"];
+    if corrected {
+        head.extend(["largest forward", "largest backward"]);
+    }
+    let rows = error.nodes.iter().map(|node| {
+        // The clock's error is what has to be taken off it.
+        let known: Vec<(usize, i64)> =
+            node.presync_ticks.iter().enumerate().filter_map(|(at, ticks)| Some((at, (*ticks)?))).collect();
+        let (first, last) = (known.first().copied(), known.last().copied());
+        let drift = match (first, last) {
+            (Some(first), Some(last)) if last.0 > first.0 => {
+                let time = (last.0 - first.0) as f64 * error.window_seconds;
+                format!("{:.3} ppm", -seconds(last.1 - first.1) / time * 1e6)
+            }
+            _ => "unknown".to_owned(),
+        };
+        let mut row = vec![
+            escape(&name(node)),
+            count(node.processes),
+            first.map_or("unknown".to_owned(), |(_, ticks)| duration(-seconds(ticks))),
+            drift,
+        ];
+        if corrected {
+            let most = |list: &[Option<i64>]| duration(seconds(list.iter().flatten().copied().max().unwrap_or(0)));
+            row.extend([most(&node.forward_largest_ticks), most(&node.backward_largest_ticks)]);
+        }
+        row
+    });
+    table("Clocks by node: error as pre-synchronisation has it, and largest advances by the replay", &head, rows)
+}
+
+fn estimated(estimate: &ClockEstimate) -> String {
+    let rows = estimate.clocks.iter().take(256).map(|clock| {
+        vec![
+            format!("of rank {}{}", clock.first_process, if clock.reference { " (reference)" } else { "" }),
+            count(clock.observations),
+            format!("{:.3} ppm", clock.drift_ppm),
+            duration(clock.residual_seconds),
+            clock.uncertainty_seconds.map_or("unknown".to_owned(), duration),
+        ]
+    });
+    let text = format!(
+        "<p>Clocks were estimated from messages in {} of {}. <em>{}</em> was asked for, <em>{}</em> is in force: {}.</p>\n",
+        plural(estimate.windows, "window"),
+        duration(estimate.window_seconds),
+        escape(estimate.requested.name()),
+        escape(estimate.chosen.name()),
+        escape(&estimate.reason)
+    );
+    let head = ["clock", "observations", "drift", "residual", "uncertainty"];
+    text + &fold("Estimated clocks", &table("Estimated clocks", &head, rows))
+}

@@ -1,0 +1,139 @@
+//! The chapter on the run: passes, times, memory, and everything that is needed to do it again.
+
+use super::element::{duration, escape, table};
+use crate::report::format::{bytes, count, plural, rate};
+use crate::report::{LatencyUsed, ReplayForm, Report};
+
+pub fn body(report: &Report) -> String {
+    passes(report) + &costs(report) + &left_out(report) + &again(report) + &warnings(report)
+}
+
+fn passes(report: &Report) -> String {
+    let Some(replay) = &report.replay else { return String::new() };
+    let form = match replay.form {
+        ReplayForm::Canonical => "operation by operation, one analysis rank per process",
+        ReplayForm::Dataflow => "timestamps in batches",
+    };
+    let rows = replay.passes.iter().enumerate().map(|(index, pass)| {
+        let error = if pass.error.is_finite() { format!("{:.2}", pass.error) } else { "unbounded".to_owned() };
+        vec![count(index as u64 + 1), pass.gamma.to_string(), duration(pass.largest_advance_seconds), error]
+    });
+    let text = format!(
+        "<p>The forward replay went {form}. No γ can avoid an advance of {} (D<sub>0</sub>); the error of a pass is its largest \
+         advance over that.</p>\n",
+        duration(replay.d0_seconds)
+    );
+    text + &table("Forward passes", &["pass", "γ", "largest advance", "error"], rows)
+}
+
+fn costs(report: &Report) -> String {
+    let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
+    let mut rows: Vec<Vec<String>> = report
+        .phases
+        .iter()
+        .map(|phase| {
+            let speed = match phase.events_per_second {
+                speed if speed > 0.0 => rate(speed, "events/s"),
+                _ => String::new(),
+            };
+            vec![escape(&phase.name), duration(phase.seconds), escape(&speed)]
+        })
+        .collect();
+    rows.push(vec!["all".to_owned(), duration(total), String::new()]);
+    let memory = &report.memory;
+    if memory.largest_rank_bytes > 0 {
+        rows.push(vec!["memory of the largest rank".to_owned(), bytes(memory.largest_rank_bytes), String::new()]);
+        rows.push(vec!["memory of all ranks".to_owned(), bytes(memory.all_ranks_bytes), String::new()]);
+    }
+    let ranks = plural(report.program.analysis_ranks, "rank");
+    table(&format!("Time and memory on {ranks}"), &["phase", "time", "speed"], rows)
+}
+
+fn left_out(report: &Report) -> String {
+    let matching = &report.matching;
+    let mut rows = Vec::new();
+    let mut row = |number: u64, what: &str| {
+        if number > 0 {
+            rows.push(vec![escape(what), count(number)]);
+        }
+    };
+    row(matching.unmatched_sends, "sends without a receive");
+    row(matching.unmatched_receives, "receives without a send");
+    row(matching.undefined_peers, "messages to or from an undefined rank");
+    row(matching.receives_never_completed, "posted receives without completion");
+    row(matching.cancelled_requests, "cancelled requests");
+    for op in &matching.collectives {
+        row(op.incomplete, &format!("{} with members missing", op.operation));
+        row(op.inconsistent, &format!("{} on which members disagree", op.operation));
+        for reason in &op.unconstrained_reasons {
+            row(reason.count, &format!("{}: {}", op.operation, reason.reason));
+        }
+    }
+    if rows.is_empty() { String::new() } else { table("Not replayed", &["", "how many"], rows) }
+}
+
+fn again(report: &Report) -> String {
+    let (program, parameters) = (&report.program, &report.parameters);
+    let LatencyUsed { same_node_seconds, other_node_seconds } = parameters.latency;
+    let mut rows = vec![
+        ("clc-replay", program.version.clone()),
+        ("MPI library", program.mpi_library.clone()),
+        ("analysis ranks", format!("{} (they change no result)", count(program.analysis_ranks))),
+        ("trace", report.trace.path.clone()),
+        ("written by", report.trace.creator.clone()),
+        ("timer", format!("{} ticks per second", count(report.trace.timer_resolution))),
+        ("--presync", parameters.presync.name().to_owned()),
+        (
+            "minimum latency",
+            format!("{} within a node, {} between nodes", duration(same_node_seconds), duration(other_node_seconds)),
+        ),
+        ("--alltoallv", if parameters.alltoallv { "yes" } else { "no" }.to_owned()),
+    ];
+    if let Some(gamma) = parameters.gamma {
+        rows.push(("--gamma", gamma.to_string()));
+    }
+    if let Some(passes) = parameters.max_passes {
+        rows.push(("--max-passes", passes.to_string()));
+    }
+    if let Some(error) = parameters.max_error {
+        rows.push(("--max-error", error.to_string()));
+    }
+    if let Some(slope) = parameters.slope {
+        rows.push(("--slope", slope.to_string()));
+    }
+    let command = program.command_line.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), escape(&value)]);
+    format!("<h3>To do it again</h3>\n<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(&command))
+        + &table("Versions and parameters in force", &["", ""], rows)
+}
+
+/// A word of a command line as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn warnings(report: &Report) -> String {
+    if report.warnings.is_empty() {
+        return String::new();
+    }
+    let item = |warning: &crate::report::Warning| {
+        let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };
+        format!("<li>{}{times}</li>", escape(&warning.text))
+    };
+    format!("<h3>Warnings</h3>\n<ul>{}</ul>\n", report.warnings.iter().map(item).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(["a/b-c.otf2", "a b", "it's", ""].map(quoted), ["a/b-c.otf2", "'a b'", "'it'\\''s'", "''"]);
+    }
+}

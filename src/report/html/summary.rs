@@ -1,0 +1,87 @@
+//! The top of the page: the verdict in one sentence, and the numbers that matter most.
+
+use super::element::{duration, escape, facts};
+use crate::report::format::{count, percent, plural};
+use crate::report::{Report, Stage, Verdict};
+
+/// The verdict in one word or two.
+pub fn word(report: &Report) -> &'static str {
+    match report.verdict {
+        Verdict::Consistent => "consistent",
+        Verdict::Corrected if report.replay.is_none() => "consistent after pre-synchronisation",
+        Verdict::Corrected => "corrected",
+        Verdict::Violated => "violated",
+    }
+}
+
+/// Title, verdict and key numbers.
+pub fn header(report: &Report) -> String {
+    let trace = &report.trace;
+    let class = match report.verdict {
+        Verdict::Violated => "bad",
+        _ => "good",
+    };
+    let incomplete = if report.matching.is_complete() {
+        ""
+    } else {
+        " Parts of the trace could not be matched and are not covered, see <a href=\"#run\">the run</a>."
+    };
+    let output = match &report.output {
+        Some(output) => format!(" The corrected trace is in <code>{}</code>.", escape(output)),
+        None if report.replay.is_some() => " Nothing was written (dry run).".to_owned(),
+        None => String::new(),
+    };
+    format!(
+        "<header>\n<p class=\"eyebrow\">clc-replay report · {name}</p>\n<h1><span class=\"badge {class}\">{word}</span> {sentence}</h1>\n\
+         <p class=\"lede\"><code>{path}</code>: {events} of {processes} on {nodes} in {span}.{output}{incomplete}</p>\n{facts}</header>\n",
+        name = escape(&trace.name),
+        word = word(report),
+        sentence = sentence(report),
+        path = escape(&trace.path),
+        events = plural(trace.events, "event"),
+        processes = plural(trace.processes, "process"),
+        nodes = plural(trace.nodes, "node"),
+        span = duration(trace.span_seconds),
+        facts = facts(&key_numbers(report)),
+    )
+}
+
+fn sentence(report: &Report) -> String {
+    let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
+    let found: Vec<&Stage> = stages.into_iter().flatten().collect();
+    let before = found.first().map_or(0, |stage| stage.violated());
+    let (left, checked) = found.last().map_or((0, 0), |stage| (stage.violated(), stage.checked()));
+    let checked = plural(checked, "communication");
+    match report.verdict {
+        Verdict::Consistent => format!("No violation of the clock condition in {checked}."),
+        Verdict::Corrected => {
+            let presynchronised = report.violations.presynchronised.as_ref().map_or(0, Stage::violated);
+            let between = if report.replay.is_some() {
+                format!(", {} after pre-synchronisation", count(presynchronised))
+            } else {
+                String::new()
+            };
+            format!("{} as recorded{between}, none left in {checked}.", plural(before, "violation"))
+        }
+        Verdict::Violated => format!("{} of the clock condition left in {checked}.", plural(left, "violation")),
+    }
+}
+
+fn key_numbers(report: &Report) -> Vec<(&'static str, String)> {
+    let mut list = Vec::new();
+    let worst =
+        |stage: &Option<Stage>| stage.as_ref().and_then(|stage| stage.worst.as_ref()).map(|worst| worst.seconds);
+    let shown = |seconds: Option<f64>| seconds.map_or("none".to_owned(), duration);
+    list.push(("Worst violation as recorded", shown(worst(&report.violations.raw))));
+    list.push(("Worst after pre-synchronisation", shown(worst(&report.violations.presynchronised))));
+    if report.violations.corrected.is_some() {
+        list.push(("Worst after correction", shown(worst(&report.violations.corrected))));
+    }
+    if let Some(moves) = &report.moves {
+        let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
+        list.push(("Events moved", percent(share).replace(' ', "&nbsp;")));
+        list.push(("Largest move", duration(moves.largest_seconds)));
+        list.push(("Median change of intervals", percent(moves.interval_change.median_percent).replace('<', "&lt;")));
+    }
+    list
+}

@@ -1,0 +1,83 @@
+//! The page: what must be in it, and what must not.
+
+use crate::report::{html, sample};
+
+#[test]
+fn what_a_trace_says_is_never_markup() {
+    let hostile = "<script>alert('\"&1\")</script>";
+    let mut report = sample::corrected();
+    let details = report.details.as_mut().expect("details");
+    report.trace.path = hostile.into();
+    report.trace.name = hostile.into();
+    report.trace.creator = hostile.into();
+    report.program.command_line.push(hostile.into());
+    report.program.mpi_library = hostile.into();
+    report.warnings[0].text = hostile.into();
+    report.output = Some(hostile.into());
+    report.matching.collectives[0].operation = hostile.into();
+    report.phases[0].name = hostile.into();
+    if let Some(clocks) = &mut report.clocks {
+        clocks.reason = hostile.into();
+    }
+    for node in &mut details.clock_error.nodes {
+        node.name = hostile.into();
+    }
+    for case in &mut details.worst {
+        case.operation = hostile.into();
+        case.from.region = Some(hostile.into());
+        case.to.region = Some(hostile.into());
+        for bar in case.pictures.iter_mut().flat_map(|picture| &mut picture.lanes).flat_map(|lane| &mut lane.bars) {
+            bar.region = hostile.into();
+        }
+    }
+    for stage in &mut details.stages {
+        stage.operations[0].operation = hostile.into();
+    }
+    let page = html(&report).expect("a page");
+    assert!(!page.contains("<script>alert"));
+    // In the data of the script it is a string.
+    assert!(page.contains("\\u003cscript>alert('\\\"&1\\\")\\u003c/script>"));
+    assert_eq!(page.matches("<script").count(), 2, "the data and the program");
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains("&lt;script&gt;alert(&#39;&quot;&amp;1&quot;)&lt;/script&gt;"));
+}
+
+#[test]
+fn control_characters_do_not_get_through() {
+    assert_eq!(super::element::escape("a\u{0}b\u{1b}[31m\tc"), "a\u{fffd}b\u{fffd}[31m\tc");
+}
+
+#[test]
+fn nothing_is_loaded_from_elsewhere() {
+    for report in [sample::corrected(), sample::checked()] {
+        let page = html(&report).expect("a page");
+        // The name of the SVG namespace is no address that is loaded.
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        for address in ["http:", "https:", "//cdn", "@import", "url(h", " src="] {
+            assert!(!page.contains(address), "{address}");
+        }
+    }
+}
+
+#[test]
+fn a_report_without_details_is_a_page_without_pictures() {
+    let mut report = sample::corrected();
+    report.details = None;
+    let page = html(&report).expect("a page");
+    assert!(page.contains("Forward passes") && !page.contains("id=\"clock-plot\"") && !page.contains("id=\"worst\""));
+}
+
+#[test]
+fn tables_have_captions_and_pictures_have_words() {
+    let page = html(&sample::corrected()).expect("a page");
+    assert_eq!(page.matches("<table>").count(), page.matches("<caption>").count());
+    assert!(page.matches("<table>").count() >= 8);
+    let pictures = page.matches("<svg class=").count();
+    assert!(pictures >= 5, "{pictures}");
+    assert_eq!(page.matches("role=\"img\" aria-label=\"").count(), pictures);
+    for (open, close) in
+        [("<section", "</section>"), ("<figure", "</figure>"), ("<details", "</details>"), ("<tr>", "</tr>")]
+    {
+        assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");
+    }
+}
