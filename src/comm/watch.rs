@@ -258,6 +258,8 @@ mod tests {
             ]
         );
         assert!(watch.look(Duration::from_secs(19), after(start, 20)).is_empty());
+        watch.hear(1, sign(true, None), None, after(start, 20));
+        watch.hear(3, sign(false, Some(800)), None, after(start, 20));
         assert_eq!(watch.look(Duration::from_secs(20), after(start, 21)).len(), 2);
         assert!(watch.look(Duration::from_secs(39), after(start, 39)).is_empty());
         let again = watch.hear(2, sign(true, None), None, after(start, 39));
