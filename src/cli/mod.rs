@@ -10,6 +10,7 @@ mod evaluate;
 mod help;
 pub mod logging;
 mod options;
+mod pause;
 pub mod progress;
 mod simulate;
 mod stop;
