@@ -47,7 +47,6 @@ fn join_lists(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
     #[test]
