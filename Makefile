@@ -8,7 +8,7 @@ DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 
 .DEFAULT_GOAL := build
-.PHONY: help setup demo test bench accuracy install install-built build doc fmt lint record clean
+.PHONY: help setup demo test bench scaling accuracy install install-built build doc fmt lint record clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,7 +26,11 @@ test: ## everything that has to hold, on Open MPI and on MPICH
 	scripts/test.sh
 
 bench: build ## how fast it is on this machine
+	cargo bench --locked --bench kernels
 	scripts/bench
+
+scaling: build ## measures what docs/scaling.md is made from, and makes it
+	scripts/scaling --measure
 
 accuracy: build ## how far corrected traces are from the truth
 	scripts/accuracy

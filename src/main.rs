@@ -1,8 +1,10 @@
 //! `clc-replay`: corrects the timestamps of event traces of parallel programs.
 
 use clc_replay::cli::{Job, Stop, logging, progress};
-use clc_replay::comm::{self, Transport};
+use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
+use clc_replay::pipeline::interrupt;
+use clc_replay::pipeline::memory::Memory;
 use clc_replay::report;
 use clc_replay::trace::{Error, Result};
 use std::path::Path;
@@ -10,10 +12,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
+    interrupt::expect_faults();
     let mut transport = match comm::start() {
         Ok(transport) => transport,
         Err(error) => return end(Some(&Stop::from(error)), Stop::ERROR),
     };
+    // Again, since MPI libraries have their own ideas about some signals.
+    interrupt::expect_faults();
     let first = transport.rank() == 0;
     let job = match Job::parse(std::env::args_os()) {
         Ok(job) => job,
@@ -24,18 +29,25 @@ fn main() -> ExitCode {
     match run(transport.as_mut(), &job) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            // An error of this rank alone: others may wait for it, for ever.
-            if !transport.leave(PATIENCE) {
-                Stop::from(error).print();
-                transport.abort(i32::from(Stop::ERROR));
+            let stop = Stop::from(error);
+            match transport.leave(PATIENCE) {
+                Farewell::Together => return end(first.then_some(&stop), Stop::ERROR),
+                // An error of this rank alone: others may wait for it, for ever.
+                Farewell::First => {}
+                Farewell::Follows => std::thread::sleep(PATIENCE),
             }
-            end(first.then_some(&Stop::from(error)), Stop::ERROR)
+            stop.print();
+            transport.abort(i32::from(Stop::ERROR))
         }
     }
 }
 
 /// Ranks that fail together come to their end within this time.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// So that running out of memory ends in one line.
+#[global_allocator]
+static MEMORY: Memory = Memory;
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
     if let Some(stop) = stop {
@@ -47,7 +59,7 @@ fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
 /// Does the job and prints what came out; returns the exit status, which is the same on every rank.
 fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
     let quiet = job.log_options().quiet;
-    let bar = progress::progress(transport.rank(), quiet);
+    let bar = progress::watched(transport.progress(), transport.rank(), quiet);
     let html = match job {
         Job::Correct(options) => options.html.as_deref(),
         Job::Check(options) => options.html.as_deref(),

@@ -3,7 +3,7 @@
 
 use clc_replay::clc::Parameters;
 use clc_replay::comm::local::LocalTransport;
-use clc_replay::comm::{Channel, GroupId, ReduceOp, Top2, Transport};
+use clc_replay::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::presync::Method;
@@ -95,7 +95,7 @@ impl Transport for Late {
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
         self.inner.group_exscan(group, value)
     }
-    fn leave(&mut self, patience: Duration) -> bool {
+    fn leave(&mut self, patience: Duration) -> Farewell {
         self.inner.leave(patience)
     }
     fn abort(&mut self, status: i32) -> ! {

@@ -14,7 +14,7 @@ pub mod truth;
 
 pub use any::{Archive, Format};
 pub use left_out::{LeftOut, Thing};
-pub use mmap::{MappedFile, open_file};
+pub use mmap::{MappedFile, mapped_at, open_file};
 pub use scan::ScanSummary;
 pub use siblings::{Sibling, copy};
 pub use times::{Marker, MarkerScope, TimeMap};

@@ -12,6 +12,7 @@ mod generate;
 mod help;
 pub mod logging;
 mod options;
+mod pause;
 pub mod progress;
 mod report;
 mod simulate;

@@ -2,12 +2,13 @@
 //!
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
+use super::duration::Duration;
 use super::values::{self, LatencyOption};
 use crate::archive::native;
 use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
 use crate::pipeline::clocks::Wanted;
-use crate::presync::Method;
 use crate::presync::reference::Reference;
+use crate::presync::{Limits, Method};
 use crate::trace::{Error, Result};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -202,18 +203,19 @@ pub struct SynchronisationOptions {
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 
-    /// How the recorded clocks become one global clock first
+    /// How the recorded clocks become one global clock first [default: auto; for check linear]
     ///
+    /// auto: linear, unless that leaves violations and network is better by all that the trace tells; the report says why.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
+    /// It is what check judges by, since it asks whether the trace is broken as it is.
     /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
     /// offsets count as further observations. For clocks that do not drift evenly, and for traces without offsets.
     /// regression: one straight line per pair of nodes through round trips of messages, for clocks that drift evenly.
     /// hull: the straight line that no message violates, if there is one.
-    /// auto: network where messages show that it is better, else linear; the report says why.
     /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
-    #[arg(long, value_name = "MODEL", default_value = "linear", help_heading = MODEL,
+    #[arg(long, value_name = "MODEL", help_heading = MODEL,
           value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)).map(presync_method))]
-    pub presync: Method,
+    pub presync: Option<Method>,
 
     /// What is global time: auto, the number of a process, median, mean or harmonic
     ///
@@ -222,6 +224,24 @@ pub struct SynchronisationOptions {
     /// nodes, if no single one is to be trusted; with the median, a clock that fails or jumps does not pull the others.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
+
+    /// Share of the round trips that regression puts a line through: 0.9 leaves out the slowest tenth
+    #[arg(long, value_name = "SHARE", default_value = "0.9", help_heading = MODEL, value_parser = values::confidence)]
+    pub confidence: f64,
+
+    /// Longest straight line of regression and hull
+    ///
+    /// A clock of quartz changes its drift with the temperature; half an hour is short enough for most, and long enough
+    /// for many round trips.
+    #[arg(long, value_name = "DURATION", default_value = "1800s", help_heading = MODEL, value_parser = values::segment)]
+    pub segment: Duration,
+
+    /// Discard round trips with a transport delay over this, from which clocks would be estimated badly
+    ///
+    /// The delay is half the round trip of the quickest messages of a pair of nodes in one window, which needs no
+    /// synchronised clocks. By default slow ones count less and less, but are not discarded.
+    #[arg(long, value_name = "DURATION", help_heading = MODEL, value_parser = Duration::parse)]
+    pub max_delay: Option<Duration>,
 
     /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
     ///
@@ -234,7 +254,13 @@ pub struct SynchronisationOptions {
 impl SynchronisationOptions {
     /// What the clocks are to be refined to.
     pub fn wanted(&self) -> Wanted {
-        Wanted { reference: self.reference, latency: self.latency.automatic }
+        let seconds = |duration: Duration| duration.picoseconds() as f64 * 1e-12;
+        let limits = Limits {
+            confidence: self.confidence,
+            segment: seconds(self.segment),
+            delay: self.max_delay.map_or(f64::INFINITY, seconds),
+        };
+        Wanted { reference: self.reference, latency: self.latency.automatic, limits }
     }
 }
 

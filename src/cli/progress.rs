@@ -1,5 +1,6 @@
 //! The progress bar on a terminal.
 
+use crate::cli::pause::Pause;
 use crate::trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -12,6 +13,50 @@ static VISIBLE: Mutex<Option<ProgressBar>> = Mutex::new(None);
 /// A progress bar on analysis rank 0 if standard error is a terminal and `quiet` is not set; otherwise nothing.
 pub fn progress(rank: usize, quiet: bool) -> Box<dyn Progress> {
     if rank == 0 && !quiet && std::io::stderr().is_terminal() { Box::new(Bar) } else { Box::new(Silent) }
+}
+
+/// The same, beside `others` (the watchdog of the analysis ranks), and with the pause that `CLC_REPLAY_PAUSE` asks for.
+pub fn watched(others: Box<dyn Progress>, rank: usize, quiet: bool) -> Box<dyn Progress> {
+    Box::new(Watched { bar: progress(rank, quiet), others, pause: Pause::asked_for(rank) })
+}
+
+/// Everybody who wants to know.
+struct Watched {
+    bar: Box<dyn Progress>,
+    others: Box<dyn Progress>,
+    pause: Option<Pause>,
+}
+
+impl Watched {
+    fn begin(&self, part: &str) {
+        if let Some(pause) = &self.pause {
+            pause.at(part);
+        }
+    }
+}
+
+impl Progress for Watched {
+    fn phase(&self, name: &'static str, events: u64) {
+        self.bar.phase(name, events);
+        self.others.phase(name, events);
+        self.begin(name);
+    }
+
+    fn advance(&self, events: u64) {
+        self.bar.advance(events);
+        self.others.advance(events);
+    }
+
+    fn finish(&self) {
+        self.bar.finish();
+        self.others.finish();
+    }
+
+    fn step(&self, name: &'static str) {
+        self.bar.step(name);
+        self.others.step(name);
+        self.begin(name);
+    }
 }
 
 /// Writes something to the terminal while the bar is away.

@@ -49,11 +49,15 @@ pub struct SimulateOptions {
 
     /// What the application does
     ///
-    /// mix uses every class of MPI operation, on the world and on sub-communicators; the others are communication
-    /// skeletons of well-known kinds of programs.
+    /// mix uses every class of MPI operation, on the world and on sub-communicators; subsets has many
+    /// communicators of few members; the others are communication skeletons of well-known kinds of programs.
     #[arg(long, default_value = "halo2d", help_heading = APPLICATION,
           value_parser = PossibleValuesParser::new(PatternKind::ALL.iter().map(|p| p.name())).try_map(|n| PatternKind::from_str(&n)))]
     pub pattern: PatternKind,
+
+    /// Sub-communicators of the pattern subsets; the others have their own
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 64, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
+    pub communicators: u32,
 
     /// Mean computation between communication
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
@@ -212,6 +216,7 @@ impl SimulateOptions {
             threads: self.threads,
             events: self.events,
             pattern: self.pattern,
+            communicators: self.communicators,
             latency: LatencyModel { eager_limit: self.eager_limit, ..self.network.model(self.bandwidth) },
             compute: self.compute,
             calls: self.calls,
@@ -242,6 +247,7 @@ impl SimulateOptions {
             ("threads", self.threads.to_string()),
             ("events", self.events.to_string()),
             ("pattern", self.pattern.name().to_owned()),
+            ("communicators", self.communicators.to_string()),
             ("compute", picoseconds(self.compute)),
             ("calls", self.calls.to_string()),
             ("imbalance", self.imbalance.to_string()),

@@ -37,7 +37,7 @@ fn a_trace_alone_is_corrected_with_the_defaults() {
     assert_eq!(options.trace, Path::new("tracedir"));
     assert_eq!(options.output_directory(), Ok(PathBuf::from("tracedir-clc")));
     assert_eq!(options.parameters(1_000_000_000), Ok(Parameters::default()));
-    assert_eq!(options.synchronisation.presync, Method::Linear);
+    assert_eq!(options.synchronisation.presync.unwrap_or_default(), Method::Auto);
     assert!(!options.force && !options.dry_run && !options.synchronisation.alltoallv && !options.common.log.quiet);
 }
 
@@ -59,7 +59,7 @@ fn every_option_arrives() {
     );
     assert_eq!(options.output_directory(), Ok(PathBuf::from("out")));
     assert!(options.force && options.synchronisation.alltoallv && options.common.log.quiet);
-    assert_eq!(options.synchronisation.presync, Method::None);
+    assert_eq!(options.synchronisation.presync, Some(Method::None));
     assert_eq!(options.common.report.as_deref(), Some(Path::new("r.json")));
     assert_eq!(options.common.log.filter.as_deref(), Some("debug"));
     let parameters = options.parameters(1_000_000_000).expect("fits");

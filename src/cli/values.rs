@@ -100,6 +100,22 @@ pub(super) fn window(text: &str) -> Parsed<Window> {
     }
 }
 
+/// Reads a share of measurements, over 0 and up to 1.
+pub(super) fn confidence(text: &str) -> Parsed<f64> {
+    let (numerator, denominator) = Decimal::parse(text)?.ratio();
+    let value = numerator as f64 / denominator as f64;
+    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err(format!("{text} is not a share over 0 and up to 1")) }
+}
+
+/// Reads the length of a straight line, at least a millisecond.
+pub(super) fn segment(text: &str) -> Parsed<Duration> {
+    let length = Duration::parse(text)?;
+    if length.picoseconds() < 1_000_000_000 {
+        return Err(format!("{text} is too short for a line: at least 1ms"));
+    }
+    Ok(length)
+}
+
 /// Reads gamma, 0.5..=1, as its exact decay.
 pub(super) fn gamma(text: &str) -> Parsed<Decay> {
     let (numerator, denominator) = Decimal::parse(text)?.ratio();
@@ -173,6 +189,13 @@ mod tests {
         assert!(latency("near=1us").expect_err("class").contains("unknown class `near`"));
         assert!(latency("same-node=1us,same-node=2us").expect_err("twice").contains("twice"));
         assert!(latency("same-node=1us,").is_err());
+    }
+
+    #[test]
+    fn shares_and_segments_are_bounded() {
+        assert_eq!((confidence("0.9"), confidence("1")), (Ok(0.9), Ok(1.0)));
+        assert!(confidence("0").is_err() && confidence("1.1").is_err() && confidence("x").is_err());
+        assert!(segment("1800s").is_ok() && segment("999us").is_err() && segment("30").is_err());
     }
 
     #[test]

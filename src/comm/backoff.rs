@@ -18,17 +18,19 @@ impl Backoff {
     /// Longest sleep at a time. The wait gets longer by a hundredth at most, as sleeps are a hundredth of the time waited.
     const LONGEST_NAP: Duration = Duration::from_millis(1);
 
-    /// Lets others run for a moment.
-    pub fn rest(&mut self) {
+    /// Lets others run for a moment; returns how long this wait has lasted, 0 at its beginning.
+    pub fn rest(&mut self) -> Duration {
         self.turns = self.turns.saturating_add(1);
+        let mut waited = Duration::ZERO;
         if self.turns > Self::FREE_TURNS {
-            let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+            waited = self.since.get_or_insert_with(Instant::now).elapsed();
             if waited > Self::PATIENCE {
                 std::thread::sleep((waited / 100).min(Self::LONGEST_NAP));
-                return;
+                return waited;
             }
         }
         std::thread::yield_now();
+        waited
     }
 
     /// What was waited for has come.

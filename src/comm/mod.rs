@@ -8,11 +8,15 @@ mod launch;
 pub mod local;
 pub mod mpi;
 mod top2;
+mod watch;
 
-pub use exchange::{agree, all_gather_values, broadcast_value, gather_values, sparse_exchange};
+pub use exchange::{
+    agree, all_gather_values, broadcast_value, gather_values, merge_to_first, merge_values, sparse_exchange,
+};
 pub use launch::start;
 pub use top2::Top2;
 
+use crate::trace::progress::{Progress, Silent};
 use crate::trace::{Error, Result};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -42,6 +46,17 @@ pub enum ReduceOp {
     Max,
     /// Sum.
     Sum,
+}
+
+/// How a rank comes to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// All ranks have come to their ends.
+    Together,
+    /// Others have not, and this is the rank that says why and ends the run.
+    First,
+    /// Others have not, and another one that failed as well says why and ends the run.
+    Follows,
 }
 
 /// A group of analysis ranks made by [`Transport::create_group`].
@@ -121,10 +136,15 @@ pub trait Transport {
     /// The largest of the values of all lower ranks of the group; `None` at its rank 0 (`Exscan`).
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>>;
 
+    /// To be told how far this rank is, so that others who wait for it can say so.
+    fn progress(&self) -> Box<dyn Progress> {
+        Box::new(Silent)
+    }
+
     /// Called when this rank has nothing more to do, with or without an error of its own: whether all ranks have come to
     /// that point within `patience`. If not, the error is not shared by all, others may wait for this rank, and only
     /// [`Transport::abort`] ends the run.
-    fn leave(&mut self, patience: Duration) -> bool;
+    fn leave(&mut self, patience: Duration) -> Farewell;
 
     /// Ends the processes of all ranks at once with this exit status.
     fn abort(&mut self, status: i32) -> !;

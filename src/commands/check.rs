@@ -9,6 +9,7 @@ use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
+use crate::presync::Method;
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
@@ -30,7 +31,8 @@ pub fn check(
     timing.lap("open", 0);
     let resolution = opened.definitions.clock.resolution;
     let mut load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        // What a reader of the trace sees, if nothing else is asked for.
+        presync: options.synchronisation.presync.unwrap_or(Method::Linear),
         latency: options.synchronisation.latency.to_ticks(resolution)?,
         alltoallv: options.synchronisation.alltoallv,
         separation: Ticks::ZERO,
@@ -61,7 +63,8 @@ pub fn check(
 
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
-    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
+    let whole =
+        summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
     let Some(whole) = whole else { return Ok(None) };
     let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {

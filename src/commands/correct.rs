@@ -1,7 +1,7 @@
 //! `clc-replay TRACE`: corrects a trace.
 
 use crate::cli::CorrectOptions;
-use crate::comm::{Transport, agree, all_gather_values, broadcast_value, gather_values};
+use crate::comm::{ReduceOp, Transport, agree, broadcast_value, merge_to_first};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::clocks::refine;
 use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
@@ -31,6 +31,7 @@ pub fn correct(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let mut timing = Timing::start();
+    progress.step("open");
     let mut opened = open(transport, &options.trace)?;
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
@@ -57,20 +58,23 @@ pub fn correct(
         target = Some(prepared?);
     }
     timing.lap("open", 0);
+    progress.step("prepare");
 
     let mut load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        presync: options.synchronisation.presync.unwrap_or_default(),
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: parameters.minimum_separation,
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     timing.lap("scan", loaded.events());
+    progress.step("clocks");
     let wanted = options.synchronisation.wanted();
     let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
     load_options.latency = loaded.program.latency;
     parameters.latency = loaded.program.latency;
     timing.lap("clocks", loaded.program.events());
+    progress.step("check");
 
     let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
     if !options.wants_details() {
@@ -84,6 +88,7 @@ pub fn correct(
     let mut passes = passes::run(transport, program, &parameters, progress)
         .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
     timing.lap("forward", program.events());
+    progress.step("backward");
     let result = amortise::run(transport, program, &mut passes, &parameters)?;
     timing.lap("backward", program.events());
 
@@ -92,8 +97,10 @@ pub fn correct(
     timing.lap(if options.dry_run { "map" } else { "write" }, loaded.events());
 
     // On what was written, not on what was meant to be.
-    let deviating: u64 = all_gather_values(transport, &written.deviating)?.into_iter().sum();
-    if deviating > 0 {
+    progress.step("verify");
+    let mut deviating = [written.deviating as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut deviating)?;
+    if deviating[0] > 0 {
         return Err(Error::new(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
@@ -120,11 +127,13 @@ pub fn correct(
 
     let consistent = corrected.violated() == 0;
     let mut published = None;
+    progress.step("publish");
     if let Some(target) = &target {
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.
-        let unchanged = all_gather_values(transport, &written.unchanged)?.into_iter().all(|unchanged| unchanged);
-        let span = span.filter(|_| !unchanged);
+        let mut unchanged = [i64::from(written.unchanged)];
+        transport.all_reduce(ReduceOp::Min, &mut unchanged)?;
+        let span = span.filter(|_| unchanged[0] == 0);
         let mut outcome = Ok(());
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
@@ -138,13 +147,10 @@ pub fn correct(
 
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
-    let moves = gather_values(transport, 0, &written.moves)?;
-    let whole = summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, warnings)?;
-    let (Some(mut whole), Some(moves)) = (whole, moves) else { return Ok(None) };
-    let total = moves.into_iter().reduce(|mut sum, part| {
-        sum.merge(&part);
-        sum
-    });
+    let total = merge_to_first(transport, written.moves, |sum, part| sum.merge(&part))?;
+    let whole =
+        summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
+    let (Some(mut whole), Some(total)) = (whole, total) else { return Ok(None) };
     if !consistent {
         whole.warnings.add("violations are left in the corrected times; this is a bug, nothing was put into place");
     }
@@ -177,7 +183,7 @@ pub fn correct(
         matching: whole.matching,
         violations,
         replay: Some(summary::replay(&passes, resolution)),
-        moves: total.map(|moves| moves.report(resolution)),
+        moves: Some(total.report(resolution)),
         phases,
         memory,
         warnings: whole.warnings.into_list(),

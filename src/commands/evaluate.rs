@@ -46,7 +46,7 @@ pub fn evaluate(
     let resolution = base.definitions.clock.resolution;
     let mut parameters = options.correction.parameters(&options.synchronisation, resolution)?;
     let load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        presync: options.synchronisation.presync.unwrap_or_default(),
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: parameters.minimum_separation,

@@ -8,6 +8,7 @@ use crate::pipeline::clocks::refine;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
+use crate::presync::Method;
 use crate::report::format::plural;
 use crate::trace::progress::Progress;
 use crate::trace::{Error, Result, Ticks};
@@ -36,7 +37,8 @@ pub fn export(
     let resolution = opened.definitions.clock.resolution;
     let latency: MinimumLatency = options.synchronisation.latency.to_ticks(resolution)?;
     let load_options = LoadOptions {
-        presync: options.synchronisation.presync,
+        // What a reader of the trace sees, if nothing else is asked for.
+        presync: options.synchronisation.presync.unwrap_or(Method::Linear),
         latency,
         alltoallv: options.synchronisation.alltoallv,
         separation: Ticks::ZERO,

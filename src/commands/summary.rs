@@ -1,6 +1,6 @@
 //! Filling the report from what the stages found.
 
-use crate::comm::{Transport, all_gather_values, gather_values};
+use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
 use crate::matching::messages::MessageCounts;
@@ -13,9 +13,9 @@ use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
-    self, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching, MemoryUse,
-    ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair, Warnings,
-    WorstKind, WorstViolation, memory,
+    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching,
+    MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair,
+    Warnings, WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,26 @@ struct Part {
     warnings: Warnings,
 }
 
+impl Part {
+    /// Adds what the next ranks know.
+    fn merge(&mut self, part: Part) {
+        self.events += part.events;
+        for (kind, count) in part.by_kind {
+            *self.by_kind.entry(kind).or_default() += count;
+        }
+        self.clocks.identity += part.clocks.identity;
+        self.clocks.constant += part.clocks.constant;
+        self.clocks.piecewise += part.clocks.piecewise;
+        self.lone_offsets.extend(part.lone_offsets);
+        self.no_offsets.extend(part.no_offsets);
+        self.messages.merge(&part.messages);
+        self.collectives.merge(&part.collectives);
+        self.leftovers.add(&part.leftovers);
+        self.undefined_peers.extend(part.undefined_peers);
+        self.warnings.merge(part.warnings);
+    }
+}
+
 /// The trace as a whole.
 pub struct Whole {
     /// For the report.
@@ -70,6 +90,7 @@ pub fn gather(
     opened: &Opened,
     loaded: &Loaded,
     presync: Method,
+    estimate: Option<&ClockEstimate>,
     warnings: Warnings,
 ) -> Result<Option<Whole>> {
     let mut part = Part {
@@ -92,34 +113,18 @@ pub fn gather(
             ModelKind::Constant => part.clocks.constant += 1,
             ModelKind::Piecewise => part.clocks.piecewise += 1,
         }
-        if presync == Method::Linear && location.offsets.is_empty() {
+        if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync == Method::Linear && location.offsets.len() == 1 {
+        if presync != Method::None && location.offsets.len() == 1 {
             part.lone_offsets.push(id);
         }
     }
-    let Some(parts) = gather_values(transport, 0, &part)? else { return Ok(None) };
-    let mut parts = parts.into_iter();
-    let mut sum = match parts.next() {
-        Some(first) => first,
-        None => part,
-    };
-    for part in parts {
-        sum.events += part.events;
-        for (kind, count) in part.by_kind {
-            *sum.by_kind.entry(kind).or_default() += count;
-        }
-        sum.clocks.identity += part.clocks.identity;
-        sum.clocks.constant += part.clocks.constant;
-        sum.clocks.piecewise += part.clocks.piecewise;
-        sum.lone_offsets.extend(part.lone_offsets);
-        sum.no_offsets.extend(part.no_offsets);
-        sum.messages.merge(&part.messages);
-        sum.collectives.merge(&part.collectives);
-        sum.leftovers.add(&part.leftovers);
-        sum.undefined_peers.extend(part.undefined_peers);
-        sum.warnings.merge(part.warnings);
+    let Some(mut sum) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    if estimate.is_some_and(|estimate| estimate.chosen != Method::Linear) {
+        // Then nobody takes recorded times as they are.
+        sum.no_offsets.clear();
+        sum.lone_offsets.clear();
     }
     warn(&mut sum, opened);
     let definitions = &opened.definitions;
@@ -336,6 +341,9 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
 /// # Errors
 /// Failures of the transport.
 pub fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
-    let peaks = all_gather_values(transport, &memory::peak_bytes())?;
-    Ok(MemoryUse { largest_rank_bytes: peaks.iter().copied().max().unwrap_or(0), all_ranks_bytes: peaks.iter().sum() })
+    let peak = i64::try_from(memory::peak_bytes()).unwrap_or(i64::MAX);
+    let (mut largest, mut sum) = ([peak], [peak]);
+    transport.all_reduce(ReduceOp::Max, &mut largest)?;
+    transport.all_reduce(ReduceOp::Sum, &mut sum)?;
+    Ok(MemoryUse { largest_rank_bytes: largest[0] as u64, all_ranks_bytes: sum[0] as u64 })
 }

@@ -53,7 +53,7 @@ impl<'a> CommTable<'a> {
         }
         let among = match self.members(index) {
             CommMembers::Intra(members) if self.has_global_ranks(index) => {
-                return Ok(members.contains(&rank).then_some(rank));
+                return Ok(place(members, rank).map(|_| rank));
             }
             CommMembers::Intra(members) => members,
             CommMembers::Inter(a, b) => {
@@ -96,7 +96,7 @@ impl<'a> CommTable<'a> {
     /// Rank of `process` in the intra-communicator `index`.
     pub fn rank_of(&self, index: u32, process: u32) -> Option<u32> {
         match self.members(index) {
-            CommMembers::Intra(members) => members.iter().position(|&m| m == process).map(|r| r as u32),
+            CommMembers::Intra(members) => place(members, process).map(|rank| rank as u32),
             _ => None,
         }
     }
@@ -112,6 +112,14 @@ impl<'a> CommTable<'a> {
             }
         }
         by_members.into_values().filter(|twins| twins.len() > 1).collect()
+    }
+}
+
+/// The rank of a process among `members`. The first look finds it in the world and its duplicates, whose members are many.
+fn place(members: &[u32], process: u32) -> Option<usize> {
+    match members.get(process as usize) {
+        Some(&member) if member == process => Some(process as usize),
+        _ => members.iter().position(|&member| member == process),
     }
 }
 

@@ -5,14 +5,14 @@
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
-use crate::pipeline::estimator::{Decision, Estimator, Knots};
+use crate::pipeline::choice::choose;
+use crate::pipeline::estimator::{Decision, Estimator, FIRST, Knots, refinement};
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
-use crate::presync::{Clock, LinearClock, Method, RANGE};
+use crate::presync::{Clock, Limits, LinearClock, RANGE};
 use crate::replay::observe::observe;
-use crate::replay::survey::survey;
 use crate::report::{ClockEstimate, Warnings};
 use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Result, Ticks};
@@ -97,9 +97,8 @@ impl RefinedClocks {
     fn new(map: &ClockMap, knots: &[Knots]) -> Result<Self> {
         let mut clocks = Vec::with_capacity(map.bases.len());
         for (clock, base) in map.bases.iter().enumerate() {
-            let points = knots.get(clock).map(Vec::as_slice).unwrap_or_default();
-            let points: Vec<_> = points.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
-            clocks.push(Clock::refined(base.clone(), LinearClock::through(&points)?));
+            let more = knots.get(clock).map_or(Ok(LinearClock::identity()), refinement)?;
+            clocks.push(Clock::refined(base.clone(), more));
         }
         Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks })
     }
@@ -121,6 +120,8 @@ pub struct Wanted {
     pub reference: Reference,
     /// Minimum latencies from the trace.
     pub latency: bool,
+    /// Which measurements count.
+    pub limits: Limits,
 }
 
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
@@ -150,7 +151,8 @@ pub fn refine(
         return Ok(None);
     }
     let resolution = opened.definitions.clock.resolution;
-    let estimator_of = |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference);
+    let estimator_of =
+        |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits);
     let apart = SAME_CLOCK * resolution as f64;
     let recorded = recorded_offsets(transport, loaded)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
@@ -158,7 +160,7 @@ pub fn refine(
     let mut map = ClockMap::new(&nodes, &recorded, &split, apart)?;
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
-    let mut windows = 1;
+    let mut windows = FIRST;
     let decision = loop {
         let times = mapped_times(loaded, &refined);
         let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
@@ -171,6 +173,7 @@ pub fn refine(
                 map = ClockMap::new(&nodes, &recorded, &split, apart)?;
                 estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
+                windows = FIRST;
             }
             Some(Decision::Level(knots, count)) => {
                 refined = RefinedClocks::new(&map, &knots)?;
@@ -188,51 +191,19 @@ pub fn refine(
         return Ok(None);
     }
     let (chosen, reason) = match decision {
-        Decision::Done(knots, misfit) => {
+        Decision::Done(knots, fit) => {
             let refined = RefinedClocks::new(&map, &knots)?;
-            choose(transport, opened, loaded, options, &refined, misfit, progress)?
+            let mut times = mapped_times(loaded, &refined);
+            let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
+            if chosen {
+                adopt(transport, opened, loaded, options, &refined, times, progress)?;
+            }
+            (chosen, reason)
         }
         Decision::Nothing(reason) => (false, reason),
         Decision::Split(_) | Decision::Level(..) => (false, String::new()),
     };
     Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
-}
-
-/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
-const BETTER: f64 = 0.8;
-
-/// Takes the refined clocks (whose relative misfit is 0 if they are wanted in any case) unless the recorded ones are better.
-fn choose(
-    transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &mut Loaded,
-    options: &LoadOptions,
-    refined: &RefinedClocks,
-    misfit: f64,
-    progress: &dyn Progress,
-) -> Result<(bool, String)> {
-    let times = mapped_times(loaded, refined);
-    let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?.violated();
-    let after = survey(transport, &loaded.program, &times)?.violated();
-    if after > before {
-        let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
-        return Ok((false, reason));
-    }
-    if before == 0 && options.presync == Method::Auto && misfit > 0.0 {
-        return Ok((false, "the recorded clocks leave no violations".to_owned()));
-    }
-    let needed = if after < before { 1.0 } else { BETTER };
-    if options.presync == Method::Auto && misfit > needed {
-        let reason = "the recorded clocks agree with the messages as well as estimated ones would";
-        return Ok((false, reason.to_owned()));
-    }
-    adopt(transport, opened, loaded, options, refined, times, progress)?;
-    let reason = if after < before {
-        format!("{after} violations are left, {before} with the recorded clocks")
-    } else {
-        "the estimated clocks agree better with the messages".to_owned()
-    };
-    Ok((true, reason))
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
@@ -300,7 +271,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
 }
 
 /// The times of all visited events under other clocks, without a shift.
-fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
+pub fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
     let timelines = loaded.program.timelines.iter().enumerate();
     timelines
         .map(|(local, timeline)| {

@@ -1,14 +1,15 @@
 //! A signal that ends the program takes an unfinished output with it.
 //!
 //! This needs a moment, which a launcher need not give: Open MPI 4 kills right after it has sent SIGTERM. What is left then is found by
-//! the next run ([`crate::pipeline::stale`]). The handler only writes to a pipe; a thread at the other end removes the directory and then lets the signal do what it does by default.
+//! the next run (`pipeline/stale.rs`). The handler only writes to a pipe; a thread at the other end removes the directory and then lets the signal do what it does by default.
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
+use crate::archive;
+use std::ffi::{c_int, c_void};
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +60,69 @@ extern "C" fn on_signal(signal: c_int) {
     unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
 }
 
+/// Written to the pipe instead of a signal's number by a thread that cannot go on.
+const FAULT: u8 = 0;
+
+/// Exit status of an error.
+const ERROR: c_int = 2;
+
+/// How long a thread that cannot go on waits for unfinished outputs to be removed.
+const LAST_WORK: Duration = Duration::from_secs(5);
+
+/// Says why, removes what is unfinished, and ends this process with the status of an error, and so the job if there are other ranks.
+/// For places from which there is no return: allocates nothing, and may be called in a signal handler.
+pub fn end_now(why: &[&[u8]]) -> ! {
+    static ENDING: AtomicBool = AtomicBool::new(false);
+    let first = !ENDING.swap(true, Ordering::SeqCst);
+    let pipe = PIPE.load(Ordering::SeqCst);
+    // SAFETY: write(2), usleep(3) and _exit(2) may be called anywhere; the bytes are there. The first caller waits for the thread at the
+    // other end of the pipe. A second one may be that very thread, which then cannot clean up.
+    unsafe {
+        if first {
+            for part in why {
+                libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len());
+            }
+            if pipe >= 0 && libc::write(pipe, [FAULT].as_ptr().cast(), 1) == 1 {
+                for _ in 0..LAST_WORK.as_millis() / 10 {
+                    libc::usleep(10_000);
+                }
+            }
+        }
+        libc::_exit(ERROR)
+    }
+}
+
+/// Makes errors of what is fatal by default: a file that is larger than the limit for files (writing then fails), and a mapped file of the
+/// trace that somebody truncates, or that a broken disk cannot give back (one line, and the end). Called at the start, before and after MPI is
+/// initialised.
+pub fn expect_faults() {
+    // SAFETY: as in `listen`; the handler does only what a handler may.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        let mut ours: libc::sigaction = std::mem::zeroed();
+        ours.sa_sigaction = on_fault as *const () as libc::sighandler_t;
+        ours.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGBUS, &ours, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: the system gives a valid pointer to a handler with SA_SIGINFO, and for SIGBUS an address in it.
+    let address = unsafe { (*info).si_addr() } as usize;
+    match archive::mapped_at(address) {
+        Some(name) => end_now(&[
+            b"clc-replay: error: ",
+            name,
+            b": the file became shorter, or could not be read any more, while it was read\n",
+        ]),
+        // Not ours: the instruction is repeated, and the default action ends the program.
+        // SAFETY: may be called in a handler.
+        None => unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        },
+    }
+}
+
 /// Installs the handlers, but for signals that are ignored (`nohup`) or that somebody else handles. Without them all is as it was.
 fn listen() {
     let mut ends = [0; 2];
@@ -70,6 +134,7 @@ fn listen() {
     let pipe = unsafe { std::fs::File::from_raw_fd(ends[0]) };
     PIPE.store(ends[1], Ordering::SeqCst);
     if std::thread::Builder::new().name("signals".into()).spawn(|| clean_up(pipe)).is_err() {
+        PIPE.store(-1, Ordering::SeqCst);
         return;
     }
     for signal in SIGNALS {
@@ -96,6 +161,10 @@ fn clean_up(mut pipe: std::fs::File) {
     // Whoever puts an output into place finishes that first; nobody starts it after this.
     let list = unfinished();
     list.iter().for_each(|directory| remove(directory));
+    if signal[0] == FAULT {
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(ERROR) }
+    }
     // SAFETY: resetting a signal and sending it to this process.
     unsafe {
         libc::signal(c_int::from(signal[0]), libc::SIG_DFL);

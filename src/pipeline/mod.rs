@@ -1,15 +1,17 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod accuracy;
+pub mod choice;
 pub mod clocks;
 pub mod convert;
 pub mod details;
 pub mod estimator;
 pub mod evaluate;
 pub mod export;
-mod interrupt;
+pub mod interrupt;
 pub mod load;
 pub mod made;
+pub mod memory;
 pub mod moves;
 pub mod open;
 pub mod output;

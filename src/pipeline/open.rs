@@ -1,7 +1,7 @@
-//! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them.
+//! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them. All ranks look at the event files.
 
 use crate::archive::Archive;
-use crate::comm::{Transport, broadcast_value};
+use crate::comm::{Transport, agree, broadcast_value, merge_values};
 use crate::matching::placement::Placement;
 use crate::report::Warnings;
 use crate::trace::{Definitions, Result, Timeline, Timelines};
@@ -27,7 +27,6 @@ pub struct Opened {
 struct Announcement {
     archive: Archive,
     definitions: Definitions,
-    sizes: Vec<u64>,
 }
 
 impl Opened {
@@ -49,8 +48,13 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let mut warnings = Warnings::default();
     let announcement =
         if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
-    let Announcement { archive, definitions, sizes } = broadcast_value(transport, 0, announcement)??;
+    let Announcement { archive, definitions } = broadcast_value(transport, 0, announcement)??;
     let timelines = Timelines::new(&definitions);
+    // A request to the file system each: not all of them by one rank.
+    let (rank, ranks, count) = (transport.rank(), transport.size(), timelines.all.len());
+    let share = &timelines.all[count * rank / ranks..count * (rank + 1) / ranks];
+    let sizes = agree(transport, sizes(&archive, &definitions, share))?;
+    let sizes = merge_values(transport, sizes, |sizes, more| sizes.extend(more))?;
     let placement = Placement::new(&sizes, timelines.processes, transport.size());
     if transport.rank() == 0 && placement.idle() > 0 {
         warnings.add(format!(
@@ -67,13 +71,18 @@ fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {
     let archive = Archive::open(path)?;
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    let mut sizes = Vec::new();
-    for timeline in &Timelines::new(&definitions).all {
+    Ok(Announcement { archive, definitions })
+}
+
+/// Bytes of the event files of each of these timelines.
+fn sizes(archive: &Archive, definitions: &Definitions, timelines: &[Timeline]) -> Result<Vec<u64>> {
+    let mut sizes = Vec::with_capacity(timelines.len());
+    for timeline in timelines {
         let mut size = 0u64;
         for &location in &timeline.locations {
             size = size.saturating_add(archive.event_file_size(definitions.locations[location].id)?);
         }
         sizes.push(size);
     }
-    Ok(Announcement { archive, definitions, sizes })
+    Ok(sizes)
 }

@@ -4,6 +4,8 @@ use crate::archive::native;
 use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::stale;
 use crate::trace::{Error, Result};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The directory that the corrected trace will be in, and the one beside it in which it is made.
@@ -15,6 +17,8 @@ pub struct Output {
     pub warnings: Vec<String>,
     making: tempfile::TempDir,
     unfinished: Unfinished,
+    /// Whether something that is there may be replaced.
+    force: bool,
 }
 
 impl Output {
@@ -83,7 +87,7 @@ impl Output {
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
         let unfinished = Unfinished::new(making.path());
-        Ok(Output { path: place, warnings, making, unfinished })
+        Ok(Output { path: place, warnings, making, unfinished, force })
     }
 
     /// The directory to write into.
@@ -94,37 +98,65 @@ impl Output {
     /// Puts the finished directory into place.
     ///
     /// # Errors
-    /// The operating system refuses; then whatever was there before is there again.
+    /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile.
     pub fn publish(self) -> Result<()> {
-        let Output { path, making, unfinished, .. } = self;
+        let Output { path, making, unfinished, force, .. } = self;
         open_permissions(making.path())?;
-        unfinished.finish(|| put_into_place(&path, making))
+        unfinished.finish(|| put_into_place(&path, making, force))
     }
 }
 
 /// Moves the directory to its place, and what was there aside.
-fn put_into_place(path: &Path, making: tempfile::TempDir) -> Result<()> {
+fn put_into_place(path: &Path, making: tempfile::TempDir, force: bool) -> Result<()> {
     let failed = |error: std::io::Error| Error::io(path, "cannot put the output into place", &error);
-    let mut old = None;
-    if path.symlink_metadata().is_ok() {
-        let parent = path.parent().unwrap_or(Path::new("."));
-        let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
-        std::fs::rename(path, aside.path().join("old")).map_err(failed)?;
-        old = Some(aside);
+    if path.symlink_metadata().is_err() {
+        return match std::fs::rename(making.path(), path) {
+            Ok(()) => {
+                // It has another name now; there is nothing left to remove.
+                let _ = making.keep();
+                Ok(())
+            }
+            // Somebody was faster.
+            Err(_) if !force && path.symlink_metadata().is_ok() => Err(appeared(path)),
+            Err(error) => Err(failed(error)),
+        };
     }
+    if !force {
+        return Err(appeared(path));
+    }
+    // In one step, so that there is an output at any moment; the old one is then removed in the place of the unfinished one.
+    if exchange(making.path(), path) {
+        return Ok(());
+    }
+    // Not every file system can do that.
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
+    std::fs::rename(path, aside.path().join("old")).map_err(failed)?;
     match std::fs::rename(making.path(), path) {
         Ok(()) => {
-            // It has another name now; there is nothing left to remove.
             let _ = making.keep();
             Ok(())
         }
         Err(error) => {
-            if let Some(aside) = &old {
-                let _ = std::fs::rename(aside.path().join("old"), path);
-            }
+            let _ = std::fs::rename(aside.path().join("old"), path);
             Err(failed(error))
         }
     }
+}
+
+fn appeared(path: &Path) -> Error {
+    Error::new("the output appeared while this run was making it: another run has been faster")
+        .in_file(path)
+        .hint("replace it with --force")
+}
+
+/// Lets two directories change places; returns whether they have.
+#[allow(unsafe_code)]
+fn exchange(one: &Path, other: &Path) -> bool {
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    let (Some(one), Some(other)) = (text(one), text(other)) else { return false };
+    // SAFETY: both are texts that end in zero, and live until the call returns.
+    unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) == 0 }
 }
 
 fn is_empty_or_archive(directory: &Path) -> Result<bool> {
@@ -143,9 +175,8 @@ fn is_empty_or_archive(directory: &Path) -> Result<bool> {
 /// Temporary directories are private; a trace is as readable as the user's other new directories.
 fn open_permissions(directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot set permissions of the output", &error);
-    // A fresh sibling directory shows which permissions the user's umask gives.
-    let parent = directory.parent().unwrap_or(Path::new("."));
-    let probe = parent.join(format!(".clc-replay-mode-{}", std::process::id()));
+    // A fresh directory shows which permissions the user's umask gives.
+    let probe = directory.join(".mode");
     std::fs::create_dir(&probe).map_err(failed)?;
     let mode = std::fs::metadata(&probe).map(|metadata| metadata.permissions());
     let _ = std::fs::remove_dir(&probe);
@@ -193,6 +224,18 @@ mod tests {
         assert!(path.join("old.otf2").exists());
         output.publish().unwrap();
         assert!(path.exists() && !path.join("old.otf2").exists());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn of_two_runs_without_force_the_second_fails() {
+        let (directory, input) = trace();
+        let path = directory.path().join("out");
+        let [first, second] = [(); 2].map(|()| Output::prepare(&path, &input, "traces", false).unwrap());
+        std::fs::write(first.making().join("first"), "").unwrap();
+        first.publish().unwrap();
+        assert!(second.publish().unwrap_err().message.contains("another run has been faster"));
+        assert!(path.join("first").exists());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 

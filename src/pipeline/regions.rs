@@ -1,6 +1,6 @@
 //! In which regions the worst violations happen: a second look at the event files around just these events.
 
-use crate::comm::{Transport, all_gather_values};
+use crate::comm::{Transport, merge_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::survey::Survey;
@@ -32,7 +32,7 @@ pub fn regions_of_worst(
         .filter(|(location, _)| hosted.contains(location))
         .filter_map(|(location, number)| Some(((location, number), name(opened, location, number)?)))
         .collect();
-    Ok(all_gather_values(transport, &here)?.into_iter().flatten().collect())
+    merge_values(transport, here, |all, more| all.extend(more))
 }
 
 /// The name of the region around an event. The file has been read before: failures would have been noticed then.

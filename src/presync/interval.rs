@@ -59,13 +59,17 @@ impl Interval {
     }
 
     /// The same number as [`Interval::offset_plain`], without a division where the numbers are moderate.
-    #[inline]
+    #[cfg(test)]
     pub(super) fn offset(&self, time: i64) -> i128 {
-        let (Some(slope), Some(elapsed)) = (self.slope, time.checked_sub(self.start)) else {
-            return self.offset_plain(time);
-        };
+        self.hold(time).map_or_else(|| self.offset_plain(time), |(offset, _)| i128::from(offset))
+    }
+
+    /// The same number as [`Interval::offset_plain`], and how many ticks longer it certainly stays the same: drifts are small, so
+    /// that the rounded offset is the same for many events. None where the numbers are too large for 64 bits.
+    pub(super) fn hold(&self, time: i64) -> Option<(i64, u64)> {
+        let (slope, elapsed) = (self.slope?, time.checked_sub(self.start)?);
         if elapsed.unsigned_abs() >= QUICK.unsigned_abs() {
-            return self.offset_plain(time);
+            return None;
         }
         // The slope is low by less than 2^-62, so the estimate is off by less than 1/4 before it is floored: the true
         // floor differs from it by at most 1, and the remainder by at most one length.
@@ -81,7 +85,16 @@ impl Interval {
         }
         let twice = 2 * remainder;
         let up = twice > self.length || (twice == self.length && quotient & 1 != 0);
-        i128::from(self.offset) + i128::from(quotient) + i128::from(up)
+        // Twice what the exact line is above the rounded one, in units of 1 / length: from -length to length. Strictly between
+        // the two, the rounded one is the same.
+        let above = if up { twice - 2 * self.length } else { twice };
+        let room = if self.rise > 0 { self.length - above } else { self.length + above };
+        let longer = match self.rise.unsigned_abs() {
+            0 => u64::MAX,
+            rise => (room - 1).max(0) as u64 / (2 * rise),
+        };
+        // Under 2^62 + 2^60.
+        Some((self.offset + quotient + i64::from(up), longer))
     }
 }
 
@@ -112,6 +125,33 @@ mod tests {
             let length = (length.unsigned_abs() >> 2).max(1) as i64;
             let interval = Interval::new(start % limit, offset % limit, rise.max(1 - length), length);
             prop_assert_eq!(interval.offset(time), interval.offset_plain(time));
+        }
+
+        #[test]
+        fn the_offset_holds_as_long_as_it_says(
+            start in any_magnitude(), offset in any_magnitude(), rise in any_magnitude(),
+            length in any_magnitude(), time in any_magnitude(), share in 0u64..=8
+        ) {
+            let limit = super::super::RANGE;
+            let length = (length.unsigned_abs() >> 2).max(1) as i64;
+            let interval = Interval::new(start % limit, offset % limit, rise.max(1 - length), length);
+            if let Some((offset, longer)) = interval.hold(time) {
+                let later = time.saturating_add((longer / 8).saturating_mul(share).min(i64::MAX as u64) as i64);
+                prop_assert_eq!(interval.offset_plain(later), i128::from(offset));
+                let last = time.saturating_add(longer.min(i64::MAX as u64) as i64);
+                prop_assert_eq!(interval.offset_plain(last), i128::from(offset));
+            }
+        }
+
+        #[test]
+        fn the_offset_holds_no_shorter_than_up_to_a_tie(rise in -40i64..40, length in 1i64..90, elapsed in -1000i64..1000) {
+            let interval = Interval::new(7, 3, rise.clamp(1 - length, length - 1), length);
+            let (offset, longer) = interval.hold(7 + elapsed).unwrap();
+            let mut same = 0;
+            while same < 2000 && interval.offset_plain(8 + elapsed + same) == i128::from(offset) {
+                same += 1;
+            }
+            prop_assert!(longer.min(2000) as i64 <= same && same <= longer.saturating_add(1).min(2000) as i64);
         }
 
         #[test]

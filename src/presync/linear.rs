@@ -218,16 +218,30 @@ pub struct Cursor<'clock> {
 
 impl Cursor<'_> {
     /// Global time at `local`, as [`LinearClock::map`].
-    #[inline]
     pub fn map(&mut self, local: Ticks) -> Ticks {
+        // Far out of range the difference wraps around, and so back here.
+        Ticks(local.0.wrapping_add(self.hold(local).0))
+    }
+
+    /// What [`LinearClock::map`] adds to `local`, and a time not before `local` up to which it adds the same.
+    pub fn hold(&mut self, local: Ticks) -> (i64, Ticks) {
         // `after` is i64::MIN for the first interval, which holds that very time too; `locate` confirms it.
         if local.0 > self.until || local.0 <= self.after {
             self.enter(self.clock.locate(local.0));
         }
-        match &self.interval {
-            Some(interval) => add(local, interval.offset(local.0)),
-            None => add(local, 0),
+        let Some(interval) = &self.interval else {
+            let time = add(local, 0);
+            return (time.0.wrapping_sub(local.0), if time == local { Ticks(RANGE) } else { local });
+        };
+        if let Some((offset, longer)) = interval.hold(local.0) {
+            let time = add(local, i128::from(offset));
+            if time.0.wrapping_sub(local.0) == offset {
+                let inside = self.until.min(RANGE.saturating_sub(offset));
+                let until = local.0.saturating_add(i64::try_from(longer).unwrap_or(i64::MAX));
+                return (offset, Ticks(until.min(inside).max(local.0)));
+            }
         }
+        (add(local, interval.offset_plain(local.0)).0.wrapping_sub(local.0), local)
     }
 
     /// Moves to interval `k`.

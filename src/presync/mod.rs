@@ -57,7 +57,6 @@ pub enum Method {
     /// Recorded clock offsets are ignored: local times are taken as global times.
     None,
     /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
-    #[default]
     Linear,
     /// Straight lines through round trips of messages, per pair of nodes, composed along the best paths.
     Regression,
@@ -66,7 +65,26 @@ pub enum Method {
     /// A clock per node that changes with time, from all messages and collectives and the recorded offsets.
     Network,
     /// Whatever of these the trace supports and its messages confirm.
+    #[default]
     Auto,
+}
+
+/// Which measurements count, and for how long a straight line holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Share of the round trips that a line is put through; the slowest are left out.
+    pub confidence: f64,
+    /// Longest straight line, in seconds.
+    pub segment: f64,
+    /// Round trips that took longer than twice this (seconds) are discarded.
+    pub delay: f64,
+}
+
+impl Default for Limits {
+    /// 90 %, 30 minutes, no limit.
+    fn default() -> Self {
+        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY }
+    }
 }
 
 impl Method {

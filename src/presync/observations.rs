@@ -71,6 +71,8 @@ pub struct Observations {
     pub shortest: f64,
     /// The resolution of all this: no observation is better.
     pub floor: f64,
+    /// Round trips that were discarded because they took too long.
+    pub discarded: u64,
 }
 
 /// Share of its windows in which a pair is taken to have been as quick as it gets.
@@ -82,8 +84,9 @@ const FLOOR: f64 = 0.02;
 
 impl Observations {
     /// The observations of `table`, whose distances were measured with clocks corrected by `now`; what comes out are
-    /// total corrections. Where no pair of clocks has messages in both directions, `unknown` is the floor, in ticks.
-    pub fn new(table: &BoundTable, grid: &Grid, now: &Offsets, unknown: f64) -> Observations {
+    /// total corrections. Where no pair of clocks has messages in both directions, `unknown` is the floor, in ticks. A
+    /// round trip of more than twice `delay` ticks is discarded, with both of its messages.
+    pub fn new(table: &BoundTable, grid: &Grid, now: &Offsets, unknown: f64, delay: f64) -> Observations {
         let difference = |a: u32, b: u32, window: u32| {
             let at = |clock: u32| now.get(clock as usize).and_then(|x| x.get(window as usize)).copied().unwrap_or(0.0);
             at(b) - at(a)
@@ -95,10 +98,15 @@ impl Observations {
             let mut trips = Vec::new();
             for (&window, f) in forward.windows.iter().filter(|(window, _)| (**window as usize) < grid.count) {
                 let now = difference(a, b, window);
+                let back = backward.windows.get(&window);
+                let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
+                if half_trip > delay {
+                    result.discarded += u64::from(a < b);
+                    continue;
+                }
                 result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64 });
-                if let Some(g) = backward.windows.get(&window).filter(|_| a < b) {
+                if let Some(g) = back.filter(|_| a < b) {
                     let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
-                    let half_trip = (g.distance as f64 + f.distance as f64) / 2.0;
                     trips.push(half_trip);
                     result.two_way.push(TwoWay { a, b, window, middle, half_trip, sigma: 0.0 });
                 }
@@ -299,10 +307,10 @@ mod tests {
         let grid = Grid::new(0, 999, 1);
         let mut table = BoundTable::default();
         // b is 100 late, messages take 30.
-        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5 });
-        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6 });
-        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6 });
-        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0);
+        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5 }, 1);
+        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6 }, 1);
+        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6 }, 1);
+        let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
         assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
@@ -311,8 +319,11 @@ mod tests {
         assert_eq!(latencies.of[&(1, 0)], 30.0);
         assert_eq!(latencies.misfit(&seen, &[0.0, 100.0, 5.0], 1), Some(0.0));
         // The same messages seen through clocks that are corrected already.
-        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0);
+        let total = Observations::new(&table, &grid, &vec![vec![0.0], vec![7.0], vec![0.0]], 1.0, 30.0);
         assert_eq!(total.two_way[0].middle, 107.0);
+        // A round trip that took longer than is allowed; the one-way message says nothing about delays.
+        let few = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, 29.5);
+        assert_eq!((few.discarded, few.two_way.len(), few.one_way.len()), (1, 0, 1));
     }
 
     #[test]

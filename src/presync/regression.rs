@@ -8,12 +8,10 @@ use super::observations::Observations;
 use super::reference::Line;
 use std::collections::BTreeMap;
 
-/// Share of the round trips that are kept.
-pub const CONFIDENCE: f64 = 0.9;
-
 /// A line per pair and segment of `segment` windows that has at least three round trips; its deviation is the standard deviation
-/// of the residuals.
-pub fn regression(observations: &Observations, segment: u32) -> Vec<Line> {
+/// of the residuals. Of the
+/// round trips the quickest are taken, the part `confidence` of them.
+pub fn regression(observations: &Observations, segment: u32, confidence: f64) -> Vec<Line> {
     // Half round trip, window, middle, weight.
     let mut samples: BTreeMap<(u32, u32, u32), Vec<[f64; 4]>> = BTreeMap::new();
     for seen in &observations.two_way {
@@ -22,7 +20,7 @@ pub fn regression(observations: &Observations, segment: u32) -> Vec<Line> {
     }
     let lines = samples.into_iter().filter_map(|((a, b, segment), mut samples)| {
         samples.sort_by(|x, y| x[0].total_cmp(&y[0]).then(x[1].total_cmp(&y[1])));
-        samples.truncate(((samples.len() as f64 * CONFIDENCE).ceil() as usize).max(3));
+        samples.truncate(((samples.len() as f64 * confidence).ceil() as usize).max(3));
         let points: Vec<[f64; 3]> = samples.iter().map(|s| [s[1], s[2], s[3]]).collect();
         let fit = fit(&points)?;
         Some(Line { a, b, segment, ..fit })

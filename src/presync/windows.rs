@@ -38,6 +38,13 @@ impl Grid {
         (index.max(0) as usize).min(self.count - 1)
     }
 
+    /// The times that belong to window `index`.
+    pub fn span(&self, index: usize) -> std::ops::Range<i64> {
+        let begin = self.first + self.width * index as i64;
+        let (first, last) = (index == 0, index + 1 == self.count);
+        (if first { i64::MIN } else { begin })..(if last { i64::MAX } else { begin + self.width })
+    }
+
     /// The middle of window `index`.
     pub fn centre(&self, index: usize) -> i64 {
         self.first + self.width * index as i64 + self.width / 2
@@ -63,10 +70,9 @@ pub struct DirectedBounds {
 }
 
 impl DirectedBounds {
-    /// Adds a message.
-    #[inline]
-    pub fn add(&mut self, window: usize, bound: Bound) {
-        self.messages += 1;
+    /// Adds `messages` of which `bound` is the tightest.
+    pub fn add(&mut self, window: usize, bound: Bound, messages: u64) {
+        self.messages += messages;
         self.windows.entry(window as u32).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
     }
 }
@@ -95,6 +101,32 @@ impl BoundTable {
         }
     }
 
+    /// The same bounds as other clocks see them, `map` being what these make of a clock's times, in at most `count` windows over the
+    /// times of the receives. The message that was the quickest of its window is taken to stay the quickest.
+    pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64) -> (BoundTable, Grid) {
+        let seen = |(a, b): (u32, u32), bound: &Bound| {
+            let at = map(b, bound.at);
+            Bound { distance: at - map(a, bound.at - bound.distance), at }
+        };
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for (pair, bounds) in &self.pairs {
+            for bound in bounds.windows.values() {
+                let at = map(pair.1, bound.at);
+                (first, last) = (first.min(at), last.max(at));
+            }
+        }
+        let grid = if first <= last { Grid::new(first, last, count) } else { Grid::new(0, 0, 1) };
+        let mut table = BoundTable { pairs: BTreeMap::new(), shared: self.shared.clone() };
+        for (&pair, bounds) in &self.pairs {
+            let other = table.pairs.entry(pair).or_default();
+            for bound in bounds.windows.values().map(|bound| seen(pair, bound)) {
+                other.add(grid.window(bound.at), bound, 0);
+            }
+            other.messages = bounds.messages;
+        }
+        (table, grid)
+    }
+
     /// Adds a message between two processes that share `clock`.
     pub fn share(&mut self, clock: u32, distance: i64) {
         self.shared.entry(clock).and_modify(|least| *least = (*least).min(distance)).or_insert(distance);
@@ -115,8 +147,31 @@ mod tests {
             prop_assert!(grid.count >= 1 && grid.count <= count);
             let time = first + (length as f64 * share) as i64;
             prop_assert!((time - grid.centre(grid.window(time))).abs() <= grid.width / 2 + 1);
+            prop_assert!(grid.span(grid.window(time)).contains(&time));
             prop_assert_eq!(grid.window(first - 5), 0);
             prop_assert_eq!(grid.window(first + length), grid.count - 1);
+        }
+
+        #[test]
+        fn coarser_windows_keep_the_tightest_bounds(
+            messages in prop::collection::vec((0usize..50, -50i64..50), 1..60), shift in -1000i64..1000
+        ) {
+            let fine = Grid { first: 0, width: 100, count: 50 };
+            let mut table = BoundTable::default();
+            for &(window, distance) in &messages {
+                table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window) }, 1);
+            }
+            // The receiver's clock is put forward.
+            let (coarse, grid) = table.through(3, |clock, time| if clock == 1 { time + shift } else { time });
+            prop_assert!(grid.count <= 3);
+            let bounds = &coarse.pairs[&(0, 1)];
+            prop_assert_eq!(bounds.messages, messages.len() as u64);
+            let least = messages.iter().map(|message| message.1).min().unwrap() + shift;
+            prop_assert_eq!(bounds.windows.values().map(|bound| bound.distance).min(), Some(least));
+            for (&window, bound) in &bounds.windows {
+                prop_assert_eq!(grid.window(bound.at), window as usize);
+                prop_assert_eq!(fine.window(bound.at - shift) * 100 + 50, (bound.at - shift) as usize);
+            }
         }
 
         #[test]
@@ -128,7 +183,7 @@ mod tests {
                 for table in [&mut whole, &mut halves[usize::from(half)]] {
                     match a == b {
                         true => table.share(a, distance),
-                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }),
+                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }, 1),
                     }
                 }
             }

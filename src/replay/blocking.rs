@@ -25,8 +25,9 @@ use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, instance_l
 use crate::trace::Result;
 use std::collections::HashMap;
 
-/// MPI libraries have a limited number of communicators (MPICH: about 2,000); beyond this many per rank the dataflow replay is used.
-const MOST_GROUPS: usize = 256;
+/// MPI libraries have a limited number of communicators (MPICH: 2,048 ids per process, and all members need a common one), and
+/// making one blocks its members; beyond this many on any rank the dataflow replay is used.
+const MOST_GROUPS: usize = 128;
 
 /// The MPI communicators on which collectives are replayed.
 #[derive(Debug)]
@@ -44,7 +45,9 @@ pub struct Groups {
 /// Failures of the transport.
 pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Option<Groups>> {
     let one_each = program.first as usize == transport.rank() && program.timelines.len() <= 1;
-    let fits = one_each && program.collectives.comms.len() <= MOST_GROUPS && tight(program);
+    let comms = &program.collectives.comms;
+    let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
+    let fits = one_each && needed <= MOST_GROUPS && tight(program);
     let mut vote = [i64::from(fits)];
     transport.all_reduce(ReduceOp::Min, &mut vote)?;
     if vote[0] == 0 || transport.size() == 1 || !dataflow::rehearse(transport, program)? {
@@ -55,12 +58,17 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     for (index, comm) in program.collectives.comms.iter().enumerate() {
         let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(rank)).collect();
         groups.forward.push(transport.create_group(&hosts, 2 * comm.comm)?);
-        if comm.instances.iter().any(|instance| instance.class == CollectiveClass::Prefix) {
+        if has_prefix(comm) {
             let reversed: Vec<usize> = hosts.into_iter().rev().collect();
             groups.reversed.insert(index, transport.create_group(&reversed, 2 * comm.comm + 1)?);
         }
     }
     Ok(Some(groups))
+}
+
+/// Whether a communicator has operations that are replayed in reversed order, too.
+fn has_prefix(comm: &CollectiveComm) -> bool {
+    comm.instances.iter().any(|instance| instance.class == CollectiveClass::Prefix)
 }
 
 /// Whether every collective's end directly follows its begin among the events that synchronise.

@@ -12,6 +12,7 @@ use crate::replay::bounds::message_bounds;
 use crate::replay::program::Program;
 use crate::trace::Result;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The table of all bounds under `times` (one per visited event of the hosted timelines), by windows of the receives' times; on
 /// rank 0 only. `clocks` has the clock of every timeline of the trace. Collective over the analysis ranks; the same
@@ -26,24 +27,21 @@ pub fn observe(
     clocks: &[u32],
     grid: &Grid,
 ) -> Result<Option<BoundTable>> {
-    let mut collector = Collector { grid, table: BoundTable::default() };
-    let mut sent = program.filled(0);
-    message_bounds(transport, program, times, |channel, event, bound| {
-        sent[program.messages.incoming[channel].destination as usize][event as usize] = bound;
+    let mut collector = Collector::new(grid);
+    let mut channel = usize::MAX;
+    let (mut latency, mut receiver) = (0, &[][..]);
+    message_bounds(transport, program, times, |index, event, bound| {
+        if index != channel {
+            let end = &program.messages.incoming[index];
+            let destination = program.first + end.destination;
+            collector.pair((clocks[end.source as usize], clocks[destination as usize]));
+            // The bounds contain the minimum latency in force, which is no observation.
+            latency = program.message_latency(end.source, destination);
+            (channel, receiver) = (index, &times[end.destination as usize]);
+        }
+        let at = receiver[event as usize];
+        collector.message(Bound { distance: at - (bound - latency), at });
     })?;
-    for channel in &program.messages.incoming {
-        let here = channel.destination as usize;
-        let receiver = program.first + channel.destination;
-        // The bounds contain the minimum latency in force, which is no observation.
-        let latency = program.message_latency(channel.source, receiver);
-        let pair = (clocks[channel.source as usize], clocks[receiver as usize]);
-        let messages = channel.receives.iter().map(|&event| {
-            let at = times[here][event as usize];
-            Bound { distance: at - (sent[here][event as usize] - latency), at }
-        });
-        collector.add(pair, messages);
-    }
-    drop(sent);
     let latest = latest_begins(transport, program, times, clocks)?;
     for (comm, latest) in program.collectives.comms.iter().zip(&latest) {
         for member in &comm.members {
@@ -60,11 +58,12 @@ pub fn observe(
                 }
             }
             for (sender, bounds) in from {
-                collector.add((sender, clock), bounds.into_iter());
+                collector.pair((sender, clock));
+                bounds.into_iter().for_each(|bound| collector.message(bound));
             }
         }
     }
-    let parts = gather_values(transport, 0, &collector.table)?;
+    let parts = gather_values(transport, 0, &collector.finish())?;
     Ok(parts.map(|parts| {
         let mut whole = BoundTable::default();
         parts.into_iter().for_each(|part| whole.merge(part));
@@ -77,40 +76,60 @@ fn meets(comm: &CollectiveComm, instance: usize) -> bool {
     !matches!(comm.instances[instance].class, CollectiveClass::Prefix | CollectiveClass::Unconstrained)
 }
 
+/// Adds messages to a table, most of them in order of time: those of one pair in one window are combined first.
 struct Collector<'a> {
     grid: &'a Grid,
     table: BoundTable,
+    pair: (u32, u32),
+    /// Messages of the pair since it was last added to the table, the window they are in, its times, and the tightest of them.
+    count: u64,
+    window: usize,
+    span: Range<i64>,
+    least: Bound,
 }
 
-impl Collector<'_> {
-    /// Adds messages of one pair of clocks, most of them in order of time: runs in one window are combined first.
-    fn add(&mut self, pair: (u32, u32), messages: impl Iterator<Item = Bound>) {
-        if pair.0 == pair.1 {
-            if let Some(least) = messages.map(|bound| bound.distance).min() {
-                self.table.share(pair.0, least);
-            }
+/// No message.
+const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX };
+
+impl<'a> Collector<'a> {
+    fn new(grid: &'a Grid) -> Self {
+        Collector { grid, table: BoundTable::default(), pair: (0, 0), count: 0, window: 0, span: 0..0, least: NONE }
+    }
+
+    /// The messages that follow are of this pair of clocks.
+    fn pair(&mut self, pair: (u32, u32)) {
+        if pair != self.pair {
+            self.flush();
+            self.pair = pair;
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, bound: Bound) {
+        if !self.span.contains(&bound.at) {
+            self.flush();
+            self.window = self.grid.window(bound.at);
+            self.span = self.grid.span(self.window);
+        }
+        self.count += 1;
+        self.least = self.least.min(bound);
+    }
+
+    fn flush(&mut self) {
+        let (count, least) = (std::mem::take(&mut self.count), std::mem::replace(&mut self.least, NONE));
+        if count == 0 {
             return;
         }
-        let bounds = self.table.pairs.entry(pair).or_default();
-        let mut run: Option<(usize, Bound)> = None;
-        let mut count = 0;
-        for bound in messages {
-            let window = self.grid.window(bound.at);
-            count += 1;
-            run = Some(match run {
-                Some((same, least)) if same == window => (window, least.min(bound)),
-                Some((other, least)) => {
-                    bounds.add(other, least);
-                    count -= 1;
-                    (window, bound)
-                }
-                None => (window, bound),
-            });
+        if self.pair.0 == self.pair.1 {
+            self.table.share(self.pair.0, least.distance);
+        } else {
+            self.table.pairs.entry(self.pair).or_default().add(self.window, least, count);
         }
-        if let Some((window, least)) = run {
-            bounds.add(window, least);
-            bounds.messages += count - 1;
-        }
+    }
+
+    fn finish(mut self) -> BoundTable {
+        self.flush();
+        self.table
     }
 }
 

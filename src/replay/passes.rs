@@ -72,6 +72,7 @@ fn replay(
     }
     let mut decay = parameters.decay.fraction();
     loop {
+        progress.step("pass");
         let constants = ForwardParameters { decay, separation: parameters.minimum_separation };
         let forward = match &outcome.groups {
             Some(groups) => blocking::forward(transport, program, groups, constants)?,

@@ -1,6 +1,6 @@
 //! Every happened-before pair, checked against given times.
 
-use crate::comm::{ReduceOp, Transport, all_gather_values, broadcast_value, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, broadcast_value, merge_values, sparse_exchange};
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
@@ -176,13 +176,13 @@ fn collective_tallies(
             tally.violated += u64::from(violated);
         }
     }
-    for part in all_gather_values(transport, &tallies)? {
+    survey.collectives = merge_values(transport, tallies, |sums, part| {
         for (op, tally) in part {
-            let sum = survey.collectives.entry(op).or_default();
+            let sum: &mut Tally = sums.entry(op).or_default();
             sum.checked += tally.checked;
             sum.violated += tally.violated;
         }
-    }
+    })?;
     Ok(())
 }
 
@@ -214,12 +214,12 @@ fn find_worst<T: AsRef<[i64]>>(
         Candidate { ticks, receive: place(program, times, local, event), op, question }
     });
     // The ranks' candidates in rank order, hence in order of processes: the first of the largest wins.
-    let mut winner: Option<Candidate> = None;
-    for candidate in all_gather_values(transport, &candidate)?.into_iter().flatten() {
-        if winner.as_ref().is_none_or(|winner| candidate.ticks > winner.ticks) {
-            winner = Some(candidate);
+    let winner = merge_values(transport, candidate, |winner, candidate| {
+        let ticks = |candidate: &Option<Candidate>| candidate.as_ref().map(|candidate| candidate.ticks);
+        if ticks(&candidate) > ticks(winner) {
+            *winner = candidate;
         }
-    }
+    })?;
     let Some(winner) = winner else { return Ok(None) };
     let send = sender_of(transport, program, times, winner.question)?;
     Ok(Some(Worst { op: winner.op, ticks: winner.ticks, send, receive: winner.receive }))
@@ -253,9 +253,10 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
                     }
                 }
             }
-            let latest = answers.into_iter().min_by_key(|place| (-place.time, place.process));
-            let all = all_gather_values(transport, &latest)?;
-            Ok(all.into_iter().flatten().min_by_key(|place| (-place.time, place.process)))
+            let latest = |places: Vec<EventPlace>| places.into_iter().min_by_key(|place| (-place.time, place.process));
+            merge_values(transport, latest(answers), |one, other| {
+                *one = latest(one.iter().chain(&other).copied().collect());
+            })
         }
     }
 }

@@ -23,6 +23,15 @@ pub struct ClockEstimate {
     pub misfit_estimated: Option<f64>,
     /// The same for the recorded clocks.
     pub misfit_recorded: Option<f64>,
+    /// Round trips that were discarded because their transport took longer than `--max-delay`.
+    pub discarded: u64,
+    /// Total disagreement of the clocks under the recorded offsets, as the estimate sees it: the sum over all pairs of
+    /// clocks of what one is off the other, mean over the run.
+    pub skew_recorded_seconds: f64,
+    /// What is left of it: the sum over all pairs that exchange messages of what these are off the estimate.
+    pub skew_estimated_seconds: f64,
+    /// Every pair of clocks that exchange messages.
+    pub pairs: Vec<ClockPair>,
     /// Every clock: of a node, or of a process where a node has no common clock.
     pub clocks: Vec<NodeClock>,
 }
@@ -36,6 +45,8 @@ pub struct NodeClock {
     pub reference: bool,
     /// Messages that it was estimated from: the quickest of each window, pair and direction.
     pub observations: u64,
+    /// Pairs on the best path to the reference; null where no path has messages in both directions.
+    pub hops: Option<u32>,
     /// Mean change of its offset to global time, in millionths; positive if the clock is slow.
     pub drift_ppm: f64,
     /// Root mean square of what those of its messages that met no delay are off the estimate.
@@ -43,4 +54,26 @@ pub struct NodeClock {
     /// What messages cannot exclude, were one direction of the network slow: the latencies along the best path to the
     /// reference; null where no path has messages in both directions.
     pub uncertainty_seconds: Option<f64>,
+}
+
+/// Two clocks that exchange messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockPair {
+    /// The first process of one clock.
+    pub a: u32,
+    /// The first process of the other.
+    pub b: u32,
+    /// The quickest messages of each window and direction.
+    pub samples: u64,
+    /// What b's clock shows less than a's at the beginning.
+    pub offset_seconds: f64,
+    /// Mean change of that offset, in millionths.
+    pub drift_ppm: f64,
+    /// Root mean square of what undelayed messages are off the estimate; of a straight line, the standard deviation of the
+    /// residuals (`regression`) or the margin to the messages (`hull`: negative if no line is feasible), largest over the segments.
+    pub deviation_seconds: f64,
+    /// Standard error of the offset; for `regression` only.
+    pub offset_error_seconds: Option<f64>,
+    /// Standard error of the drift; for `regression` only.
+    pub drift_error_ppm: Option<f64>,
 }

@@ -20,6 +20,7 @@ mod made;
 mod matching;
 pub mod memory;
 mod moves;
+mod pairs_text;
 mod phases;
 mod run;
 mod table;
@@ -27,7 +28,7 @@ mod text;
 mod violations;
 mod warnings;
 
-pub use clocks::{ClockEstimate, NodeClock};
+pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use details::{
     Bar, Case, ClockError, Details, DistanceClass, Lane, LocationMoves, NodeCurve, OperationCheck, PairMatrix,

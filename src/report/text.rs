@@ -1,6 +1,7 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
 use super::format::{bytes, count, duration, percent, plural, rate};
+use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
     CollectiveKind, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm, Report, Stage,
@@ -19,6 +20,7 @@ pub fn text(report: &Report) -> String {
     let parts = [
         verdict(report),
         trace(report),
+        pairs(report, FIRST),
         violations(report),
         report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
         report.moves.as_ref().map(moves).unwrap_or_default(),
@@ -102,6 +104,14 @@ fn trace(report: &Report) -> String {
                 plural(estimate.windows, "window"),
                 duration(estimate.window_seconds),
                 duration(residual)
+            ),
+        );
+        line(
+            "",
+            format!(
+                "total disagreement (skew) {}, {} of it left",
+                duration(estimate.skew_recorded_seconds),
+                duration(estimate.skew_estimated_seconds)
             ),
         );
     }

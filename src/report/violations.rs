@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Violations {
     /// With the recorded times.
     pub raw: Option<Stage>,
-    /// After pre-synchronisation: what a reader of the original trace sees.
+    /// After pre-synchronisation. With recorded offsets alone (`linear`) it is what a reader of the original trace sees.
     pub presynchronised: Option<Stage>,
     /// With the corrected times as written; none for `check`.
     pub corrected: Option<Stage>,

@@ -57,7 +57,7 @@ impl Scenario {
             location_groups: nodes.iter().enumerate().map(group).collect(),
             system_tree: std::iter::once(root).chain((0..count).map(node)).collect(),
             processes: (0..self.ranks).map(|rank| LocationId(u64::from(rank))).collect(),
-            communicators: communicators(self.pattern, &nodes, self.seed).0,
+            communicators: communicators(self.pattern, &nodes, self.communicators, self.seed).0,
             regions: regions(),
         }
     }

@@ -29,6 +29,8 @@ pub struct Scenario {
     pub events: u64,
     /// What the application does.
     pub pattern: PatternKind,
+    /// Sub-communicators of [`PatternKind::Subsets`]; the other patterns have their own.
+    pub communicators: u32,
     /// How wrong the clocks are.
     pub clock: ClockSpec,
     /// How long messages travel.
@@ -57,6 +59,7 @@ impl Default for Scenario {
             threads: 1,
             events: 10_000,
             pattern: PatternKind::Halo2d,
+            communicators: 64,
             clock: ClockSpec::default(),
             latency: LatencyModel::default(),
             compute: 50_000_000,
@@ -107,6 +110,11 @@ impl Scenario {
             (1..=1_000_000_000_000).contains(&self.events),
             format!("{} events per process", self.events),
             "allowed are 1 to 10^12",
+        )?;
+        check(
+            (1..=MOST).contains(&self.communicators),
+            format!("{} communicators", self.communicators),
+            "allowed are 1 to 1048576",
         )?;
         check((0..=SECOND).contains(&self.compute), format!("a computation of {} ps", self.compute), "0 to 1 s")?;
         check(self.calls <= 1_000_000, format!("{} calls per computation", self.calls), "0 to 1000000")?;
@@ -181,7 +189,7 @@ impl Scenario {
         S: EventSink + ?Sized,
     {
         let nodes = self.nodes();
-        let (definitions, families) = communicators(self.pattern, &nodes, self.seed);
+        let (definitions, families) = communicators(self.pattern, &nodes, self.communicators, self.seed);
         let members = |members: CommMembers| match members {
             CommMembers::Intra(members) => members,
             _ => Vec::new(),

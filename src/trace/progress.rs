@@ -10,6 +10,9 @@ pub trait Progress {
 
     /// The phase is over.
     fn finish(&self);
+
+    /// A part of the run begins that handles no events one by one, or whose length nobody knows. It ends with the next part or phase.
+    fn step(&self, _name: &'static str) {}
 }
 
 /// Nobody looks.

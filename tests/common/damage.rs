@@ -29,9 +29,14 @@ pub struct Copy {
 
 impl Copy {
     pub fn of(name: &str) -> Copy {
+        Copy::made(|trace| copy_tree(&fixture(name), trace))
+    }
+
+    /// A trace that `make` writes into a directory, which it has to make.
+    pub fn made(make: impl FnOnce(&Path)) -> Copy {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let trace = directory.path().join("trace");
-        copy_tree(&fixture(name), &trace);
+        make(&trace);
         let archive = super::anchor(&trace).file_stem().expect("a name").to_string_lossy().into_owned();
         Copy { directory, trace, archive }
     }

@@ -6,7 +6,7 @@ pub mod damage;
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -37,29 +37,73 @@ impl Finished {
 /// Runs a command to its end. If it takes longer than [`LIMIT`], it is killed with all its children, and the test fails.
 #[track_caller]
 pub fn run(command: &mut Command) -> Finished {
+    start(command).finish()
+}
+
+/// A program that runs.
+pub struct Running {
+    command: String,
+    pub child: Child,
     // Files instead of pipes: nobody has to empty them, and a child left behind cannot hold them open.
+    said: tempfile::TempDir,
+    start: Instant,
+}
+
+/// Starts a command in a process group of its own.
+#[track_caller]
+pub fn start(command: &mut Command) -> Running {
     let said = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str| std::fs::File::create(said.path().join(name)).expect("a temporary file");
     command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).process_group(0);
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("wait for a child") {
-            break status;
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    Running { command: format!("{command:?}"), child, said, start: Instant::now() }
+}
+
+impl Running {
+    fn read(&self, name: &str) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.said.path().join(name)).unwrap_or_default()).into_owned()
+    }
+
+    /// What it has said so far on standard error.
+    pub fn stderr(&self) -> String {
+        self.read("err")
+    }
+
+    /// Waits until it has said `text` on standard error.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) {
+        while !self.stderr().contains(text) {
+            let ended = self.child.try_wait().expect("wait for a child");
+            if ended.is_some() && !self.stderr().contains(text) {
+                panic!("{} ended without saying '{text}': {}", self.command, self.stderr());
+            }
+            self.limit(&format!("without saying '{text}'"));
+            std::thread::sleep(Duration::from_millis(5));
         }
-        if start.elapsed() > LIMIT {
-            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
-            let _ = child.wait();
-            let read = |name: &str| std::fs::read_to_string(said.path().join(name)).unwrap_or_default();
-            panic!("{command:?} hangs\nstdout: {}\nstderr: {}", read("out"), read("err"));
+    }
+
+    #[track_caller]
+    fn limit(&mut self, what: &str) {
+        if self.start.elapsed() > LIMIT {
+            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.child.id())]).status();
+            let _ = self.child.wait();
+            panic!("{} hangs {what}\nstdout: {}\nstderr: {}", self.command, self.read("out"), self.read("err"));
         }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let read = |name: &str| {
-        String::from_utf8_lossy(&std::fs::read(said.path().join(name)).expect("what it said")).into_owned()
-    };
-    let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Finished { status, stdout: read("out"), stderr: read("err") }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn finish(mut self) -> Finished {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("wait for a child") {
+                break status;
+            }
+            self.limit("");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        Finished { status, stdout: self.read("out"), stderr: self.read("err") }
+    }
 }
 
 /// `clc-replay` as one process without MPI.
@@ -179,6 +223,9 @@ pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
             if path.is_dir() {
                 found.insert(relative, None);
                 open.push(path);
+            } else if !path.is_file() {
+                // Nobody would ever write into a pipe.
+                found.insert(relative, None);
             } else {
                 found.insert(relative, Some(std::fs::read(&path).expect("a readable file")));
             }

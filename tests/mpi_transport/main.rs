@@ -3,8 +3,8 @@
 
 mod operations;
 
-use clc_replay::comm::Transport;
 use clc_replay::comm::mpi::MpiTransport;
+use clc_replay::comm::{Farewell, Transport};
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ fn rank(job: &str) -> ExitCode {
         "panic" if last => panic!("this rank does not get on"),
         // An error that the others do not have, while they wait.
         "error" if last => {
-            assert!(!transport.leave(Duration::from_millis(200)));
+            assert_eq!(transport.leave(Duration::from_millis(200)), Farewell::First);
             eprintln!("this rank has given up");
             transport.abort(7);
         }

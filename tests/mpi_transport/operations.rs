@@ -1,7 +1,8 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
 use clc_replay::comm::{
-    Channel, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values, sparse_exchange,
+    Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
+    merge_to_first, merge_values, sparse_exchange,
 };
 use clc_replay::trace::Error;
 use std::time::Duration;
@@ -15,11 +16,12 @@ pub fn all(t: &mut dyn Transport) {
     values_and_errors(t);
     for round in 0..30 {
         exchange(t, round);
+        merges(t, round);
     }
     times(t);
     groups(t);
     wrong_arguments(t);
-    assert!(t.leave(Duration::from_secs(60)));
+    assert_eq!(t.leave(Duration::from_secs(60)), Farewell::Together);
 }
 
 /// A repeatable choice, different for every pair of numbers.
@@ -35,6 +37,18 @@ fn receive(t: &mut dyn Transport, channel: Channel) -> (usize, Vec<u64>) {
             None => t.idle(),
         }
     }
+}
+
+/// Neighbours in rank order, whatever the tree; ranks that are done at once must not disturb what follows.
+fn merges(t: &mut dyn Transport, round: usize) {
+    let own = vec![(t.rank(), "x".repeat(mix(round, t.rank()) % 40))];
+    let expected: Vec<_> = (0..t.size()).map(|rank| (rank, "x".repeat(mix(round, rank) % 40))).collect();
+    let join = |all: &mut Vec<(usize, String)>, part| all.extend(part);
+    if round.is_multiple_of(3) {
+        assert_eq!(merge_values(t, own.clone(), join).unwrap(), expected);
+    }
+    let first = t.rank() == 0;
+    assert_eq!(merge_to_first(t, own, join).unwrap(), first.then_some(expected));
 }
 
 /// Two channels at once, many messages of changing lengths to everybody: all arrive, in order by sender and channel.

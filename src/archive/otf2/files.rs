@@ -128,7 +128,7 @@ impl Otf2Archive {
                 ..LocalDefinitions::default()
             });
         }
-        let bytes = MappedFile::open(&path)?;
+        let bytes = MappedFile::open(&path).map_err(|error| error.at_location(location))?;
         LocalDefinitions::read(&bytes, self.anchor.definition_chunk)
             .map_err(|error| Error { event: None, ..error }.in_file(&path).at_location(location))
     }

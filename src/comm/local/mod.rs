@@ -6,7 +6,7 @@ mod hub;
 mod meeting;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{Channel, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use crate::trace::{Error, Result};
 use hub::Hub;
 use meeting::{Meeting, Operation, Payload, Round};
@@ -217,7 +217,7 @@ impl Transport for LocalTransport {
             // So many threads would only hand the processors to each other.
             std::thread::sleep(Duration::from_millis(2));
         } else {
-            self.backoff.rest();
+            let _ = self.backoff.rest();
         }
     }
 
@@ -302,14 +302,16 @@ impl Transport for LocalTransport {
         group.run(hub, Operation::Exscan, words(&[value]), take)
     }
 
-    fn leave(&mut self, patience: Duration) -> bool {
+    fn leave(&mut self, patience: Duration) -> Farewell {
         let deadline = Instant::now().checked_add(patience);
         let farewell = &mut self.farewell;
         if farewell.round == 0 && farewell.begin(Operation::Barrier, words(&[])).is_err() {
-            return false;
+            return Farewell::First;
         }
-        let all = farewell.meeting.take(&self.hub.departures, 1, farewell.rank, Some(deadline), |_| ());
-        matches!(all, Ok(Some(())))
+        match farewell.meeting.take(&self.hub.departures, 1, farewell.rank, Some(deadline), |_| ()) {
+            Ok(Some(())) => Farewell::Together,
+            _ => Farewell::First,
+        }
     }
 
     fn abort(&mut self, status: i32) -> ! {

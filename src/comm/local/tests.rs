@@ -98,7 +98,13 @@ fn those_who_wait_for_a_rank_that_has_left_get_an_error() {
             }
         };
         let sent = if t.rank() == 0 { t.receive_time(1).is_ok() } else { true };
-        vec![sent, vote.is_err(), t.receive_time(1).is_err(), t.barrier().is_err(), !t.leave(Duration::from_secs(60))]
+        vec![
+            sent,
+            vote.is_err(),
+            t.receive_time(1).is_err(),
+            t.barrier().is_err(),
+            t.leave(Duration::from_secs(60)) == Farewell::First,
+        ]
     });
     assert_eq!(results, [vec![true; 5], vec![], vec![true; 5]]);
 }
@@ -141,7 +147,7 @@ fn different_lengths_are_an_error() {
 #[test]
 fn leaving_gives_up_after_its_patience() {
     let mut world = LocalTransport::world(2);
-    assert!(!world[0].leave(Duration::from_millis(10)));
-    assert!(world[1].leave(Duration::from_secs(60)));
-    assert!(world[0].leave(Duration::ZERO));
+    assert_eq!(world[0].leave(Duration::from_millis(10)), Farewell::First);
+    assert_eq!(world[1].leave(Duration::from_secs(60)), Farewell::Together);
+    assert_eq!(world[0].leave(Duration::ZERO), Farewell::Together);
 }

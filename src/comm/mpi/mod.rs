@@ -6,24 +6,29 @@
 //! stand still.
 
 mod call;
+mod complaints;
 mod mail;
 mod operations;
+mod pulse;
 mod start;
 mod tops;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{Channel, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use crate::trace::progress::Progress;
 use crate::trace::{Error, Result};
 use call::{Communicator, Request};
+use complaints::Complaints;
 use mail::{Mail, TIME_TAG};
 use operations::SendReceive;
+use pulse::Pulse;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 use tops::TopReduction;
 
 /// One rank of `MPI_COMM_WORLD`. Stays on the thread that initialised MPI.
 pub struct MpiTransport {
-    /// Used for nothing but the farewell, so that no operation that another rank has not come to can mix with it.
+    /// Used for nothing but the farewell and complaints, so that no operation that another rank has not come to can mix with it.
     world: Communicator,
     /// Messages, timestamps and collective operations.
     traffic: Communicator,
@@ -34,6 +39,9 @@ pub struct MpiTransport {
     mail: Mail,
     vote: Option<Request<SendReceive<i64>>>,
     farewell: Option<Request<()>>,
+    pulse: Pulse,
+    /// What the signs of life travel on.
+    signs: Communicator,
     exchanges: u64,
     backoff: Backoff,
     /// Last of the fields that MPI knows of: dropping it finalises MPI.
@@ -68,7 +76,7 @@ impl MpiTransport {
     fn wait<B>(&mut self, mut request: Request<B>) -> Result<B> {
         while !request.test()? {
             self.mail.progress()?;
-            self.backoff.rest();
+            self.pulse.waiting(self.backoff.rest())?;
         }
         self.backoff.success();
         request.finish()
@@ -120,15 +128,17 @@ impl Drop for MpiTransport {
     fn drop(&mut self) {
         let deadline = Instant::now() + Self::LAST_MESSAGES;
         while !self.mail.is_sent() && self.mail.progress().is_ok() && Instant::now() < deadline {
-            self.backoff.rest();
+            let _ = self.backoff.rest();
         }
+        let together = self.pulse.end(deadline);
         // In the same order everywhere, as they were made. With an operation still under way, finalising has to do.
-        if self.vote.is_none() && self.mail.is_sent() {
+        if self.vote.is_none() && self.mail.is_sent() && together {
             for group in self.groups.drain(..) {
                 if let Group::Several(communicator) = group {
                     communicator.free();
                 }
             }
+            self.signs.free();
             self.votes.free();
             self.traffic.free();
         }
@@ -187,7 +197,8 @@ impl Transport for MpiTransport {
     }
 
     fn idle(&mut self) {
-        self.backoff.rest();
+        // A failure of MPI shows in what is waited for.
+        let _ = self.pulse.waiting(self.backoff.rest());
     }
 
     fn barrier(&mut self) -> Result<()> {
@@ -281,28 +292,34 @@ impl Transport for MpiTransport {
         Ok(received.first().copied().filter(|_| communicator.rank > 0))
     }
 
-    fn leave(&mut self, patience: Duration) -> bool {
+    fn progress(&self) -> Box<dyn Progress> {
+        self.pulse.progress()
+    }
+
+    fn leave(&mut self, patience: Duration) -> Farewell {
         let start = Instant::now();
         let mut farewell = match self.farewell.take() {
             Some(farewell) => farewell,
             None => match self.world.barrier() {
                 Ok(farewell) => farewell,
-                Err(_) => return false,
+                Err(_) => return Farewell::First,
             },
         };
+        let mut complaints = Complaints::default();
         loop {
             match farewell.test() {
-                Ok(true) => break true,
+                Ok(true) => break Farewell::Together,
                 Ok(false) if start.elapsed() < patience => {
                     // Messages may still be needed by those who are not there yet; a failure shows in the farewell.
                     let _ = self.mail.progress();
-                    self.backoff.rest();
+                    complaints.turn(&self.world, start.elapsed());
+                    let _ = self.backoff.rest();
                 }
                 Ok(false) => {
                     self.farewell = Some(farewell);
-                    break false;
+                    break if complaints.follows(self.world.rank) { Farewell::Follows } else { Farewell::First };
                 }
-                Err(_) => break false,
+                Err(_) => break Farewell::First,
             }
         }
     }

@@ -112,7 +112,8 @@ impl Communicator {
     pub fn gather_one(&self, root: Option<usize>, value: i64) -> Result<Request<SendReceive<i64>>> {
         let here = root.is_none_or(|root| root == self.rank);
         let buffers = (Box::from([value]), zeros(if here { self.size } else { 0 }));
-        Request::start("MPI_Igather", buffers, |(send, receive): &mut SendReceive<i64>, request| {
+        let what = if root.is_some() { "MPI_Igather" } else { "MPI_Iallgather" };
+        Request::start(what, buffers, |(send, receive): &mut SendReceive<i64>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; one element is sent, one per rank received where anything is received.
             unsafe {
@@ -138,7 +139,8 @@ impl Communicator {
         }
         count(total, "MPI_Igatherv")?;
         let buffers: GatherBuffers = (bytes.into(), zeros(total), counts.into(), offsets.into());
-        Request::start("MPI_Igatherv", buffers, |(send, receive, counts, offsets), request| {
+        let what = if root.is_some() { "MPI_Igatherv" } else { "MPI_Iallgatherv" };
+        Request::start(what, buffers, |(send, receive, counts, offsets), request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             let (counts, offsets) = (counts.as_ptr(), offsets.as_ptr());
             // SAFETY: see `call`; where bytes are received, counts and displacements have one entry per rank and stay within

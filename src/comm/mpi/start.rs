@@ -4,10 +4,12 @@ use crate::comm::backoff::Backoff;
 use crate::comm::launch::{self, Launch};
 use crate::comm::mpi::call::{self, Communicator};
 use crate::comm::mpi::mail::Mail;
+use crate::comm::mpi::pulse::Pulse;
 use crate::comm::mpi::tops::TopReduction;
 use crate::comm::mpi::{MpiTransport, Transport};
 use crate::trace::{Error, Result};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Exit status of a run that ends in a panic, as of a Rust program that panics alone.
@@ -27,20 +29,28 @@ impl MpiTransport {
         }
         let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled)
             .ok_or_else(|| Error::new("MPI is initialised already"))?;
+        // If something fails from here on, others may wait for this rank within MPI, and finalising would wait for them. A process that
+        // ends without it ends the job.
+        let universe = ManuallyDrop::new(universe);
         let world = Communicator::world()?;
         abort_on_panic(world.rank);
+        let (traffic, votes, signs) = (world.duplicate()?, world.duplicate()?, world.duplicate()?);
+        let reduction = TopReduction::new()?;
+        let pulse = Pulse::start(signs, mpi::environment::processor_name().unwrap_or_default())?;
         let transport = MpiTransport {
             world,
-            traffic: world.duplicate()?,
-            votes: world.duplicate()?,
+            traffic,
+            votes,
+            signs,
             groups: Vec::new(),
-            reduction: TopReduction::new()?,
+            reduction,
             mail: Mail::default(),
             vote: None,
             farewell: None,
+            pulse,
             exchanges: 0,
             backoff: Backoff::default(),
-            _universe: universe,
+            _universe: ManuallyDrop::into_inner(universe),
             _not_send: PhantomData,
         };
         match launch.ranks {

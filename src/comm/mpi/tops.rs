@@ -51,7 +51,8 @@ impl TopReduction {
     /// `MPI_Ireduce`, or `MPI_Iallreduce` without a root.
     pub fn start(&self, on: &Communicator, root: Option<usize>, value: Top2) -> Result<Request<SendReceive<Top2>>> {
         let buffers = (Box::from([value]), Box::from([Top2::NONE]));
-        Request::start("MPI_Ireduce", buffers, |(send, receive): &mut SendReceive<Top2>, request| {
+        let what = if root.is_some() { "MPI_Ireduce" } else { "MPI_Iallreduce" };
+        Request::start(what, buffers, |(send, receive): &mut SendReceive<Top2>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; both slices have one element.
             unsafe {

@@ -3,16 +3,17 @@
 mod report;
 
 use crate::clc::latency::MinimumLatency;
+use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::graph::components;
 use crate::presync::hull::hulls;
 use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
 use crate::presync::observations::{Latencies, Observations, Offsets};
-use crate::presync::reference::{Reference, compose, synthesise};
+use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
-use crate::presync::{Method, RANGE};
-use crate::trace::{ClockOffset, Ticks};
+use crate::presync::{Limits, LinearClock, Method, RANGE};
+use crate::trace::{ClockOffset, Result, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// A refinement as (time, offset) points, in ticks.
@@ -25,14 +26,18 @@ pub enum Decision {
     Split(Vec<u32>),
     /// Another level with these refinements and that many windows.
     Level(Vec<Knots>, usize),
-    /// These are the refinements, and their misfit relative to that of the recorded clocks.
-    Done(Vec<Knots>, f64),
+    /// These are the refinements, and how they compare with the recorded clocks, if that matters.
+    Done(Vec<Knots>, Option<Fit>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }
 
-/// Each level has this many times the windows of the one before.
+/// Each level has this many times the windows of the one before,
 const FINER: usize = 8;
+/// up to so many, after which comes the finest one.
+const COARSE: usize = 64;
+/// Windows of the first observation, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
+pub const FIRST: usize = 512;
 /// Most windows, and most unknowns (clocks times windows).
 const MOST_WINDOWS: usize = 1024;
 const MOST_UNKNOWNS: usize = 1 << 16;
@@ -48,8 +53,6 @@ const ANCHOR: f64 = 3.0;
 const UNKNOWN: f64 = 100e-9;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
-/// Length of a straight line, in seconds.
-const SEGMENT: f64 = 1800.0;
 
 /// The state between levels.
 #[derive(Debug)]
@@ -57,6 +60,9 @@ pub struct Estimator {
     resolution: u64,
     model: Method,
     wanted: Reference,
+    limits: Limits,
+    /// Lines between pairs of clocks, if that is the model, and the width of the windows that they are in.
+    lines: Vec<Line>,
     reference: usize,
     /// Whether recorded offsets or the user name the reference.
     reference_given: bool,
@@ -84,7 +90,7 @@ impl Estimator {
     /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference, if it is to be found, is the clock to
     /// which recorded offsets refer (the first one whose offsets are all zero), else that of process 0 (for straight lines:
     /// the one with the shortest paths to all others).
-    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference) -> Estimator {
+    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference, limits: Limits) -> Estimator {
         let master = |offsets: &Vec<ClockOffset>| !offsets.is_empty() && offsets.iter().all(|o| o.offset == 0);
         let given = match wanted {
             Reference::Process(process) => map.of_timeline.get(process as usize).map(|clock| *clock as usize),
@@ -94,6 +100,8 @@ impl Estimator {
             resolution,
             model: if matches!(model, Method::Regression | Method::Hull) { model } else { Method::Network },
             wanted,
+            limits,
+            lines: Vec::new(),
             reference: given.unwrap_or(0),
             reference_given: given.is_some(),
             groups: 1,
@@ -111,8 +119,33 @@ impl Estimator {
         }
     }
 
-    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named.
+    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; the first time in
+    /// [`FIRST`] windows, with the recorded clocks.
     pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
+        if self.grid.is_some() {
+            return self.step(table, grid, map);
+        }
+        let mut refinements = vec![LinearClock::identity(); map.bases.len()];
+        let mut count = 1;
+        loop {
+            let through = |clock: u32, time: i64| {
+                refinements.get(clock as usize).map_or(time, |refinement| refinement.map(Ticks(time)).0)
+            };
+            let (coarse, grid) = table.through(count, through);
+            let decision = self.step(&coarse, grid, map);
+            let Decision::Level(knots, windows) = &decision else { return decision };
+            if *windows > COARSE || *windows >= self.finest {
+                return decision;
+            }
+            let next: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
+            // What is wrong with them is found again, and reported, when all ranks make clocks of them.
+            let Ok(next) = next else { return decision };
+            (refinements, count) = (next, *windows);
+        }
+    }
+
+    /// One level.
+    fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
         let clocks = map.bases.len();
         if self.grid.is_none() {
             let early = -SHARED_CLOCK * self.resolution as f64;
@@ -129,7 +162,13 @@ impl Estimator {
             self.finest = finest(table, clocks);
         }
         let now = self.interpolated(&grid, clocks);
-        let mut seen = Observations::new(table, &grid, &now, UNKNOWN * self.resolution as f64);
+        let mut seen = Observations::new(
+            table,
+            &grid,
+            &now,
+            UNKNOWN * self.resolution as f64,
+            self.limits.delay * self.resolution as f64,
+        );
         let anchors = self.anchors(map, &grid, seen.floor);
         if self.grid.is_none() {
             let mut held: Vec<bool> = vec![false; clocks];
@@ -189,10 +228,12 @@ impl Estimator {
         }
         let knots = self.knots(&grid);
         if done {
-            let factor = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            Decision::Done(knots, if self.wanted == Reference::Auto { factor } else { 0.0 })
+            let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
+            let fit = Fit { misfit, contradiction: self.contradiction(&anchors) };
+            Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
-            let finer = if self.model == Method::Network { grid.count * FINER } else { self.finest };
+            let coarse = self.model == Method::Network && grid.count < COARSE;
+            let finer = if coarse { grid.count * FINER } else { self.finest };
             Decision::Level(knots, finer.min(self.finest))
         }
     }
@@ -236,14 +277,15 @@ impl Estimator {
 
     /// Straight lines per pair and segment, composed to corrections of all clocks.
     fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Offsets {
-        let segment = ((SEGMENT * self.resolution as f64 / grid.width as f64) as u32).max(2);
+        let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
         let lines = match self.model {
             Method::Hull => hulls(seen, segment, STEEPEST * grid.width as f64),
-            _ => regression(seen, segment),
+            _ => regression(seen, segment, self.limits.confidence),
         };
         let root = self.reference_given.then_some(self.reference as u32);
         let (offsets, roots) = compose(&lines, clocks, grid.count, segment as usize, root);
         self.reference = roots.first().map_or(0, |root| *root as usize);
+        self.lines = lines;
         offsets
     }
 
@@ -254,16 +296,7 @@ impl Estimator {
         }
         let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
         for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
-            let shows = |(window, offset): (usize, &f64)| {
-                let time = grid.centre(window) - constant - offset.round() as i64;
-                // The recorded clock backwards: its drift is small, so that a few steps are exact.
-                let mut local = time;
-                for _ in 0..4 {
-                    local -= base.map(Ticks(local)).0 - time;
-                }
-                local
-            };
-            let readings: Vec<i64> = row.iter().enumerate().map(shows).collect();
+            let readings: Vec<i64> = (0..row.len()).map(|window| shows(grid, row, *constant, base, window)).collect();
             let first = readings.first().copied().unwrap_or(0);
             elapsed.push(readings.iter().map(|reading| (reading - first) as f64).collect());
         }
@@ -288,6 +321,15 @@ impl Estimator {
             }
         }
         anchors
+    }
+
+    /// By how much the estimate and recorded offsets differ at most, beyond a latency: round trips are all that either is known by.
+    fn contradiction(&self, anchors: &[Anchor]) -> f64 {
+        let off = anchors.iter().filter_map(|anchor| {
+            let row = self.offsets.get(anchor.clock as usize)?;
+            Some((row.get(anchor.window as usize)? - anchor.value).abs())
+        });
+        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
     }
 
     /// Makes corrections follow no faster than clocks can drift.
@@ -315,6 +357,26 @@ impl Estimator {
             })
             .collect()
     }
+}
+
+/// What a clock shows at the centre of a window, if it is corrected by `constant` and by `row` in each window.
+fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: usize) -> i64 {
+    let time = grid.centre(window) - constant - row.get(window).map_or(0, |offset| offset.round() as i64);
+    // The recorded clock backwards: its drift is small, so that a few steps are exact.
+    let mut local = time;
+    for _ in 0..4 {
+        local -= base.map(Ticks(local)).0 - time;
+    }
+    local
+}
+
+/// The function through knots.
+///
+/// # Errors
+/// Time would run backwards, or leave its range.
+pub fn refinement(knots: &Knots) -> Result<LinearClock> {
+    let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
+    LinearClock::through(&points)
 }
 
 /// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.

@@ -8,6 +8,10 @@ use crate::trace::{CommId, CommMembers, Communicator};
 pub(in crate::simulate) const COMM_SELF: u32 = 1;
 /// Domain of the random order of a communicator.
 const ORDER: u64 = 5;
+/// Domain of the members of the communicators of `subsets`.
+const SUBSETS: u64 = 9;
+/// Most members of one of them.
+const MOST_IN_SUBSET: u32 = 8;
 
 /// A way to split the processes: for each process its communicator and its rank therein.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +26,7 @@ pub(in crate::simulate) struct Family {
 pub(in crate::simulate) fn communicators(
     kind: PatternKind,
     nodes: &[u32],
+    subsets: u32,
     seed: u64,
 ) -> (Vec<Communicator>, Vec<Family>) {
     let ranks = nodes.len() as u32;
@@ -56,6 +61,9 @@ pub(in crate::simulate) fn communicators(
     };
     let world: Vec<u32> = (0..ranks).collect();
     add(vec![("MPI_COMM_WORLD".into(), world.clone())]);
+    if kind == PatternKind::Subsets {
+        add(random_subsets(ranks, subsets, seed));
+    }
     if kind != PatternKind::Mix {
         return (list, families);
     }
@@ -81,6 +89,24 @@ pub(in crate::simulate) fn communicators(
     some.truncate((some.len() * 2).div_ceil(3));
     add(vec![("some".into(), some)]);
     (list, families)
+}
+
+/// `count` communicators of two to eight processes in random order. A process is in several of them.
+fn random_subsets(ranks: u32, count: u32, seed: u64) -> Vec<(String, Vec<u32>)> {
+    let mut random = Random::new(seed, &[SUBSETS]);
+    let most = u64::from(ranks.min(MOST_IN_SUBSET));
+    let subset = |number: u32| {
+        let size = 2 + random.below(most - 1) as usize;
+        let mut members = Vec::with_capacity(size);
+        while members.len() < size {
+            let process = random.below(u64::from(ranks)) as u32;
+            if !members.contains(&process) {
+                members.push(process);
+            }
+        }
+        (format!("subset {number}"), members)
+    };
+    (0..count).map(subset).collect()
 }
 
 fn index_of_self(kind: PatternKind, defined: usize) -> bool {

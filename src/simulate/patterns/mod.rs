@@ -10,6 +10,7 @@ mod mix;
 mod pipeline;
 mod random_sparse;
 mod ring;
+mod subsets;
 mod wavefront;
 
 pub(super) use communicators::{COMM_SELF, Family, communicators};
@@ -70,6 +71,8 @@ patterns! {
     Pipeline "pipeline" 2,
     /// Every class of operation, on world and sub-communicators.
     Mix "mix" 2,
+    /// Collectives and messages on many small communicators that overlap.
+    Subsets "subsets" 2,
 }
 
 impl FromStr for PatternKind {
@@ -127,6 +130,7 @@ pub(super) enum Pattern {
     Alltoall,
     Pipeline,
     Mix(Box<mix::Mix>),
+    Subsets(subsets::Subsets),
 }
 
 impl Pattern {
@@ -144,6 +148,7 @@ impl Pattern {
             PatternKind::Alltoall => Pattern::Alltoall,
             PatternKind::Pipeline => Pattern::Pipeline,
             PatternKind::Mix => Pattern::Mix(Box::new(mix::Mix::new(families, random))),
+            PatternKind::Subsets => Pattern::Subsets(subsets::Subsets::new(families)),
         }
     }
 
@@ -162,6 +167,7 @@ impl Pattern {
             Pattern::RandomSparse(pairs) => pairs.step(work, processes),
             Pattern::Alltoall => alltoall::step(work, number, processes),
             Pattern::Pipeline => pipeline::step(work, number, processes),
+            Pattern::Subsets(subsets) => subsets.step(work, number, processes),
             Pattern::Mix(mix) => {
                 engine.ties = number % 3 == 2;
                 mix.step(work, number, &mut engine.processes);

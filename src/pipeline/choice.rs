@@ -1,0 +1,150 @@
+//! Whether estimated clocks are to be taken, judged by the trace alone.
+//!
+//! Violations show that clocks are wrong, and by how much at least. So `auto` takes estimated clocks only if the recorded ones leave
+//! violations, the estimated ones fewer (or as many and agree clearly better with the messages), and
+//!
+//! - what the two say about the moments at which offsets were *recorded* differs by no more than the worst violation and a latency.
+//!   A recorded offset that no message contradicts is better evidence than messages whose receivers always came late;
+//! - if violations are left, the trace would be closer to the estimated clocks once it is corrected than if the recorded ones had
+//!   been taken. A clock that jumps is known everywhere but in the window of its jump, and what is wrong there
+//!   can move everything after it. Then the logical clock is tried on both.
+
+use crate::clc::Parameters;
+use crate::comm::{Transport, all_gather_values};
+use crate::matching::sync::SyncKind;
+use crate::pipeline::load::Loaded;
+use crate::presync::Method;
+use crate::replay::passes;
+use crate::replay::survey::survey;
+use crate::trace::progress::Silent;
+use crate::trace::{Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// How the estimated clocks compare with the recorded ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// Misfit of the estimated clocks relative to that of the recorded ones.
+    pub misfit: f64,
+    /// Largest difference of the two where offsets were recorded, beyond a latency, in ticks.
+    pub contradiction: f64,
+}
+
+/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
+const BETTER: f64 = 0.8;
+
+/// Decides between the recorded clocks, which `loaded` has, and estimated ones, under which its events have these `times`. `fit`
+/// is `None` if the estimated ones are asked for, however they fit. Returns whether they are taken, and why. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn choose(
+    transport: &mut dyn Transport,
+    loaded: &mut Loaded,
+    times: &mut Vec<Vec<i64>>,
+    method: Method,
+    fit: Option<Fit>,
+) -> Result<(bool, String)> {
+    let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    let estimated = survey(transport, &loaded.program, times)?;
+    let (before, after) = (recorded.violated(), estimated.violated());
+    if after > before {
+        let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
+        return Ok((false, reason));
+    }
+    if let Some(fit) = fit.filter(|_| method == Method::Auto) {
+        if before == 0 {
+            return Ok((false, "the recorded clocks leave no violations".to_owned()));
+        }
+        if fit.misfit > if after < before { 1.0 } else { BETTER } {
+            let reason = "the recorded clocks agree with the messages as well as estimated ones would";
+            return Ok((false, reason.to_owned()));
+        }
+        let proven = recorded.worst.map_or(0, |worst| worst.ticks);
+        if fit.contradiction > proven as f64 {
+            let reason = "the estimated clocks contradict recorded offsets by more than any violation shows";
+            return Ok((false, reason.to_owned()));
+        }
+        if after > 0 && !corrects_better(transport, loaded, times)? {
+            let reason = format!(
+                "the {after} violations that estimated clocks would leave would move the trace further from them than the \
+                 {before} that the recorded ones leave"
+            );
+            return Ok((false, reason));
+        }
+    }
+    let reason = if after < before {
+        format!("{after} violations are left, {before} with the recorded clocks")
+    } else {
+        "the estimated clocks agree better with the messages".to_owned()
+    };
+    Ok((true, reason))
+}
+
+/// Whether the logical clock, starting from `estimated` times, stays closer to them than it comes starting from the recorded ones.
+fn corrects_better(transport: &mut dyn Transport, loaded: &mut Loaded, estimated: &mut Vec<Vec<i64>>) -> Result<bool> {
+    // The same for every command, whatever else it visits and corrects with.
+    let parameters =
+        Parameters { latency: loaded.program.latency, minimum_separation: Ticks::ZERO, ..Parameters::default() };
+    let mut all = [Moments::default(); 2];
+    for (way, all) in all.iter_mut().enumerate() {
+        // The second time from the estimated times: `estimated` holds the recorded ones then.
+        let exchanged = way == 1;
+        if exchanged {
+            swap(loaded, estimated);
+        }
+        let passes = passes::run(transport, &loaded.program, &parameters, &Silent);
+        if exchanged {
+            swap(loaded, estimated);
+        }
+        // A trace that contradicts itself is reported when it is corrected.
+        let Ok(passes) = passes else { return Ok(true) };
+        let mut own = Moments::default();
+        let logical = passes.result.as_ref().map(|(forward, _)| &forward.logical);
+        for (local, (timeline, estimated)) in loaded.program.timelines.iter().zip(&*estimated).enumerate() {
+            let unmoved = if exchanged { estimated } else { &timeline.time };
+            let logical = logical.and_then(|logical| logical.get(local)).unwrap_or(unmoved);
+            let events = logical.iter().zip(estimated).enumerate();
+            // Local events are visited or not as the command wants it.
+            let events = events.filter(|(event, _)| timeline.kind(*event) != SyncKind::Local);
+            events.for_each(|(_, (logical, estimated))| own.add(logical - estimated));
+        }
+        all_gather_values(transport, &own)?.into_iter().for_each(|part| all.merge(part));
+    }
+    Ok(all[1].variance() <= all[0].variance())
+}
+
+fn swap(loaded: &mut Loaded, times: &mut Vec<Vec<i64>>) {
+    for (timeline, times) in loaded.program.timelines.iter_mut().zip(times) {
+        std::mem::swap(&mut timeline.time, times);
+    }
+}
+
+/// Sums of differences, exact in any order.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Moments {
+    count: i128,
+    sum: i128,
+    squares: i128,
+}
+
+impl Moments {
+    fn add(&mut self, difference: i64) {
+        let difference = i128::from(difference);
+        self.count += 1;
+        self.sum += difference;
+        self.squares = self.squares.saturating_add(difference * difference);
+    }
+
+    fn merge(&mut self, other: Moments) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+
+    /// Where zero lies matters to nobody.
+    fn variance(&self) -> f64 {
+        let count = self.count.max(1) as f64;
+        let mean = self.sum as f64 / count;
+        (self.squares as f64 / count - mean * mean).max(0.0)
+    }
+}

@@ -1,0 +1,703 @@
+//! The machine: full disks, missing permissions, limits, signals, ranks that die or stand still, files that vanish, several runs at once.
+
+use crate::case::{Case, Scene, corrected, one_line, paused, send, special, wait};
+use crate::common::{self, Finished, alone, run, tree};
+use crate::shim;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = outputs();
+    cases.extend(space());
+    cases.extend(permissions());
+    cases.extend(vanishing());
+    cases.extend(signals());
+    cases.extend(silent_ranks());
+    cases.extend(several_runs());
+    cases
+}
+
+/// Parts of a correction in which it can be told to stand still.
+const PARTS: [&str; 11] =
+    ["open", "prepare", "scan", "clocks", "check", "replay", "pass", "backward", "write", "verify", "publish"];
+
+/// As many ranks as processes: the canonical replay.
+const CANONICAL: usize = 4;
+
+const REFUSED: &str = "status 2, one line";
+
+/// A correction with other arguments than usual, which is refused.
+fn arguments(
+    name: &str,
+    fault: &str,
+    words: &'static [&'static str],
+    says: &'static [&'static str],
+    make: fn(&Scene),
+) -> Case {
+    special(
+        name,
+        fault,
+        REFUSED,
+        move |s| {
+            make(s);
+            s.options = words.iter().map(|&word| word.to_owned()).collect();
+            s.says = says.iter().map(|&text| text.to_owned()).collect();
+        },
+        |s, ranks| {
+            let before = tree(s.directory());
+            let mut command = s.program(ranks);
+            let finished = run(command.args(&s.options));
+            one_line(&finished, ranks, &s.says);
+            assert!(before == tree(s.directory()), "something on disk has changed");
+        },
+    )
+}
+
+fn outputs() -> Vec<Case> {
+    let nothing = |_: &Scene| {};
+    vec![
+        arguments(
+            "output_is_trace",
+            "the output is the trace",
+            &["trace", "-o", "trace", "--force"],
+            &["trace: the output is the trace itself"],
+            nothing,
+        ),
+        arguments(
+            "output_in_trace",
+            "the output lies in the trace",
+            &["trace", "-o", "trace/traces/x"],
+            &["trace/traces/x: the output lies inside the trace"],
+            nothing,
+        ),
+        special(
+            "output_contains_trace",
+            "the output contains the trace",
+            REFUSED,
+            |_| {},
+            |s, ranks| {
+                let mut command = s.program(ranks);
+                let finished = run(command.arg("trace").arg("-o").arg(s.directory()).arg("--force"));
+                one_line(&finished, ranks, &["the output contains the trace".into()]);
+            },
+        ),
+        arguments(
+            "output_by_link",
+            "the output is a link to the trace",
+            &["trace", "-o", "link", "--force"],
+            &["link: the output is the trace itself"],
+            |s| {
+                std::os::unix::fs::symlink(&s.copy.trace, s.directory().join("link")).unwrap();
+            },
+        ),
+        arguments(
+            "output_exists",
+            "the output exists",
+            &["trace", "-o", "out"],
+            &["out: the output exists already", "--force"],
+            |s| {
+                std::fs::create_dir(s.copy.output()).unwrap();
+                std::fs::write(s.copy.output().join("thesis.tex"), "years of work").unwrap();
+            },
+        ),
+        arguments(
+            "output_is_no_trace",
+            "the output exists and is no trace, with --force",
+            &["trace", "-o", "out", "--force"],
+            &["out: ", "is no trace"],
+            |s| {
+                std::fs::create_dir(s.copy.output()).unwrap();
+                std::fs::write(s.copy.output().join("thesis.tex"), "years of work").unwrap();
+            },
+        ),
+        arguments(
+            "output_is_a_file",
+            "the output exists and is a file, with --force",
+            &["trace", "-o", "out", "--force"],
+            &["out: ", "no directory"],
+            |s| {
+                std::fs::write(s.copy.output(), "a file").unwrap();
+            },
+        ),
+        arguments(
+            "output_nowhere",
+            "the directory above the output is missing",
+            &["trace", "-o", "not/there/out"],
+            &["not/there: ", "cannot write the output there"],
+            nothing,
+        ),
+        arguments(
+            "output_below_file",
+            "a file in the place of the directory above the output",
+            &["trace", "-o", "file/out"],
+            &["file", "cannot write the output there"],
+            |s| {
+                std::fs::write(s.directory().join("file"), "").unwrap();
+            },
+        ),
+        arguments(
+            "output_without_name",
+            "an output without a name",
+            &["trace", "-o", "..", "--force"],
+            &["not a name for an output directory"],
+            nothing,
+        ),
+        arguments(
+            "report_nowhere",
+            "the report cannot be written",
+            &["check", "trace", "--report", "not/there.json"],
+            &["not/there.json", "cannot write the report"],
+            nothing,
+        ),
+        special(
+            "output_kept",
+            "damage found late, with --force and an earlier output",
+            "status 2, one line, the earlier output is still there",
+            |s| {
+                run(&mut s.correction(1)).expect(0, "an earlier output");
+                crate::common::damage::edit(&s.copy.events(3), |bytes| {
+                    let end = crate::common::damage::items(bytes, true).last().unwrap().whole.start;
+                    bytes.truncate(end);
+                });
+                s.options(&["--force"]);
+                s.says(["3.evt: location 3", "truncated"]);
+            },
+            unchanged,
+        ),
+    ]
+}
+
+/// The correction is refused, and nothing on disk has changed.
+fn unchanged(scene: &Scene, ranks: usize) {
+    let before = tree(scene.directory());
+    one_line(&run(&mut scene.correction(ranks)), ranks, &scene.says);
+    assert!(before == tree(scene.directory()), "something on disk has changed");
+}
+
+/// A run that failed has said so once, and has left nothing.
+fn refused_cleanly(scene: &Scene, ranks: usize, finished: &Finished, says: &[&str]) {
+    let says: Vec<String> = says.iter().map(|&text| text.to_owned()).collect();
+    one_line(finished, ranks, &says);
+    scene.nobody_is_left();
+    wait("something is left", || scene.unfinished().is_empty());
+    assert!(!scene.copy.output().exists());
+}
+
+fn space() -> Vec<Case> {
+    vec![
+        special(
+            "disk_full",
+            "the disk is full (a small tmpfs, or write(2) that says so)",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let small = s.directory().join("small");
+                std::fs::create_dir(&small).unwrap();
+                let mounted =
+                    Command::new("mount").args(["-t", "tmpfs", "-o", "size=40k", "tmpfs"]).arg(&small).output();
+                let mounted = mounted.is_ok_and(|output| output.status.success());
+                let mut command = s.program(ranks);
+                command.args(["trace", "-o", "small/out"]);
+                if !mounted {
+                    command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", ".evt");
+                    command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
+                }
+                let finished = run(&mut command);
+                let left = tree(&small);
+                if mounted {
+                    run(Command::new("umount").arg(&small)).expect(0, "umount");
+                }
+                refused_cleanly(s, ranks, &finished, &["No space left on device"]);
+                assert!(left.is_empty(), "something is left: {:?}", left.keys());
+                std::fs::remove_dir(small).unwrap();
+            },
+        ),
+        special(
+            "disk_full_definitions",
+            "the disk is full when the definitions are written",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let mut command = s.correction(ranks);
+                command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "/traces.def");
+                command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
+                refused_cleanly(s, ranks, &run(&mut command), &["traces.def: ", "No space left on device"]);
+            },
+        ),
+        special(
+            "file_limit",
+            "files may have 8 KiB at most (ulimit -f)",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let finished = run(&mut s.correction_after("ulimit -f 8", ranks));
+                refused_cleanly(s, ranks, &finished, &[".evt: location ", "File too large"]);
+            },
+        ),
+        special(
+            "file_descriptors",
+            "a process may have 12 open files (ulimit -n)",
+            "corrected",
+            |_| {},
+            |s, _| {
+                run(&mut s.correction_after("ulimit -n 12", 1)).expect(0, "few descriptors");
+                s.output_is_right();
+            },
+        )
+        .on(&[1]),
+        special(
+            "memory",
+            "the address space is limited (ulimit -v), the trace is large",
+            "status 2, one line, nothing left",
+            |s| {
+                std::fs::remove_dir_all(&s.copy.trace).unwrap();
+                let mut simulate = alone();
+                simulate.arg("simulate").arg(&s.copy.trace).args([
+                    "--ranks",
+                    "4",
+                    "--events",
+                    "600k",
+                    "--pattern",
+                    "ring",
+                    "-q",
+                ]);
+                run(&mut simulate).expect(0, "a large trace");
+            },
+            |s, ranks| {
+                // Some of what a start takes is only reserved: down from there in steps that are smaller than what the trace takes.
+                let start = needs(ranks) + 8_000;
+                let limits = (0..).map_while(|step| start.checked_sub(step * 10_000));
+                let mut finished = None;
+                for limit in limits {
+                    let last = run(&mut s.correction_after(&format!("ulimit -v {limit}"), ranks));
+                    if last.status != 0 {
+                        finished = Some(last);
+                        break;
+                    }
+                    std::fs::remove_dir_all(s.copy.output()).unwrap();
+                }
+                let finished = finished.expect("a limit that is too small");
+                assert_ne!(finished.status, 0, "{finished:?}");
+                let errors = common_error(&finished, ranks);
+                assert!(
+                    errors
+                        .iter()
+                        .all(|line| line.contains("not enough memory") || line.contains("Cannot allocate memory")),
+                    "{finished:?}"
+                );
+                s.nobody_is_left();
+                if ranks == 1 {
+                    assert_eq!(finished.status, 2, "{finished:?}");
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                }
+                assert!(!s.copy.output().exists());
+            },
+        ),
+        special(
+            "disk_error",
+            "reading an event file fails (EIO)",
+            REFUSED,
+            |_| {},
+            |s, ranks| {
+                let mut command = s.correction(ranks);
+                command
+                    .env("LD_PRELOAD", shim::library())
+                    .env("SHIM_READ", "/2.evt")
+                    .env("SHIM_ERRNO", libc::EIO.to_string());
+                refused_cleanly(s, ranks, &run(&mut command), &["2.evt: location 2", "Input/output error"]);
+            },
+        ),
+        special(
+            "output_pipe_closed",
+            "standard output is closed",
+            "corrected",
+            |_| {},
+            |s, _| {
+                run(&mut s.correction_after("exec >&-", 1)).expect(0, "nobody listens");
+                s.output_is_right();
+            },
+        )
+        .on(&[1]),
+    ]
+}
+
+/// Error lines of a run that may fail on several ranks at once, at most one each.
+fn common_error(finished: &Finished, ranks: usize) -> Vec<&str> {
+    let errors = crate::case::error_lines(finished);
+    assert!(!errors.is_empty() && errors.len() <= ranks, "{finished:?}");
+    errors
+}
+
+/// Kilobytes of address space of a program that has started.
+fn needs(ranks: usize) -> u64 {
+    let scene = Scene::new();
+    let running = paused(&scene, ranks, "scan", 0, &[]);
+    let process = scene.processes()[&0];
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmSize:")).expect("the size");
+    let size = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    end(&scene, running);
+    size
+}
+
+/// Ends a run that stands still.
+fn end(scene: &Scene, running: common::Running) {
+    let processes = scene.processes();
+    send(libc::SIGKILL, running.child.id());
+    running.finish();
+    for process in processes.into_values() {
+        // SAFETY: no memory is involved; most have ended already.
+        unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
+    }
+    scene.nobody_is_left();
+}
+
+fn permissions() -> Vec<Case> {
+    vec![
+        special(
+            "read_only_directory",
+            "the directory above the output is read-only",
+            REFUSED,
+            |_| {},
+            |s, ranks| {
+                set_mode(s.directory(), 0o555);
+                let finished = run(&mut as_nobody(s, s.correction(ranks)));
+                set_mode(s.directory(), 0o755);
+                refused_cleanly(s, ranks, &finished, &["cannot write the output there", "Permission denied"]);
+            },
+        ),
+        special(
+            "events_unreadable",
+            "no permission to read one event file",
+            REFUSED,
+            |_| {},
+            |s, ranks| {
+                open_to_all(s);
+                set_mode(&s.copy.events(2), 0o000);
+                let finished = run(&mut as_nobody(s, s.correction(ranks)));
+                set_mode(&s.copy.events(2), 0o644);
+                refused_cleanly(s, ranks, &finished, &["2.evt: location 2: ", "Permission denied"]);
+            },
+        ),
+        special(
+            "definitions_unreadable",
+            "no permission to read the definitions",
+            REFUSED,
+            |_| {},
+            |s, ranks| {
+                open_to_all(s);
+                set_mode(&s.copy.definitions(), 0o000);
+                let finished = run(&mut as_nobody(s, s.correction(ranks)));
+                set_mode(&s.copy.definitions(), 0o644);
+                refused_cleanly(s, ranks, &finished, &["traces.def: ", "Permission denied"]);
+            },
+        ),
+        corrected("trace_read_only", "a read-only trace", |s| {
+            for path in tree(&s.copy.trace).into_keys().filter(|path| !s.copy.trace.join(path).is_dir()) {
+                set_mode(&s.copy.trace.join(path), 0o444);
+            }
+        }),
+    ]
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn open_to_all(scene: &Scene) {
+    set_mode(scene.directory(), 0o777);
+}
+
+/// The command as a user without rights, if the tests run as root, who may do everything.
+fn as_nobody(scene: &Scene, mut command: Command) -> Command {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    // SAFETY: no arguments, never fails.
+    if unsafe { libc::geteuid() } == 0 {
+        // MPI libraries want to write something.
+        let home = scene.go_on_file().with_file_name("home");
+        std::fs::create_dir_all(&home).unwrap();
+        set_mode(home.parent().unwrap(), 0o755);
+        set_mode(&home, 0o777);
+        command.env("HOME", &home).env("TMPDIR", &home).uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+fn vanishing() -> Vec<Case> {
+    vec![
+        special(
+            "events_removed",
+            "an event file is removed between reading and writing",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let running = paused(s, ranks, "backward", 0, &[]);
+                let aside = s.directory().join("aside");
+                std::fs::rename(s.copy.events(2), &aside).unwrap();
+                let finished = go_on(s, running);
+                std::fs::rename(&aside, s.copy.events(2)).unwrap();
+                refused_cleanly(s, ranks, &finished, &["2.evt: location 2: the file is missing"]);
+            },
+        ),
+        special(
+            "events_truncated",
+            "an event file is truncated between reading and writing",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let running = paused(s, ranks, "backward", 0, &[]);
+                let whole = std::fs::read(s.copy.events(2)).unwrap();
+                std::fs::write(s.copy.events(2), &whole[..whole.len() / 2]).unwrap();
+                let finished = go_on(s, running);
+                std::fs::write(s.copy.events(2), &whole).unwrap();
+                refused_cleanly(s, ranks, &finished, &["2.evt: location 2"]);
+            },
+        ),
+        special(
+            "output_removed",
+            "the unfinished output is removed by somebody else",
+            "status 2, one line, nothing left",
+            |_| {},
+            |s, ranks| {
+                let running = paused(s, ranks, "backward", 0, &[]);
+                for path in s.unfinished() {
+                    std::fs::remove_dir_all(path).unwrap();
+                }
+                let finished = go_on(s, running);
+                refused_cleanly(s, ranks, &finished, &[".evt: ", "No such file or directory"]);
+            },
+        ),
+        special(
+            "events_slow",
+            "one rank reads from a slow disk",
+            "corrected; the others say whom they wait for",
+            |s| {
+                std::fs::remove_dir_all(&s.copy.trace).unwrap();
+                let mut simulate = alone();
+                simulate.arg("simulate").arg(&s.copy.trace).args([
+                    "--ranks",
+                    "3",
+                    "--events",
+                    "400k",
+                    "--pattern",
+                    "ring",
+                    "-q",
+                ]);
+                run(&mut simulate).expect(0, "a large trace");
+            },
+            |s, ranks| {
+                let mut command = s.correction(ranks);
+                command.env("LD_PRELOAD", shim::library()).env("SHIM_READ", "/2.evt").env("SHIM_DELAY", "120");
+                let finished = run(command.env("CLC_REPLAY_WATCH", "1")).expect(0, "a slow disk");
+                assert!(finished.stderr.contains("for slower ranks: rank 2 (process "), "{finished:?}");
+                assert!(finished.stderr.contains(", in scan, "), "{finished:?}");
+                s.output_is_right();
+            },
+        )
+        .on(&[3]),
+    ]
+}
+
+/// Lets a run that stands still go on, and waits for its end.
+fn go_on(scene: &Scene, running: common::Running) -> Finished {
+    std::fs::write(scene.go_on_file(), "").unwrap();
+    running.finish()
+}
+
+fn signals() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for part in PARTS {
+        let name = format!("killed_in_{part}");
+        let fault = format!("SIGKILL to one rank, in part {part}");
+        let outcome = "no output; the next run removes what is left, and succeeds";
+        cases.push(special(&name, &fault, outcome, move |s| s.word = part.into(), killed).on(&[1, CANONICAL]));
+    }
+    for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")] {
+        for part in PARTS {
+            // After the first one, one part in which others wait and one in which they write are enough.
+            if signal == libc::SIGHUP && !["scan", "write"].contains(&part) {
+                continue;
+            }
+            let case = format!("{}_in_{part}", name.to_lowercase());
+            let fault = format!("{name}, in part {part}");
+            let outcome = "ended by the signal, nothing left (after the launcher: at the latest by the next run)";
+            let several = signal == libc::SIGTERM && ["scan", "pass", "write"].contains(&part);
+            let ranks: &[usize] = if several { &[1, CANONICAL] } else { &[1] };
+            cases.push(
+                special(&case, &fault, outcome, move |s| s.word = format!("{part} {signal}"), signalled).on(ranks),
+            );
+        }
+    }
+    cases
+}
+
+fn killed(scene: &Scene, ranks: usize) {
+    // With several, one that does not write the output: the others have to be ended, too.
+    let rank = ranks.min(2) - 1;
+    let running = paused(scene, ranks, &scene.word, rank, &[]);
+    let process = scene.processes()[&rank];
+    send(libc::SIGKILL, process);
+    let start = Instant::now();
+    let finished = running.finish();
+    assert_ne!(finished.status, 0, "{finished:?}");
+    scene.nobody_is_left();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(!scene.copy.output().exists());
+    scene.the_next_run_succeeds();
+}
+
+fn signalled(scene: &Scene, ranks: usize) {
+    let (part, signal) = scene.word.split_once(' ').unwrap();
+    let signal = signal.parse().unwrap();
+    let before = tree(scene.directory());
+    let running = paused(scene, ranks, part, 0, &[]);
+    send(signal, running.child.id());
+    let finished = running.finish();
+    scene.nobody_is_left();
+    assert!(!scene.copy.output().exists());
+    if ranks == 1 {
+        assert_eq!(finished.status, 128 + signal, "{finished:?}");
+        assert!(before == tree(scene.directory()), "something is left");
+    } else {
+        assert_ne!(finished.status, 0, "{finished:?}");
+    }
+    scene.the_next_run_succeeds();
+}
+
+fn silent_ranks() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let outcome = "corrected; the others name the silent rank, and say when it is back";
+    for (part, rank, ranks) in [
+        ("scan", 1, &[3][..]),
+        ("replay", 2, &[3]),
+        ("pass", 1, &[3]),
+        ("pass", 1, &[CANONICAL]),
+        ("write", 0, &[3]),
+        ("verify", 2, &[3]),
+    ] {
+        let form = if part == "pass" && ranks == [CANONICAL] { "_canonical" } else { "" };
+        let name = format!("stopped_in_{part}{form}");
+        let fault = format!("SIGSTOP to rank {rank} in part {part}, SIGCONT seconds later");
+        let ranks: &'static [usize] = if ranks == [3] { &[3] } else { &[CANONICAL] };
+        cases.push(special(&name, &fault, outcome, move |s| s.word = format!("{part} {rank}"), stopped).on(ranks));
+    }
+    cases
+}
+
+fn stopped(scene: &Scene, ranks: usize) {
+    let (part, rank) = scene.word.split_once(' ').unwrap();
+    let rank: usize = rank.parse().unwrap();
+    let mut running = paused(scene, ranks, part, rank, &[("CLC_REPLAY_WATCH", "0.5")]);
+    let process = scene.processes()[&rank];
+    send(libc::SIGSTOP, process);
+    std::fs::write(scene.go_on_file(), "").unwrap();
+    running.wait_for(&format!("nothing is heard of rank {rank} (process {process} on "));
+    running.wait_for("which is stopped");
+    send(libc::SIGCONT, process);
+    let finished = running.finish().expect(0, "a run whose rank went on");
+    let by = usize::from(rank == 0);
+    assert!(finished.stderr.contains(&format!("[rank {by}] WARN: waiting since ")), "{finished:?}");
+    // The wait may be over before the rank says something again.
+    assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
+    scene.output_is_right();
+}
+
+fn several_runs() -> Vec<Case> {
+    vec![
+        special(
+            "two_runs",
+            "two runs on the same output at once",
+            "one succeeds, the other: status 2, one line",
+            |_| {},
+            |s, ranks| {
+                let first = paused(s, ranks, "publish", 0, &[]);
+                // It sees the first one's unfinished output.
+                let second = run(&mut s.correction(ranks)).expect(0, "the faster run");
+                assert!(second.stdout.contains("seems to be writing the same output"), "{second:?}");
+                let there = tree(&s.copy.output());
+                let finished = go_on(s, first);
+                one_line(&finished, ranks, &["out: the output appeared while this run was making it".into()]);
+                assert!(there == tree(&s.copy.output()), "the output of the other run was touched");
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                s.output_is_right();
+            },
+        ),
+        special(
+            "two_runs_force",
+            "two runs on the same output at once, with --force",
+            "both succeed",
+            |s| s.options(&["--force"]),
+            |s, ranks| {
+                let first = paused(s, ranks, "publish", 0, &[]);
+                run(&mut s.correction(ranks)).expect(0, "the faster run");
+                go_on(s, first).expect(0, "the slower run");
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                assert!(s.copy.output().join("traces.otf2").exists());
+            },
+        ),
+        special(
+            "stale_output",
+            "unfinished outputs of a killed run and of another computer",
+            "corrected; the one is removed, the other named",
+            |_| {},
+            |s, ranks| {
+                let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+                let usable = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
+                let host: String = host.trim().chars().map(usable).take(40).collect();
+                // No process has a number that large.
+                for name in [format!(".out.part-{host}-4294967295-abc"), ".out.part-_elsewhere-1-abc".into()] {
+                    std::fs::create_dir(s.directory().join(&name)).unwrap();
+                    std::fs::write(s.directory().join(&name).join("file"), "").unwrap();
+                }
+                let finished = run(&mut s.correction(ranks)).expect(0, "a run after others");
+                let said = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+                for text in [
+                    "the unfinished output of a run that was killed, was removed",
+                    "of a run on _elsewhere; if that has ended",
+                ] {
+                    assert!(said.contains(text), "{said}");
+                }
+                assert_eq!(s.unfinished(), [s.directory().join(".out.part-_elsewhere-1-abc")]);
+                s.output_is_right();
+            },
+        ),
+        special(
+            "killed_replacing",
+            "SIGKILL while an earlier output is being replaced",
+            "the earlier output is still there",
+            |s| {
+                run(&mut s.correction(1)).expect(0, "an earlier output");
+                s.options(&["--force"]);
+            },
+            |s, ranks| {
+                let there = tree(&s.copy.output());
+                let running = paused(s, ranks, "publish", 0, &[]);
+                send(libc::SIGKILL, s.processes()[&0]);
+                assert_ne!(running.finish().status, 0);
+                s.nobody_is_left();
+                assert!(there == tree(&s.copy.output()), "the earlier output has changed");
+                run(&mut s.correction(1)).expect(0, "the next run");
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+            },
+        ),
+        special(
+            "launcher_foreign",
+            "started by the launcher of another MPI library",
+            REFUSED,
+            |_| {},
+            |s, _| {
+                let mut command = s.correction(1);
+                command.env("CLC_REPLAY_MPI", "always").env("MV2_COMM_WORLD_SIZE", "3");
+                one_line(
+                    &run(&mut command),
+                    1,
+                    &["the launcher started 3 processes, but MPI sees only this one".into()],
+                );
+            },
+        )
+        .on(&[1]),
+    ]
+}
