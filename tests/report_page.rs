@@ -26,7 +26,7 @@ fn the_stored_report_makes_the_same_page() {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     let trace = simulated(directory.path(), &FOUR_NODES);
-    let correct = ["--dry-run", "--quiet", "--html"];
+    let correct = ["--presync", "linear", "--dry-run", "--quiet", "--html"];
     run(alone().args(correct).arg(at("a.html")).arg("--report").arg(at("r.json")).arg(&trace)).expect(0, "correct");
     let again = run(alone().arg("report").arg(at("r.json")).arg("--html").arg(at("b.html"))).expect(0, "report");
     assert!(again.stdout.starts_with("clc-replay "), "{}", again.stdout);
@@ -50,7 +50,8 @@ fn the_details_are_the_same_on_any_number_of_ranks() {
     let trace = simulated(directory.path(), &FOUR_NODES);
     let details = |mut command: Command, name: &str| -> Value {
         let path = directory.path().join(name);
-        run(command.args(["--dry-run", "--quiet", "--report"]).arg(&path).arg(&trace)).expect(0, name);
+        run(command.args(["--presync", "linear", "--dry-run", "--quiet", "--report"]).arg(&path).arg(&trace))
+            .expect(0, name);
         let report: Value = serde_json::from_str(&read(&path)).expect("JSON");
         report["details"].clone()
     };
@@ -91,7 +92,8 @@ fn a_thousand_processes_make_a_page_of_less_than_five_megabytes() {
         ["--ranks", "1024", "--events", "250", "--pattern", "random", "--clock", "ntp", "--ranks-per-node", "4"];
     let trace = simulated(directory.path(), &arguments);
     let page = directory.path().join("page.html");
-    run(alone().args(["--dry-run", "--quiet", "--html"]).arg(&page).arg(&trace)).expect(0, "correct");
+    run(alone().args(["--presync", "linear", "--dry-run", "--quiet", "--html"]).arg(&page).arg(&trace))
+        .expect(0, "correct");
     let size = std::fs::metadata(&page).expect("a page").len();
     println!("{size} bytes");
     assert!(size < 5_000_000, "{size} bytes");
@@ -199,7 +201,8 @@ fn the_page_works_in_a_browser() {
     let directory = tempfile::tempdir().expect("a directory");
     let trace = simulated(directory.path(), &FOUR_NODES);
     let stored = directory.path().join("r.json");
-    run(alone().args(["--dry-run", "--quiet", "--report"]).arg(&stored).arg(&trace)).expect(0, "correct");
+    run(alone().args(["--presync", "linear", "--dry-run", "--quiet", "--report"]).arg(&stored).arg(&trace))
+        .expect(0, "correct");
     // Names as a hostile trace might have them, wherever a trace has names.
     let evil = "<img src=x onerror=window.pwned=true><script>window.pwned=true</script>";
     let text = read(&stored).replace("MPI_", &format!("{}MPI_", evil)).replace("\"node0\"", &format!("\"{evil}\""));
@@ -233,6 +236,7 @@ fn a_recorded_trace_has_a_page() {
     let directory = tempfile::tempdir().expect("a directory");
     let page = directory.path().join("page.html");
     let trace = fixture("tracer-collectives-7");
-    run(alone().args(["--dry-run", "--quiet", "--html"]).arg(&page).arg(&trace)).expect(0, "correct");
+    run(alone().args(["--presync", "linear", "--dry-run", "--quiet", "--html"]).arg(&page).arg(&trace))
+        .expect(0, "correct");
     assert!(read(&page).ends_with("</html>\n"));
 }
