@@ -124,6 +124,9 @@ pub struct Wanted {
     pub limits: Limits,
 }
 
+/// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
+const OUT_OF_RANGE: &str = "estimated clocks would leave the range of times";
+
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
 /// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
 ///
@@ -175,10 +178,13 @@ pub fn refine(
                 refined = RefinedClocks::new(&map, &[])?;
                 windows = FIRST;
             }
-            Some(Decision::Level(knots, count)) => {
-                refined = RefinedClocks::new(&map, &knots)?;
-                windows = count;
-            }
+            Some(Decision::Level(knots, count)) => match RefinedClocks::new(&map, &knots) {
+                Ok(better) => {
+                    refined = better;
+                    windows = count;
+                }
+                Err(_) => break Decision::Nothing(OUT_OF_RANGE.to_owned()),
+            },
             Some(done) => break done,
             None => return Err(Error::new("no clocks were estimated; this is a bug")),
         }
@@ -191,15 +197,17 @@ pub fn refine(
         return Ok(None);
     }
     let (chosen, reason) = match decision {
-        Decision::Done(knots, fit) => {
-            let refined = RefinedClocks::new(&map, &knots)?;
-            let mut times = mapped_times(loaded, &refined);
-            let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
-            if chosen {
-                adopt(transport, opened, loaded, options, &refined, times, progress)?;
+        Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
+            Ok(refined) => {
+                let mut times = mapped_times(loaded, &refined);
+                let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
+                if chosen {
+                    adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                }
+                (chosen, reason)
             }
-            (chosen, reason)
-        }
+            Err(_) => (false, OUT_OF_RANGE.to_owned()),
+        },
         Decision::Nothing(reason) => (false, reason),
         Decision::Split(_) | Decision::Level(..) => (false, String::new()),
     };
