@@ -8,6 +8,7 @@
 //! * [`matching`]: every happened-before pair of a trace;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
+//! * [`against`]: the program and the oracle on the same trace;
 //! * [`generate`]: random traces of valid MPI programs, with the true time of every event.
 //!
 //! A test uses it by `mod reference;`.
@@ -15,6 +16,7 @@
 // Every integration test is a crate of its own and uses only a part of this module.
 #![allow(dead_code)]
 
+pub mod against;
 pub mod backward;
 pub mod forward;
 pub mod generate;

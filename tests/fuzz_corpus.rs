@@ -1,0 +1,115 @@
+//! A bounded run of what fuzzing does without bound: the stored inputs, and many changed ones, the same in every run. No panic, no
+//! abort, and memory in proportion to the input.
+
+mod reference;
+#[path = "fuzz/targets/mod.rs"]
+mod targets;
+
+use reference::generate::rng::Rng;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts what is allocated.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        MOST.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Changed inputs per target.
+const CASES: usize = 1500;
+/// Memory that an input of a few kilobytes may take.
+const MEMORY: usize = 32 << 20;
+
+/// Numbers that mean something somewhere: lengths, counts, marks, extremes.
+const WORDS: [u64; 8] = [0, 1, 255, 1 << 32, 1 << 40, i64::MAX as u64, u64::MAX - 1, u64::MAX];
+
+fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
+    // The first byte of some inputs says what the others are.
+    let at = 1 + rng.below(bytes.len().max(1));
+    let end = (at + 1 + rng.below(24)).min(bytes.len());
+    let at = at.min(bytes.len());
+    match rng.below(9) {
+        0 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
+        1 if at < bytes.len() => bytes[at] = rng.bits() as u8,
+        2 if at < end => drop(bytes.drain(at..end)),
+        3 => bytes.truncate(at),
+        4 if at < end => {
+            let part = bytes[at..end].to_vec();
+            bytes.splice(at..at, part).for_each(drop);
+        }
+        5 => bytes.splice(at..end.max(at), rng.pick(&WORDS).to_le_bytes()).for_each(drop),
+        6 => bytes.insert(at, rng.pick(&[0, 1, 2, 3, 5, 6, 10, 0x7F, 0x80, 0xFE, 0xFF])),
+        7 if at < other.len() => {
+            let until = (at + rng.below(64)).min(other.len());
+            bytes.splice(at..at, other[at..until].iter().copied()).for_each(drop);
+        }
+        _ if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(rng.pick(&[1, 0xFF, 0x10])),
+        _ => bytes.push(rng.bits() as u8),
+    }
+}
+
+/// The stored inputs of a target, by name.
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target);
+    let mut inputs: Vec<(String, Vec<u8>)> = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    inputs.sort();
+    inputs
+}
+
+#[test]
+fn no_input_makes_it_fail() {
+    for (name, target) in targets::TARGETS {
+        let mut inputs = corpus(name);
+        assert!(!inputs.is_empty(), "no inputs are stored for {name}");
+        if name == "files" {
+            inputs.extend((0..).map(|i| format!("recorded file {i}")).zip(targets::files::seeds()));
+        }
+        let attempt = |what: &str, input: &[u8]| {
+            MOST.store(NOW.load(Relaxed), Relaxed);
+            let before = NOW.load(Relaxed);
+            if let Err(complaint) = target(input) {
+                let path = std::env::temp_dir().join(format!("fuzz-{name}-failure"));
+                std::fs::write(&path, input).unwrap();
+                panic!("{name}, {what} (in {}): {complaint}", path.display());
+            }
+            let used = MOST.load(Relaxed).saturating_sub(before);
+            assert!(used < MEMORY, "{name}, {what}: {used} bytes of memory for an input of {}", input.len());
+        };
+        for (what, input) in &inputs {
+            attempt(what, input);
+        }
+        let mut rng = Rng(20_070_930);
+        for case in 0..CASES {
+            let (what, input) = &inputs[rng.below(inputs.len())];
+            let other = &inputs[rng.below(inputs.len())].1;
+            let mut changed = input.clone();
+            for _ in 0..1 + rng.below(4) {
+                change(&mut rng, &mut changed, other);
+            }
+            attempt(&format!("case {case}, from {what}"), &changed);
+        }
+    }
+}
