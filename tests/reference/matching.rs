@@ -218,6 +218,12 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
         };
         let sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
         let complete = sequences.iter().map(Vec::len).min().unwrap_or(0);
+        // From the first instance on in which the members did different things, nobody knows what belongs together.
+        let same = |k: &usize| {
+            let what = |sequence: &Vec<Call>| (sequence[*k].collective.op, sequence[*k].collective.root);
+            sequences.windows(2).all(|pair| what(&pair[0]) == what(&pair[1]))
+        };
+        let complete = (0..complete).take_while(same).count();
         for k in 0..complete {
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
             match constraints(trace, rules, members, &instance) {

@@ -1,6 +1,6 @@
 //! What fuzzing tries: files of any contents, and traces of any events. Each target takes bytes and returns what is wrong, if anything.
 //!
-//! `tests/fuzz_corpus.rs` runs them on the stored inputs and on changed ones, as a test; `scripts/fuzz` has libFuzzer look for more.
+//! `tests/fuzz_corpus.rs` runs them on the stored inputs and on changed ones.
 
 #![allow(dead_code)]
 
