@@ -14,3 +14,4 @@ pub mod replay;
 pub mod report;
 pub mod simulate;
 pub mod trace;
+pub mod workers;

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::damage::{Copy, edit};
 use common::{alone, anchor, assert_same_tree, fixture, fixtures, launcher, name, run, tool, tree, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -111,6 +112,38 @@ fn the_result_does_not_depend_on_the_number_of_ranks() {
         assert_eq!(report["verdict"], "consistent");
         assert_eq!(essence(&check(with_ranks(3), &corrected.trace(), &[], 0)), essence(&report));
     }
+}
+
+#[test]
+fn nor_on_the_number_of_threads() {
+    let _machine = alone_on_the_machine();
+    for trace in fixtures() {
+        let expected = correct(alone(), &trace, &["--threads", "1"]);
+        for threads in ["2", "5", "64"] {
+            let what = format!("{} with {threads} threads", name(&trace));
+            let got = correct(alone(), &trace, &["--threads", threads]);
+            assert_same_tree(&expected.trace(), &got.trace(), &what);
+            assert_eq!(essence(&got.report), essence(&expected.report), "{what}");
+        }
+    }
+    let trace = fixture("tracer-collectives-7");
+    let expected = correct(alone(), &trace, &["--threads", "1"]);
+    let got = correct(with_ranks(2), &trace, &["--threads", "3"]);
+    assert_same_tree(&expected.trace(), &got.trace(), "2 ranks with 3 threads each");
+}
+
+#[test]
+fn of_several_damaged_files_the_first_is_named() {
+    let _machine = alone_on_the_machine();
+    let copy = Copy::of("tracer-collectives-7");
+    for location in [2, 3, 5, 6] {
+        edit(&copy.events(location), |bytes| bytes.truncate(bytes.len() - 3));
+    }
+    let said: Vec<String> = ["1", "2", "7"]
+        .map(|threads| run(alone().arg(&copy.trace).args(["--threads", threads])).expect(2, threads).stderr)
+        .to_vec();
+    assert!(said[0].contains("2.evt"), "{}", said[0]);
+    assert_eq!(said[1..], [said[0].clone(), said[0].clone()]);
 }
 
 #[test]

@@ -10,9 +10,11 @@ use crate::pipeline::clocks::Wanted;
 use crate::presync::reference::Reference;
 use crate::presync::{Limits, Method};
 use crate::trace::{Error, Result};
+use crate::workers::Workers;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 const CLOCK_CORRECTION: &str = "Correction";
@@ -278,9 +280,23 @@ pub struct CommonOptions {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 
+    /// Threads for reading and writing event files [default: one per core, up to 16; 1 under mpirun]
+    ///
+    /// The result is the same with any number. Under a launcher the ranks share the cores of a node already; ask for more if they
+    /// have several cores each.
+    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    pub threads: Option<NonZero<usize>>,
+
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+impl CommonOptions {
+    /// The threads of this rank, where so many are usual.
+    pub fn workers(&self, usual: Workers) -> Workers {
+        self.threads.map_or(usual, Workers::new)
+    }
 }
 
 /// What is printed beside the result.

@@ -4,6 +4,7 @@ use crate::comm::Transport;
 use crate::comm::local::LocalTransport;
 use crate::comm::mpi::MpiTransport;
 use crate::trace::{Error, Result};
+use crate::workers::Workers;
 
 /// The transport for this process: MPI if a launcher started it, otherwise one rank without MPI, which starts at once and
 /// works where MPI does not (login nodes). The environment variable `CLC_REPLAY_MPI` = `always` or `never` overrides that.
@@ -16,7 +17,8 @@ pub fn start() -> Result<Box<dyn Transport>> {
     if Launch::from_environment().wants_mpi(setting.as_deref())? {
         Ok(Box::new(MpiTransport::initialise()?))
     } else {
-        Ok(Box::new(LocalTransport::alone()))
+        // Nobody else was started here to share the cores with.
+        Ok(Box::new(LocalTransport::alone().with_workers(Workers::of_this_machine())))
     }
 }
 

@@ -1,6 +1,6 @@
 //! How analysis ranks talk: the [`Transport`] seam with two implementations, MPI and threads of one process.
 //!
-//! Uses the trace's vocabulary only (errors). Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
+//! Uses the trace's vocabulary (errors) and the threads of a rank only. Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
 
 mod backoff;
 mod exchange;
@@ -18,6 +18,7 @@ pub use top2::Top2;
 
 use crate::trace::progress::{Progress, Silent};
 use crate::trace::{Error, Result};
+use crate::workers::Workers;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -135,6 +136,11 @@ pub trait Transport {
 
     /// The largest of the values of all lower ranks of the group; `None` at its rank 0 (`Exscan`).
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>>;
+
+    /// The threads that this rank may have for its own work. None of them calls this transport.
+    fn workers(&self) -> Workers {
+        Workers::ONE
+    }
 
     /// To be told how far this rank is, so that others who wait for it can say so.
     fn progress(&self) -> Box<dyn Progress> {

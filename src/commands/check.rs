@@ -27,6 +27,7 @@ pub fn check(
 ) -> Result<Option<Outcome>> {
     let mut timing = Timing::start();
     let mut opened = open(transport, &options.trace)?;
+    opened.workers = options.common.workers(opened.workers);
     let mut warnings = std::mem::take(&mut opened.warnings);
     timing.lap("open", 0);
     let resolution = opened.definitions.clock.resolution;

@@ -33,6 +33,7 @@ pub fn correct(
     let mut timing = Timing::start();
     progress.step("open");
     let mut opened = open(transport, &options.trace)?;
+    opened.workers = options.common.workers(opened.workers);
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
     let mut parameters = options.parameters(resolution)?;

@@ -36,11 +36,13 @@ pub fn evaluate(
     options: &EvaluateOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
-    let judged = open(transport, &options.trace)?;
+    let mut judged = open(transport, &options.trace)?;
+    judged.workers = options.common.workers(judged.workers);
     let truth = agree(transport, truth_directory(&options.truth))?;
     // The trace with the truth is the one before the correction, if it is another one.
     let same = judged.archive.directory().canonicalize().ok() == truth.canonicalize().ok();
     let original = if same || !holds_archive(&truth) { None } else { Some(open(transport, &truth)?) };
+    let original = original.map(|original| Opened { workers: judged.workers, ..original });
     let base = original.as_ref().unwrap_or(&judged);
     let mut warnings = Warnings::default();
     let resolution = base.definitions.clock.resolution;

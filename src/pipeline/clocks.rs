@@ -14,8 +14,9 @@ use crate::presync::windows::Grid;
 use crate::presync::{Clock, Limits, LinearClock, RANGE};
 use crate::replay::observe::observe;
 use crate::report::{ClockEstimate, Warnings};
-use crate::trace::progress::Progress;
+use crate::trace::progress::{Progress, Silent};
 use crate::trace::{ClockOffset, Error, Result, Ticks};
+use crate::workers::Workers;
 use serde::{Deserialize, Serialize};
 
 /// Which clock every timeline has, and what was recorded about it. The clocks of nodes come first.
@@ -165,10 +166,10 @@ pub fn refine(
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = FIRST;
     let decision = loop {
-        let times = mapped_times(loaded, &refined);
+        let times = mapped_times(opened.workers, loaded, &refined)?;
         let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
         let grid = Grid::new(first, last, windows);
-        let table = observe(transport, &loaded.program, &times, &map.of_timeline, &grid)?;
+        let table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
         let decision = table.map(|table| estimator.level(&table, grid, &map));
         match broadcast_value(transport, 0, decision)? {
             Some(Decision::Split(clocks)) => {
@@ -199,7 +200,7 @@ pub fn refine(
     let (chosen, reason) = match decision {
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
-                let mut times = mapped_times(loaded, &refined);
+                let mut times = mapped_times(opened.workers, loaded, &refined)?;
                 let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
                 if chosen {
                     adopt(transport, opened, loaded, options, &refined, times, progress)?;
@@ -279,14 +280,12 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
 }
 
 /// The times of all visited events under other clocks, without a shift.
-pub fn mapped_times(loaded: &Loaded, refined: &RefinedClocks) -> Vec<Vec<i64>> {
-    let timelines = loaded.program.timelines.iter().enumerate();
-    timelines
-        .map(|(local, timeline)| {
-            let mut cursor = refined.of(loaded.program.first as usize + local).cursor();
-            timeline.raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect()
-        })
-        .collect()
+fn mapped_times(workers: Workers, loaded: &Loaded, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
+    let timelines = &loaded.program.timelines;
+    workers.run(timelines.len(), &Silent, |local, _| {
+        let mut cursor = refined.of(loaded.program.first as usize + local).cursor();
+        Ok(timelines[local].raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect())
+    })
 }
 
 /// Earliest and latest time of any event of the trace under other clocks.

@@ -16,6 +16,7 @@ use crate::replay::program::Program;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Event, LocationId, Result, Ticks, Timeline};
+use crate::workers::Advance;
 use std::collections::BTreeMap;
 
 /// How to load.
@@ -105,22 +106,19 @@ pub fn load_with(
         .map(|&l| opened.definitions.locations[l].claimed_events)
         .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
-    let mut scanned = Vec::new();
-    let mut outcome = Ok(());
-    for timeline in hosted.clone() {
+    let scanned = opened.workers.run(hosted.len(), progress, |job, advance| {
+        let timeline = hosted.start + job;
         let clock = refined.map(|refined| refined.of(timeline));
-        match scan(opened, &opened.timelines.all[timeline], &table, options, clock, progress, warnings) {
-            Ok(timeline) => scanned.push(timeline),
-            Err(error) => {
-                outcome = Err(error);
-                break;
-            }
-        }
-    }
+        scan(opened, &opened.timelines.all[timeline], &table, options, clock, advance)
+    });
     progress.finish();
-    agree(transport, outcome)?;
+    let (mut extracts, mut locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
+    for Scanned { extract, locations: own, warnings: odd } in agree(transport, scanned)? {
+        extracts.push(extract);
+        locations.push(own);
+        warnings.merge(odd);
+    }
 
-    let (mut extracts, locations): (Vec<Extract>, Vec<Vec<LoadedLocation>>) = scanned.into_iter().unzip();
     let (shift, span) = fit_to_zero(transport, &mut extracts, &locations)?;
     let raw_origin = raw_origin(transport, &locations)?;
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
@@ -163,6 +161,13 @@ fn undefined_peers(extracts: &[Extract], ids: &[Vec<LocationId>]) -> Vec<Undefin
     extracts.iter().zip(ids).flat_map(of_timeline).take(UndefinedPeer::EXAMPLES).collect()
 }
 
+/// What the scan of one timeline found.
+struct Scanned {
+    extract: Extract,
+    locations: Vec<LoadedLocation>,
+    warnings: Warnings,
+}
+
 /// Scans one timeline.
 fn scan(
     opened: &Opened,
@@ -170,10 +175,10 @@ fn scan(
     table: &CommTable<'_>,
     options: &LoadOptions,
     refined: Option<&Clock>,
-    progress: &dyn Progress,
-    warnings: &mut Warnings,
-) -> Result<(Extract, Vec<LoadedLocation>)> {
+    advance: Advance<'_>,
+) -> Result<Scanned> {
     let archive = &opened.archive;
+    let mut warnings = Warnings::default();
     let mut locals = Vec::new();
     for &index in &timeline.locations {
         locals.push(archive.local_definitions(opened.definitions.locations[index].id)?);
@@ -213,7 +218,7 @@ fn scan(
         let summary = archive.scan_synchronisation(id, local, |event_number, raw, event| {
             counted += 1;
             if counted == 1 << 16 {
-                progress.advance(std::mem::take(&mut counted));
+                advance(std::mem::take(&mut counted));
             }
             match &mut several {
                 Some(list) => visits.collect(event_number, raw, &event, list),
@@ -221,7 +226,7 @@ fn scan(
             }
         });
         let summary = summary.map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
-        progress.advance(counted);
+        advance(counted);
         if let Some((first, last)) = summary.time_span {
             clock
                 .check_range(Ticks(first as i64), Ticks(last as i64))
@@ -246,7 +251,7 @@ fn scan(
             }
         }
     }
-    Ok((extractor.finish(), loaded))
+    Ok(Scanned { extract: extractor.finish(), locations: loaded, warnings })
 }
 
 /// An event to visit, where the events of several locations have to be merged first.

@@ -5,6 +5,7 @@ use crate::comm::{Transport, agree, broadcast_value, merge_values};
 use crate::matching::placement::Placement;
 use crate::report::Warnings;
 use crate::trace::{Definitions, Result, Timeline, Timelines};
+use crate::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -19,6 +20,8 @@ pub struct Opened {
     pub timelines: Timelines,
     /// Which analysis rank hosts which timeline.
     pub placement: Placement,
+    /// The threads of this rank for work on its event files.
+    pub workers: Workers,
     /// What was odd about the definitions; on rank 0 only.
     pub warnings: Warnings,
 }
@@ -64,7 +67,7 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
             timelines.all.len()
         ));
     }
-    Ok(Opened { archive, definitions, timelines, placement, warnings })
+    Ok(Opened { archive, definitions, timelines, placement, workers: transport.workers(), warnings })
 }
 
 fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {

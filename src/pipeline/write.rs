@@ -12,6 +12,7 @@ use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
 use crate::trace::{ClockProperties, Correction, Cursor, Error, Position, Result, Ticks};
+use crate::workers::Advance;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -31,9 +32,26 @@ pub struct Written {
 }
 
 impl Written {
-    fn count(&mut self, location: usize, moves: &MoveCounts) {
-        self.moves.merge(moves);
+    /// Nothing yet.
+    fn nothing() -> Written {
+        Written { deviating: 0, moves: MoveCounts::default(), by_location: Vec::new(), span: None, unchanged: true }
+    }
+
+    /// Together with what was written of the next location.
+    fn and(mut self, next: Written) -> Written {
+        self.deviating += next.deviating;
+        self.moves.merge(&next.moves);
+        self.by_location.extend(next.by_location);
+        for time in next.span.into_iter().flat_map(|(first, last)| [first, last]) {
+            extend(&mut self.span, time);
+        }
+        self.unchanged &= next.unchanged;
+        self
+    }
+
+    fn count(&mut self, location: usize, moves: MoveCounts) {
         self.by_location.push((location, moves.sum()));
+        self.moves = moves;
     }
 }
 
@@ -52,22 +70,17 @@ pub fn write_locations(
     progress: &dyn Progress,
 ) -> Result<Written> {
     progress.phase("write", loaded.events());
-    let mut written =
-        Written { deviating: 0, moves: MoveCounts::default(), by_location: Vec::new(), span: None, unchanged: true };
-    let mut outcome = Ok(());
-    'all: for (timeline, (correction, times)) in corrected.corrections.iter().zip(&corrected.times).enumerate() {
-        for (number, location) in loaded.locations[timeline].iter().enumerate() {
-            let mut job =
-                Job { opened, loaded, correction, times, timeline, number: number as u32, location, progress };
-            if let Err(error) = job.run(target, &mut written) {
-                outcome = Err(error);
-                break 'all;
-            }
-        }
-    }
+    let locations = loaded.locations.iter().enumerate();
+    let places: Vec<(usize, usize)> =
+        locations.flat_map(|(timeline, list)| (0..list.len()).map(move |number| (timeline, number))).collect();
+    let parts = opened.workers.run(places.len(), progress, |job, advance| {
+        let (timeline, number) = places[job];
+        let (correction, times) = (&corrected.corrections[timeline], &corrected.times[timeline]);
+        let location = &loaded.locations[timeline][number];
+        Job { opened, loaded, correction, times, timeline, number: number as u32, location, advance }.run(target)
+    });
     progress.finish();
-    agree(transport, outcome)?;
-    Ok(written)
+    Ok(agree(transport, parts)?.into_iter().fold(Written::nothing(), Written::and))
 }
 
 /// One location to write.
@@ -80,11 +93,12 @@ struct Job<'a> {
     timeline: usize,
     number: u32,
     location: &'a LoadedLocation,
-    progress: &'a dyn Progress,
+    advance: Advance<'a>,
 }
 
 impl Job<'_> {
-    fn run(&mut self, target: Option<&Path>, written: &mut Written) -> Result<()> {
+    fn run(&self, target: Option<&Path>) -> Result<Written> {
+        let mut written = Written::nothing();
         let archive = &self.opened.archive;
         let id = self.opened.definitions.locations[self.location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
@@ -97,12 +111,12 @@ impl Job<'_> {
             if let Some(target) = target {
                 archive.copy_events(id, target).map_err(place)?;
             }
-            written.count(self.location.index, &MoveCounts::unchanged(self.location.summary.events));
+            written.count(self.location.index, MoveCounts::unchanged(self.location.summary.events));
             if let Some((first, last)) = self.location.summary.time_span {
                 extend(&mut written.span, first as i64);
                 extend(&mut written.span, last as i64);
             }
-            self.progress.advance(self.location.summary.events);
+            (self.advance)(self.location.summary.events);
         } else {
             written.unchanged = false;
             let mut map = Map {
@@ -119,7 +133,7 @@ impl Job<'_> {
                 first: i64::MAX,
                 last: i64::MIN,
                 counted: 0,
-                progress: self.progress,
+                advance: self.advance,
             };
             match target {
                 Some(target) => archive.rewrite_events(id, target, &mut map).map(|_| ()),
@@ -128,8 +142,8 @@ impl Job<'_> {
             .map_err(place)?;
             let Map { moves, first, last, counted, deviating, visited, .. } = map;
             written.deviating += deviating + visited.left();
-            self.progress.advance(counted);
-            written.count(self.location.index, &moves);
+            (self.advance)(counted);
+            written.count(self.location.index, moves);
             if first <= last {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);
@@ -142,7 +156,7 @@ impl Job<'_> {
                 archive.rewrite_snapshots(id, target, &mut map).map_err(place)?;
             }
         }
-        Ok(())
+        Ok(written)
     }
 }
 
@@ -166,7 +180,7 @@ struct Map<'a> {
     first: i64,
     last: i64,
     counted: u64,
-    progress: &'a dyn Progress,
+    advance: Advance<'a>,
 }
 
 /// The visited events of one location, in order.
@@ -236,7 +250,7 @@ impl TimeMap for Map<'_> {
         self.last = self.last.max(after);
         self.counted += 1;
         if self.counted == 1 << 16 {
-            self.progress.advance(std::mem::take(&mut self.counted));
+            (self.advance)(std::mem::take(&mut self.counted));
         }
         u64::try_from(after).map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))
     }

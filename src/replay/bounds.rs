@@ -10,6 +10,7 @@ use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::trace::Result;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Words that a rank sends at once.
 const ROUND: usize = 1 << 20;
@@ -41,9 +42,20 @@ pub fn message_bounds<T: AsRef<[i64]>>(
     times: &[T],
     mut visit: impl FnMut(usize, u32, i64),
 ) -> Result<()> {
-    let here = transport.rank() as u32;
+    local_message_bounds(transport.rank(), program, times, 0..program.messages.outgoing.len(), &mut visit);
+    remote_message_bounds(transport, program, times, visit)
+}
+
+/// The part of [`message_bounds`] that needs no others: messages on those of the outgoing channels `among` that end on this rank, `here`.
+pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
+    here: usize,
+    program: &Program,
+    times: &[T],
+    among: Range<usize>,
+    mut visit: impl FnMut(usize, u32, i64),
+) {
     let messages = &program.messages;
-    for channel in messages.outgoing.iter().filter(|channel| channel.host == here) {
+    for channel in messages.outgoing[among].iter().filter(|channel| channel.host as usize == here) {
         let latency = program.message_latency(program.first + channel.source, channel.destination);
         let sender = times[channel.source as usize].as_ref();
         let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives);
@@ -51,6 +63,17 @@ pub fn message_bounds<T: AsRef<[i64]>>(
             visit(channel.remote as usize, receive, sender[send as usize] + latency);
         }
     }
+}
+
+/// The other part of [`message_bounds`]: messages from other ranks. Collective over the analysis ranks.
+pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+    mut visit: impl FnMut(usize, u32, i64),
+) -> Result<()> {
+    let here = transport.rank() as u32;
+    let messages = &program.messages;
     let lengths = messages.outgoing.iter().map(|channel| if channel.host == here { 0 } else { channel.sends.len() });
     let mut rounds = Rounds::new(transport, lengths)?;
     let mut arrived = vec![0usize; if rounds.any() { messages.incoming.len() } else { 0 }];
@@ -122,7 +145,7 @@ impl Rounds {
     }
 
     /// What this rank sends next: parts of channels, in order. `None` after the last round of all ranks.
-    pub(super) fn next(&mut self) -> Option<Vec<(usize, std::ops::Range<usize>)>> {
+    pub(super) fn next(&mut self) -> Option<Vec<(usize, Range<usize>)>> {
         self.left -= 1;
         if self.left < 0 {
             return None;

@@ -8,9 +8,11 @@ use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, gather_values, sparse_exchange};
 use crate::matching::collectives::CollectiveComm;
 use crate::presync::windows::{Bound, BoundTable, Grid};
-use crate::replay::bounds::message_bounds;
+use crate::replay::bounds::{local_message_bounds, remote_message_bounds};
 use crate::replay::program::Program;
 use crate::trace::Result;
+use crate::trace::progress::Silent;
+use crate::workers::Workers;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -22,26 +24,24 @@ use std::ops::Range;
 /// Failures of the transport.
 pub fn observe(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     times: &[Vec<i64>],
     clocks: &[u32],
     grid: &Grid,
 ) -> Result<Option<BoundTable>> {
-    let mut collector = Collector::new(grid);
-    let mut channel = usize::MAX;
-    let (mut latency, mut receiver) = (0, &[][..]);
-    message_bounds(transport, program, times, |index, event, bound| {
-        if index != channel {
-            let end = &program.messages.incoming[index];
-            let destination = program.first + end.destination;
-            collector.pair((clocks[end.source as usize], clocks[destination as usize]));
-            // The bounds contain the minimum latency in force, which is no observation.
-            latency = program.message_latency(end.source, destination);
-            (channel, receiver) = (index, &times[end.destination as usize]);
-        }
-        let at = receiver[event as usize];
-        collector.message(Bound { distance: at - (bound - latency), at });
+    let here = transport.rank();
+    let shares = shares(program, workers.threads());
+    let tables = workers.run(shares.len(), &Silent, |share, _| {
+        let mut collector = Collector::new(grid);
+        let visit = collector.messages(program, times, clocks);
+        local_message_bounds(here, program, times, shares[share].clone(), visit);
+        Ok(collector.finish())
     })?;
+    let mut collector = Collector::new(grid);
+    tables.into_iter().for_each(|table| collector.table.merge(table));
+    let visit = collector.messages(program, times, clocks);
+    remote_message_bounds(transport, program, times, visit)?;
     let latest = latest_begins(transport, program, times, clocks)?;
     for (comm, latest) in program.collectives.comms.iter().zip(&latest) {
         for member in &comm.members {
@@ -71,6 +71,22 @@ pub fn observe(
     }))
 }
 
+/// The outgoing channels in `count` parts with about as many messages each.
+fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
+    let channels = &program.messages.outgoing;
+    let all: usize = channels.iter().map(|channel| channel.sends.len()).sum();
+    let (mut shares, mut begin, mut seen) = (Vec::new(), 0, 0);
+    for (index, channel) in channels.iter().enumerate() {
+        seen += channel.sends.len();
+        if seen * count >= all * (shares.len() + 1) {
+            shares.push(begin..index + 1);
+            begin = index + 1;
+        }
+    }
+    shares.push(begin..channels.len());
+    shares
+}
+
 /// Whether the instance is one in which receivers wait for the latest of the senders.
 fn meets(comm: &CollectiveComm, instance: usize) -> bool {
     !matches!(comm.instances[instance].class, CollectiveClass::Prefix | CollectiveClass::Unconstrained)
@@ -94,6 +110,29 @@ const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX };
 impl<'a> Collector<'a> {
     fn new(grid: &'a Grid) -> Self {
         Collector { grid, table: BoundTable::default(), pair: (0, 0), count: 0, window: 0, span: 0..0, least: NONE }
+    }
+
+    /// Takes messages as incoming channel, receive event and bound, those of a channel together.
+    fn messages<'c>(
+        &'c mut self,
+        program: &'c Program,
+        times: &'c [Vec<i64>],
+        clocks: &'c [u32],
+    ) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
+        let mut channel = usize::MAX;
+        let (mut latency, mut receiver) = (0, &[][..]);
+        move |index, event, bound| {
+            if index != channel {
+                let end = &program.messages.incoming[index];
+                let destination = program.first + end.destination;
+                self.pair((clocks[end.source as usize], clocks[destination as usize]));
+                // The bounds contain the minimum latency in force, which is no observation.
+                latency = program.message_latency(end.source, destination);
+                (channel, receiver) = (index, &times[end.destination as usize]);
+            }
+            let at = receiver[event as usize];
+            self.message(Bound { distance: at - (bound - latency), at });
+        }
     }
 
     /// The messages that follow are of this pair of clocks.

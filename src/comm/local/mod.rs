@@ -8,6 +8,7 @@ mod meeting;
 use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use crate::trace::{Error, Result};
+use crate::workers::Workers;
 use hub::Hub;
 use meeting::{Meeting, Operation, Payload, Round};
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ pub struct LocalTransport {
     voting: bool,
     exchanges: u64,
     backoff: Backoff,
+    workers: Workers,
 }
 
 /// This rank's view of a group.
@@ -135,6 +137,7 @@ impl LocalTransport {
                 voting: false,
                 exchanges: 0,
                 backoff: Backoff::default(),
+                workers: Workers::ONE,
             })
             .collect()
     }
@@ -143,6 +146,12 @@ impl LocalTransport {
     pub fn alone() -> LocalTransport {
         let mut world = LocalTransport::world(1);
         world.swap_remove(0)
+    }
+
+    /// With threads for this rank's own work.
+    pub fn with_workers(mut self, workers: Workers) -> LocalTransport {
+        self.workers = workers;
+        self
     }
 
     fn group(&mut self, group: GroupId) -> Result<(&mut Group, &Hub)> {
@@ -170,6 +179,10 @@ impl Transport for LocalTransport {
 
     fn library(&self) -> String {
         "none (one process)".to_owned()
+    }
+
+    fn workers(&self) -> Workers {
+        self.workers
     }
 
     fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
