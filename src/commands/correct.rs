@@ -12,7 +12,7 @@ use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::replay::amortise;
-use crate::replay::passes;
+use crate::replay::passes::{self, Passes};
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
@@ -86,8 +86,11 @@ pub fn correct(
     timing.lap("check", program.events());
 
     // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
-    let mut passes = passes::run(transport, program, &parameters, progress)
-        .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?;
+    let mut passes = match presynchronised.violated() {
+        0 => Passes::of_consistent(),
+        _ => passes::run(transport, program, &parameters, progress)
+            .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?,
+    };
     timing.lap("forward", program.events());
     progress.step("backward");
     let result = amortise::run(transport, program, &mut passes, &parameters)?;

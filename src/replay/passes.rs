@@ -4,7 +4,6 @@ use crate::clc::Parameters;
 use crate::clc::controller::{error, next_decay};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
-
 use crate::replay::blocking::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
@@ -36,6 +35,14 @@ pub struct Passes {
     pub result: Option<(Forward, Fraction)>,
 }
 
+impl Passes {
+    /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
+    /// nothing to replay.
+    pub fn of_consistent() -> Passes {
+        Passes { least_advance: Ticks::ZERO, passes: Vec::new(), groups: None, result: None }
+    }
+}
+
 /// Replays until the error is small enough. Collective over the analysis ranks.
 ///
 /// # Errors
@@ -61,7 +68,7 @@ fn replay(
     let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
     let forward = dataflow::replay(transport, program, lamport)?;
     let least = largest(transport, &forward)?;
-    let mut outcome = Passes { least_advance: least, passes: Vec::new(), groups: None, result: None };
+    let mut outcome = Passes { least_advance: least, ..Passes::of_consistent() };
     if least == Ticks::ZERO {
         return Ok(outcome);
     }
