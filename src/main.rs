@@ -4,7 +4,7 @@ use clc_replay::cli::{Job, Stop, logging, progress};
 use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::pipeline::interrupt;
-use clc_replay::pipeline::memory::Memory;
+use clc_replay::pipeline::memory::{self, Memory};
 use clc_replay::report;
 use clc_replay::trace::{Error, Result};
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
+    memory::expect_little();
     interrupt::expect_faults();
     let mut transport = match comm::start() {
         Ok(transport) => transport,

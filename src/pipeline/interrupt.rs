@@ -5,12 +5,15 @@
 #![allow(unsafe_code)]
 
 use crate::archive;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 /// Signals by which users and batch systems end programs.
@@ -63,6 +66,18 @@ extern "C" fn on_signal(signal: c_int) {
 /// Written to the pipe instead of a signal's number by a thread that cannot go on.
 const FAULT: u8 = 0;
 
+thread_local! {
+    /// Whether this is the thread that removes what is unfinished.
+    static CLEANING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a thread cannot go on, so that the program ends.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Memory for the thread that removes what is unfinished when there is no other. It takes address space only.
+static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+const RESERVED: Layout = Layout::new::<[u8; 1 << 20]>();
+
 /// Exit status of an error.
 const ERROR: c_int = 2;
 
@@ -72,20 +87,36 @@ const LAST_WORK: Duration = Duration::from_secs(5);
 /// Says why, removes what is unfinished, and ends this process with the status of an error, and so the job if there are other ranks.
 /// For places from which there is no return: allocates nothing, and may be called in a signal handler.
 pub fn end_now(why: &[&[u8]]) -> ! {
-    static ENDING: AtomicBool = AtomicBool::new(false);
-    let first = !ENDING.swap(true, Ordering::SeqCst);
-    let pipe = PIPE.load(Ordering::SeqCst);
-    // SAFETY: write(2), usleep(3) and _exit(2) may be called anywhere; the bytes are there. The first caller waits for the thread at the
-    // other end of the pipe. A second one may be that very thread, which then cannot clean up.
-    unsafe {
-        if first {
+    if !ENDING.swap(true, Ordering::SeqCst) {
+        // SAFETY: write(2) may be called anywhere; the bytes are there.
+        unsafe {
             for part in why {
                 libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len());
             }
-            if pipe >= 0 && libc::write(pipe, [FAULT].as_ptr().cast(), 1) == 1 {
-                for _ in 0..LAST_WORK.as_millis() / 10 {
-                    libc::usleep(10_000);
-                }
+            if libc::write(PIPE.load(Ordering::SeqCst), [FAULT].as_ptr().cast(), 1) != 1 {
+                libc::_exit(ERROR);
+            }
+        }
+    }
+    wait_for_the_end()
+}
+
+/// Stops this thread if the program ends because one cannot go on: it shall not take the memory that is needed now. Allocates nothing.
+#[inline]
+pub fn wait_if_ending() {
+    if ENDING.load(Ordering::Relaxed) && !CLEANING.get() {
+        wait_for_the_end();
+    }
+}
+
+/// Gives the thread at the other end of the pipe time to end the program. If this is that thread, nobody else can do it.
+#[cold]
+fn wait_for_the_end() -> ! {
+    // SAFETY: usleep(3) and _exit(2) may be called anywhere.
+    unsafe {
+        if !CLEANING.get() {
+            for _ in 0..LAST_WORK.as_millis() / 10 {
+                libc::usleep(10_000);
             }
         }
         libc::_exit(ERROR)
@@ -132,11 +163,22 @@ fn listen() {
     }
     // SAFETY: the descriptor is open and belongs to nobody else.
     let pipe = unsafe { std::fs::File::from_raw_fd(ends[0]) };
+    // SAFETY: the layout is not empty.
+    RESERVE.store(unsafe { System.alloc(RESERVED) }, Ordering::SeqCst);
     PIPE.store(ends[1], Ordering::SeqCst);
-    if std::thread::Builder::new().name("signals".into()).spawn(|| clean_up(pipe)).is_err() {
+    let ready = Arc::new(Barrier::new(2));
+    let its = Arc::clone(&ready);
+    let cleaner = move || {
+        CLEANING.set(true);
+        its.wait();
+        clean_up(pipe);
+    };
+    if std::thread::Builder::new().name("signals".into()).spawn(cleaner).is_err() {
         PIPE.store(-1, Ordering::SeqCst);
         return;
     }
+    // From here on the thread needs no memory until it is asked for help.
+    ready.wait();
     for signal in SIGNALS {
         // SAFETY: all-zero is a valid `sigaction` (default action, no flags, empty mask), and both pointers are valid; the
         // handler does only what a handler may. A second signal of the kind finds the default action and ends the program at once.
@@ -158,6 +200,9 @@ fn clean_up(mut pipe: std::fs::File) {
     if pipe.read_exact(&mut signal).is_err() {
         return;
     }
+    if signal[0] == FAULT {
+        free_reserve();
+    }
     // Whoever puts an output into place finishes that first; nobody starts it after this.
     let list = unfinished();
     list.iter().for_each(|directory| remove(directory));
@@ -172,6 +217,16 @@ fn clean_up(mut pipe: std::fs::File) {
     }
     loop {
         std::thread::park();
+    }
+}
+
+/// Makes the memory that was set aside available, when others have done what they were about to do with the rest.
+fn free_reserve() {
+    std::thread::sleep(Duration::from_millis(10));
+    let reserve = RESERVE.swap(ptr::null_mut(), Ordering::SeqCst);
+    if !reserve.is_null() {
+        // SAFETY: it was allocated with this layout, and only the one who took it out has it.
+        unsafe { System.dealloc(reserve, RESERVED) };
     }
 }
 

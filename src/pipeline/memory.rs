@@ -13,18 +13,21 @@ pub struct Memory;
 unsafe impl GlobalAlloc for Memory {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        interrupt::wait_if_ending();
         // SAFETY: the caller keeps the rules of `alloc`.
         granted(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        interrupt::wait_if_ending();
         // SAFETY: the caller keeps the rules of `alloc_zeroed`.
         granted(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        interrupt::wait_if_ending();
         // SAFETY: the caller keeps the rules of `realloc`.
         granted(unsafe { System.realloc(old, layout, size) }, size)
     }
@@ -42,6 +45,16 @@ fn granted(pointer: *mut u8, bytes: usize) -> *mut u8 {
         refused(bytes);
     }
     pointer
+}
+
+/// Prepares for little memory: threads share what they allocate from, since the C library would reserve 64 MiB of address space for
+/// each. Called once, at the start.
+pub fn expect_little() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: a parameter of malloc(3), set while there is one thread.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
 }
 
 /// Nothing here allocates.
