@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const PYTHON: &str = "/usr/bin/python3";
 
 /// After this long, a program hangs.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a finished program left behind.
 #[derive(Debug)]
