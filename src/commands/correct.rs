@@ -189,5 +189,6 @@ pub fn correct(
         warnings: whole.warnings.into_list(),
         output: published,
         details,
+        analysis: None,
     }))))
 }

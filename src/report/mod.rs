@@ -4,6 +4,7 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
+mod analysis;
 mod clocks;
 mod conversion;
 mod details;
@@ -28,6 +29,11 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use analysis::{
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, Execution, KindWaiting, PairTraffic, PairWaiting,
+    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic, WaitKind,
+    WaitStates, Waiting,
+};
 pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use details::{
@@ -113,6 +119,8 @@ pub struct Report {
     pub output: Option<String>,
     /// What pictures need; none unless `--report` or `--html` is given.
     pub details: Option<Details>,
+    /// Waiting times, execution metrics, critical path; only of `clc-replay analyze`.
+    pub analysis: Option<Analysis>,
 }
 
 #[cfg(test)]
