@@ -4,6 +4,7 @@
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
 use super::PairUnit;
+use crate::execution::waiting::WaitKind;
 use serde::{Deserialize, Serialize};
 
 /// Everything that the analysis found.
@@ -90,52 +91,6 @@ pub struct ProcessTimes {
     pub waiting_seconds: f64,
     /// Computation over communication time; null without communication.
     pub computation_to_communication: Option<f64>,
-}
-
-/// Kinds of waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitKind {
-    /// A receive was entered before the send.
-    LateSender,
-    /// A send was entered before the receive was posted, and could not end before.
-    LateReceiver,
-    /// A member of an N-to-N operation waited for the last one.
-    WaitAtNxn,
-    /// A member of a barrier waited for the last one.
-    WaitAtBarrier,
-    /// A member of a 1-to-N operation waited for the root.
-    LateBroadcast,
-    /// The root of an N-to-1 operation waited until the first of the others had entered.
-    EarlyReduce,
-    /// A member of a prefix operation waited for a lower rank.
-    EarlyScan,
-}
-
-impl WaitKind {
-    /// All of them, in the order of reports.
-    pub const ALL: [WaitKind; 7] = [
-        WaitKind::LateSender,
-        WaitKind::LateReceiver,
-        WaitKind::WaitAtNxn,
-        WaitKind::WaitAtBarrier,
-        WaitKind::LateBroadcast,
-        WaitKind::EarlyReduce,
-        WaitKind::EarlyScan,
-    ];
-
-    /// The name in the literature.
-    pub fn name(self) -> &'static str {
-        match self {
-            WaitKind::LateSender => "Late Sender",
-            WaitKind::LateReceiver => "Late Receiver",
-            WaitKind::WaitAtNxn => "Wait at NxN",
-            WaitKind::WaitAtBarrier => "Wait at Barrier",
-            WaitKind::LateBroadcast => "Late Broadcast",
-            WaitKind::EarlyReduce => "Early Reduce",
-            WaitKind::EarlyScan => "Early Scan",
-        }
-    }
 }
 
 /// Waiting times, before against after.

@@ -5,6 +5,8 @@
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
 mod analysis;
+mod analysis_csv;
+mod analysis_text;
 mod clocks;
 mod conversion;
 mod details;
@@ -29,11 +31,14 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use crate::execution::waiting::WaitKind;
 pub use analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, Execution, KindWaiting, PairTraffic, PairWaiting,
-    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic, WaitKind,
+    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic,
     WaitStates, Waiting,
 };
+pub use analysis_csv::analysis_csv;
+pub use analysis_text::analysis_text;
 pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use details::{
@@ -123,6 +128,8 @@ pub struct Report {
     pub analysis: Option<Analysis>,
 }
 
+#[cfg(test)]
+mod analysis_sample;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
