@@ -48,7 +48,7 @@ pub struct AnalyzeOptions {
 
     /// Windows of time for the degree of parallelism, the traffic and the weights of the critical path
     ///
-    /// More of them resolve shorter phases. In each one the degree of parallelism is the exact average.
+    /// More of them resolve shorter phases. In each one the degree of parallelism is the exact average. A trace of fewer ticks has fewer.
     #[arg(long, value_name = "K", default_value_t = 1000, value_parser = value_parser!(u32).range(1..=Analysis::WINDOWS as i64), help_heading = ANALYSIS)]
     pub windows: u32,
 

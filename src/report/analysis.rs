@@ -64,6 +64,11 @@ pub struct Execution {
     pub speedup: f64,
     /// Speedup over number of processes: the mean of the degree of parallelism.
     pub efficiency: f64,
+    /// Mean over longest computation of a process: 1 if all compute equally long; null without computation.
+    pub load_balance: Option<f64>,
+    /// Longest computation of a process over execution time: below 1 for what communication and idle processes cost even with perfect
+    /// balance. Times load balance it is the efficiency.
+    pub communication_efficiency: f64,
     /// Computation over communication time; null without communication.
     pub computation_to_communication: Option<f64>,
     /// Length of a window of time, in seconds; windows begin at the first event.

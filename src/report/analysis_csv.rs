@@ -51,12 +51,14 @@ fn line(text: &mut String, fields: &[String]) {
 
 fn execution(stages: &Stages<Execution>) -> String {
     let header = "stage,seconds,processes,computation_seconds,communication_seconds,idle_seconds,waiting_seconds,\
-                  speedup,efficiency,computation_to_communication";
+                  speedup,efficiency,load_balance,communication_efficiency,computation_to_communication";
     table(header, |text| {
         for (stage, e) in named(stages) {
             let mut fields = vec![stage.to_owned(), e.seconds.to_string(), e.processes.to_string()];
             let times = [e.computation_seconds, e.communication_seconds, e.idle_seconds, e.waiting_seconds];
             fields.extend(times.iter().chain(&[e.speedup, e.efficiency]).map(f64::to_string));
+            fields.push(optional(e.load_balance));
+            fields.push(e.communication_efficiency.to_string());
             fields.push(optional(e.computation_to_communication));
             line(text, &fields);
         }

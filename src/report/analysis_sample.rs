@@ -32,6 +32,8 @@ fn execution(seconds: f64) -> Execution {
         waiting_seconds: 12.8 * seconds,
         speedup: 38.4,
         efficiency: 0.6,
+        load_balance: Some(0.8),
+        communication_efficiency: 0.75,
         computation_to_communication: Some(2.0),
         window_seconds: 0.5 * seconds,
         parallelism: vec![0.25, 0.95],

@@ -61,7 +61,7 @@ fn verdict(analysis: &Analysis) -> String {
             kind.name()
         );
     } else if total.after_seconds.is_some() {
-        text += " None of the waiting time was an artefact of the clocks.";
+        text += " The correction shortened no wait: it found no artefact of the clocks.";
     }
     labelled("", &text, 0).trim_start().to_owned()
 }
@@ -85,6 +85,8 @@ fn execution(analysis: &Analysis) -> String {
     row("idle, all", &|stage| duration(stage.idle_seconds));
     row("speedup", &|stage| format!("{:.2}", stage.speedup));
     row("efficiency", &|stage| share(stage.efficiency));
+    row("  load balance", &|stage| stage.load_balance.map_or_else(|| "-".to_owned(), share));
+    row("  communication", &|stage| share(stage.communication_efficiency));
     row("computation/communication", &|stage| {
         stage.computation_to_communication.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
     });

@@ -1,7 +1,7 @@
 //! `clc-replay analyze` after the replay: waiting times, execution metrics, critical path, traffic.
 //!
-//! Two more scans of the hosted event files: one keeps the operations that can wait ([`scan`]), one follows the critical path through
-//! the call paths ([`attribute`]). Between them the exchanges of [`crate::replay::analysis`]. Everything is summed in integers and merged
+//! Two more scans of the hosted event files: one keeps the operations that can wait (`scan.rs`), one follows the critical path through
+//! the call paths (`attribute.rs`). Between them the exchanges of [`crate::replay::analysis`]. Everything is summed in integers and merged
 //! along a tree, so the result is the same on any number of analysis ranks.
 
 mod attribute;

@@ -18,9 +18,19 @@ pub fn report(opened: &Opened, whole: Part, parallelism: &[Parallelism], paths: 
     let names = opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
     let maker = Maker { opened, names, parallelism };
     let Part {
-        operations, without_region, times, processes, kinds, by_call_path, by_process, by_pair, traffic, ..
+        operations,
+        without_region,
+        times,
+        longest_computation,
+        processes,
+        kinds,
+        by_call_path,
+        by_process,
+        by_pair,
+        traffic,
+        ..
     } = whole;
-    let executions = maker.executions(&times, processes);
+    let executions = maker.executions(&times, &longest_computation, processes);
     let critical_paths =
         whole.paths.into_iter().zip(paths).enumerate().map(|(stage, (part, path))| maker.path(stage, part, path));
     let last = parallelism.len() - 1;
@@ -62,7 +72,12 @@ impl Maker<'_> {
         self.names.get(&region).map_or_else(|| format!("region {region}"), |name| (*name).to_owned())
     }
 
-    fn executions(&self, times: &[[i128; 3]], processes: Largest<ProcessSums>) -> Vec<Execution> {
+    fn executions(
+        &self,
+        times: &[[i128; 3]],
+        longest_computation: &[i64],
+        processes: Largest<ProcessSums>,
+    ) -> Vec<Execution> {
         let count = self.opened.timelines.processes as u64;
         let (mut list, further) = processes.finish();
         list.sort_by_key(|own| own.process);
@@ -71,6 +86,7 @@ impl Maker<'_> {
             let windows = parallelism.windows();
             let length = i128::from(windows.length());
             let computation = span - communication;
+            let longest = i128::from(longest_computation[stage]);
             let ratio = |a: i128, b: i128| (b > 0).then(|| a as f64 / b as f64);
             let process = |own: &ProcessSums| {
                 let (from, to) = own.span[stage];
@@ -93,6 +109,8 @@ impl Maker<'_> {
                 waiting_seconds: self.seconds(waiting),
                 speedup: ratio(computation, length).unwrap_or(0.0),
                 efficiency: ratio(computation, length * i128::from(count)).unwrap_or(0.0),
+                load_balance: ratio(computation, longest * i128::from(count)),
+                communication_efficiency: ratio(longest, length).unwrap_or(0.0),
                 computation_to_communication: ratio(computation, communication),
                 window_seconds: self.seconds(length) / windows.count as f64,
                 parallelism: parallelism.degrees(),

@@ -29,10 +29,11 @@ impl<'a> Stages<'a> {
     pub fn new(opened: &'a Opened, loaded: &'a Loaded, corrections: Option<&'a [Correction]>) -> Result<Stages<'a>> {
         let clock = |location: &LoadedLocation| {
             let id = opened.definitions.locations[location.index].id;
-            Method::Linear
-                .clock(&location.offsets)
-                .map(Clock::from)
-                .map_err(|error| error.in_file(&opened.archive.local_definition_path(id)).at_location(id))
+            let checked = Method::Linear.clock(&location.offsets).map(Clock::from).and_then(|clock| {
+                let (first, last) = location.summary.time_span.unwrap_or((0, 0));
+                clock.check_range(Ticks(first as i64), Ticks(last as i64)).map(|()| clock)
+            });
+            checked.map_err(|error| error.in_file(&opened.archive.local_definition_path(id)).at_location(id))
         };
         let readers = match corrections {
             Some(_) => loaded.locations.iter().map(|list| list.iter().map(clock).collect()).collect::<Result<_>>()?,
@@ -80,7 +81,8 @@ impl<'a> Stages<'a> {
         spans.reduce(|whole, span| whole.into_iter().zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect())
     }
 
-    /// `count` windows over the events of all processes, by stage. Collective over the analysis ranks.
+    /// `count` windows over the events of all processes, by stage; fewer if the trace has fewer ticks, so that none is empty. Collective
+    /// over the analysis ranks.
     ///
     /// # Errors
     /// Failures of the transport.
@@ -96,10 +98,15 @@ impl<'a> Stages<'a> {
         }
         transport.all_reduce(ReduceOp::Min, &mut ends)?;
         let windows = |ends: &[i64]| match ends[0] {
-            i64::MAX => Windows::new(0, 0, count),
+            i64::MAX => Windows::new(0, 0, 1),
             first => Windows::new(first, -ends[1], count),
         };
-        Ok(ends.chunks_exact(2).map(windows).collect())
+        let mut windows: Vec<Windows> = ends.chunks_exact(2).map(windows).collect();
+        // As many in all stages.
+        let shortest = windows.iter().map(Windows::length).min().unwrap_or(0);
+        let count = usize::try_from(shortest).map_or(count, |ticks| count.min(ticks)).max(1);
+        windows.iter_mut().for_each(|windows| windows.count = count);
+        Ok(windows)
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Part {
     pub without_region: u64,
     /// Sums over processes by stage: span, communication, waiting.
     pub times: Vec<[i128; 3]>,
+    /// The longest time outside of MPI of a process, by stage.
+    pub longest_computation: Vec<i64>,
     /// Times of processes with the longest communication.
     pub processes: Largest<ProcessSums>,
     /// Waiting by kind.
@@ -74,6 +76,7 @@ impl Part {
             operations: 0,
             without_region: 0,
             times: Vec::new(),
+            longest_computation: Vec::new(),
             processes: Largest::new(entries),
             kinds: BTreeMap::new(),
             by_call_path: ByCallPath::default(),
@@ -105,6 +108,7 @@ impl Part {
         self.without_region = scanned.without_region;
         self.traffic = scanned.traffic.counts.clone();
         self.times = vec![[0; 3]; waiting.len()];
+        self.longest_computation = vec![0; waiting.len()];
         for (local, timeline) in scanned.timelines.iter().enumerate() {
             let Some(span) = &timeline.spans else { continue };
             let waited = |stage: &Vec<TimelineWaits>| stage[local].waits.iter().map(|wait| wait.ticks).sum();
@@ -119,6 +123,8 @@ impl Part {
                 sums[0] += i128::from(to - from);
                 sums[1] += i128::from(own.communication[stage]);
                 sums[2] += i128::from(own.waiting[stage]);
+                let longest = &mut self.longest_computation[stage];
+                *longest = (*longest).max(to - from - own.communication[stage]);
             }
             let longest = own.communication.last().copied().unwrap_or(0);
             self.processes.add(longest.into(), own);
@@ -164,6 +170,9 @@ impl Part {
         for (sums, more) in self.times.iter_mut().zip(other.times) {
             sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
+        for (longest, more) in self.longest_computation.iter_mut().zip(other.longest_computation) {
+            *longest = (*longest).max(more);
+        }
         self.processes.merge(other.processes);
         for (kind, tally) in other.kinds {
             self.kinds.entry(kind).or_default().merge(&tally);
@@ -208,7 +217,8 @@ fn compare(before: &[Wait], after: &[Wait], mut visit: impl FnMut(u32, WaitKind,
         match (before.peek(), after.peek()) {
             (Some(b), Some(a)) if a.operation == b.operation && a.kind == b.kind => {
                 visit(b.operation, b.kind, b.ticks, a.ticks);
-                (before.next(), after.next());
+                before.next();
+                after.next();
             }
             (Some(b), a) if a.is_none_or(|a| b.operation <= a.operation) => {
                 visit(b.operation, b.kind, b.ticks, 0);
