@@ -7,6 +7,7 @@ pub mod clc;
 pub mod cli;
 pub mod comm;
 pub mod commands;
+pub mod execution;
 pub mod matching;
 pub mod pipeline;
 pub mod presync;

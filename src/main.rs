@@ -64,6 +64,7 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
     let html = match job {
         Job::Correct(options) => options.html.as_deref(),
         Job::Check(options) => options.html.as_deref(),
+        Job::Analyze(options) => options.html.as_deref(),
         Job::Report(options) => options.html.as_deref(),
         _ => None,
     };
@@ -72,6 +73,9 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
             (commands::correct(transport, options, bar.as_ref())?, options.common.report.as_deref())
         }
         Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
+        Job::Analyze(options) => {
+            (commands::analyze(transport, options, bar.as_ref())?, options.common.report.as_deref())
+        }
         Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
         Job::Perturb(options) => (commands::perturb(transport, options, bar.as_ref())?, options.made.report.as_deref()),
         Job::Evaluate(options) => {
@@ -100,7 +104,15 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>,
         commands::write(path, report::html(report)?.as_bytes())?;
     }
     let (text, machine, status) = match outcome {
-        Outcome::Report(report) => (report::text(report), report::json(report.as_ref())?, report.verdict.exit_status()),
+        Outcome::Report(report) => {
+            let text = match job {
+                Job::Analyze(options) => report::analysis_text(report, options.top as usize),
+                _ => report::text(report),
+            };
+            // An analysis says what there is; that is no failure.
+            let status = if report.analysis.is_some() { Stop::CONSISTENT } else { report.verdict.exit_status() };
+            (text, report::json(report.as_ref())?, status)
+        }
         Outcome::Info(info) => {
             let all = matches!(job, Job::Info(options) if options.all);
             (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)

@@ -31,6 +31,8 @@ Examples:
       Also make a page to look at: clock errors, violations, the worst ones before and after.
   clc-replay check traces/run1-clc
       Count violations in any trace.
+  clc-replay analyze traces/run1
+      Waiting times and critical path, before and after the correction.
   clc-replay info traces/run1
       What is in the trace, and how far its clocks drift.
   clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json

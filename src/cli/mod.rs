@@ -3,6 +3,7 @@
 //! `clc-replay [OPTIONS] TRACE` is the main job and has no name of its own; other jobs are subcommands beside it. A new
 //! subcommand is a variant of [`Job`] with its struct of options.
 
+mod analyze;
 mod convert;
 mod decimal;
 mod duration;
@@ -19,6 +20,7 @@ mod simulate;
 mod stop;
 mod values;
 
+pub use analyze::AnalyzeOptions;
 pub use convert::ConvertOptions;
 pub use duration::Duration;
 pub use evaluate::EvaluateOptions;
@@ -42,6 +44,8 @@ pub enum Job {
     Correct(CorrectOptions),
     /// `clc-replay check TRACE`: count violations, write nothing.
     Check(CheckOptions),
+    /// `clc-replay analyze TRACE`: waiting times, parallelism, critical path.
+    Analyze(AnalyzeOptions),
     /// `clc-replay info TRACE`: describe a trace.
     Info(InfoOptions),
     /// `clc-replay simulate DIR`: make a trace whose true times are known.
@@ -87,6 +91,7 @@ impl Job {
         match self {
             Job::Correct(options) => &options.common.log,
             Job::Check(options) => &options.common.log,
+            Job::Analyze(options) => &options.common.log,
             Job::Info(options) => &options.log,
             Job::Simulate(options) => &options.made.log,
             Job::Perturb(options) => &options.made.log,
@@ -121,6 +126,9 @@ enum Subcommands {
     /// Count the violations of the clock condition in a trace; write nothing
     #[command(long_about = help::CHECK, after_long_help = help::CHECK_AFTER, max_term_width = 100)]
     Check(CheckOptions),
+    /// Find waiting times, parallelism and critical path, before and after the correction
+    #[command(long_about = analyze::ABOUT, after_long_help = analyze::AFTER, max_term_width = 100)]
+    Analyze(AnalyzeOptions),
     /// Describe a trace: processes, nodes, communicators, events, clock offsets
     #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
     Info(InfoOptions),
@@ -154,6 +162,7 @@ impl From<Subcommands> for Job {
     fn from(subcommand: Subcommands) -> Job {
         match subcommand {
             Subcommands::Check(options) => Job::Check(options),
+            Subcommands::Analyze(options) => Job::Analyze(options),
             Subcommands::Info(options) => Job::Info(options),
             Subcommands::Simulate(options) => Job::Simulate(options),
             Subcommands::Perturb(options) => Job::Perturb(options),

@@ -89,5 +89,6 @@ pub fn check(
         warnings: whole.warnings.into_list(),
         output: None,
         details,
+        analysis: None,
     }))))
 }

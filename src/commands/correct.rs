@@ -2,17 +2,14 @@
 
 use crate::cli::CorrectOptions;
 use crate::comm::{ReduceOp, Transport, agree, broadcast_value, merge_to_first};
+use crate::commands::replayed::{Replayed, replay};
 use crate::commands::{Outcome, summary};
-use crate::pipeline::clocks::refine;
 use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
-use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::output::Output;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
-use crate::replay::amortise;
-use crate::replay::passes::{self, Passes};
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
@@ -36,7 +33,8 @@ pub fn correct(
     opened.workers = options.common.workers(opened.workers);
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
-    let mut parameters = options.parameters(resolution)?;
+    // Before anything else: do the options make sense for this trace?
+    options.parameters(resolution)?;
 
     // Before any work: can the output be written at all?
     let mut output = None;
@@ -61,40 +59,11 @@ pub fn correct(
     timing.lap("open", 0);
     progress.step("prepare");
 
-    let mut load_options = LoadOptions {
-        presync: options.synchronisation.presync.unwrap_or_default(),
-        latency: parameters.latency,
-        alltoallv: options.synchronisation.alltoallv,
-        separation: parameters.minimum_separation,
-    };
-    let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
-    timing.lap("scan", loaded.events());
-    progress.step("clocks");
-    let wanted = options.synchronisation.wanted();
-    let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
-    load_options.latency = loaded.program.latency;
-    parameters.latency = loaded.program.latency;
-    timing.lap("clocks", loaded.program.events());
-    progress.step("check");
-
-    let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
-    if !options.wants_details() {
-        loaded.program.forget_recorded_times();
-    }
+    let keep = options.wants_details();
+    let how = (&options.correction, &options.synchronisation);
+    let replayed = replay(transport, &options.trace, &opened, how, keep, &mut timing, progress, &mut warnings)?;
+    let Replayed { loaded, load_options, parameters, clocks, raw, presynchronised, passes, result } = replayed;
     let program = &loaded.program;
-    let presynchronised = survey(transport, program, &program.times(|timeline| &timeline.time))?;
-    timing.lap("check", program.events());
-
-    // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
-    let mut passes = match presynchronised.violated() {
-        0 => Passes::of_consistent(),
-        _ => passes::run(transport, program, &parameters, progress)
-            .map_err(|error| if error.location.is_some() { error.in_file(&options.trace) } else { error })?,
-    };
-    timing.lap("forward", program.events());
-    progress.step("backward");
-    let result = amortise::run(transport, program, &mut passes, &parameters)?;
-    timing.lap("backward", program.events());
 
     let written = write_locations(transport, &opened, &loaded, &result, target.as_deref(), progress)?;
     let span = whole_span(transport, written.span)?;
@@ -193,5 +162,6 @@ pub fn correct(
         warnings: whole.warnings.into_list(),
         output: published,
         details,
+        analysis: None,
     }))))
 }

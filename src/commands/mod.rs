@@ -1,5 +1,6 @@
 //! One file per subcommand: what it does, top to bottom.
 
+mod analyze;
 mod check;
 mod convert;
 mod correct;
@@ -8,10 +9,12 @@ mod export;
 mod generate;
 mod info;
 mod perturb;
+mod replayed;
 mod report;
 mod simulate;
 mod summary;
 
+pub use analyze::analyze;
 pub use check::check;
 pub use convert::convert;
 pub use correct::correct;

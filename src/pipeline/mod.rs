@@ -1,6 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub mod accuracy;
+pub mod analysis;
 pub mod choice;
 pub mod clocks;
 pub mod convert;

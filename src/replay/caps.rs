@@ -3,6 +3,7 @@
 //! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
 
 use crate::comm::{Transport, sparse_exchange};
+use crate::matching::messages::InChannel;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::Rounds;
 use crate::replay::contributions::{Contributions, Direction};
@@ -30,33 +31,10 @@ impl Caps {
     /// # Errors
     /// Failures of the transport.
     pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
-        let here = transport.rank() as u32;
-        let messages = &program.messages;
-        let mut remote: Vec<Vec<i64>> = vec![Vec::new(); messages.outgoing.len()];
-        let lengths = messages.incoming.iter().map(|channel| match channel.host {
-            host if host == here => 0,
-            _ => channel.receives.len(),
-        });
-        let mut rounds = Rounds::new(transport, lengths)?;
-        while let Some(parts) = rounds.next() {
-            let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-            for (channel, range) in parts {
-                let channel = &messages.incoming[channel];
-                let latency = program.message_latency(channel.source, program.first + channel.destination);
-                let receiver = times[channel.destination as usize].as_ref();
-                let words = outgoing.entry(channel.host as usize).or_default();
-                words.extend([u64::from(channel.remote), range.len() as u64]);
-                words.extend(channel.receives[range].iter().map(|&event| (receiver[event as usize] - latency) as u64));
-            }
-            for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-                let mut rest = &words[..];
-                while let [channel, length, tail @ ..] = rest {
-                    let (values, next) = tail.split_at(*length as usize);
-                    remote[*channel as usize].extend(values.iter().map(|&value| value as i64));
-                    rest = next;
-                }
-            }
-        }
+        let remote = of_receives(transport, program, |channel, event| {
+            let latency = program.message_latency(channel.source, program.first + channel.destination);
+            times[channel.destination as usize].as_ref()[event as usize] - latency
+        })?;
         let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
         let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
         let mut membership_of: BTreeMap<(u32, u32), usize> = BTreeMap::new();
@@ -88,6 +66,44 @@ impl Caps {
             begun: vec![0; program.collectives.memberships.len()],
         }
     }
+}
+
+/// Tells the senders on other ranks a `value` of each receive. Per outgoing channel to another rank: those of its messages, in order.
+/// Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn of_receives(
+    transport: &mut dyn Transport,
+    program: &Program,
+    value: impl Fn(&InChannel, u32) -> i64,
+) -> Result<Vec<Vec<i64>>> {
+    let here = transport.rank() as u32;
+    let messages = &program.messages;
+    let mut remote: Vec<Vec<i64>> = vec![Vec::new(); messages.outgoing.len()];
+    let lengths = messages.incoming.iter().map(|channel| match channel.host {
+        host if host == here => 0,
+        _ => channel.receives.len(),
+    });
+    let mut rounds = Rounds::new(transport, lengths)?;
+    while let Some(parts) = rounds.next() {
+        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for (channel, range) in parts {
+            let channel = &messages.incoming[channel];
+            let words = outgoing.entry(channel.host as usize).or_default();
+            words.extend([u64::from(channel.remote), range.len() as u64]);
+            words.extend(channel.receives[range].iter().map(|&event| value(channel, event) as u64));
+        }
+        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+            let mut rest = &words[..];
+            while let [channel, length, tail @ ..] = rest {
+                let (values, next) = tail.split_at(*length as usize);
+                remote[*channel as usize].extend(values.iter().map(|&value| value as i64));
+                rest = next;
+            }
+        }
+    }
+    Ok(remote)
 }
 
 /// Gives the caps of one event after the other.

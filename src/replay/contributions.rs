@@ -186,6 +186,30 @@ impl Contributions {
         }
     }
 
+    /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
+    /// and the communicator rank of the other member that made it (of several, the lowest).
+    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&Member, usize, u32, i64, u32)) {
+        for (k, prefix) in prefix_indexes(comm).enumerate() {
+            let mut lower = prefix.map(|prefix| self.prefix[prefix].iter().peekable());
+            let mut latest: Option<(i64, u32)> = None;
+            for member in &comm.members {
+                if let Some(lower) = &mut lower {
+                    while let Some((&rank, &value)) = lower.next_if(|(rank, _)| **rank < member.rank) {
+                        latest = latest.filter(|(largest, _)| *largest >= value).or(Some((value, rank)));
+                    }
+                } else {
+                    // The holder's own bound comes from somebody else, who came no later: it does not matter who.
+                    let top = self.largest[k];
+                    latest = Some((top.excluding(member.rank.into()), top.holder as u32));
+                }
+                let (_, Some(event)) = ends_of(member, k, Direction::Forward) else { continue };
+                if let Some((value, rank)) = latest.filter(|(value, _)| *value != NO_LOWER_BOUND) {
+                    visit(member, k, event, value, rank);
+                }
+            }
+        }
+    }
+
     /// Per prefix instance and member hosted here: the largest contribution of those it depends on.
     fn prefix_bounds(&self, comm: &CollectiveComm, direction: Direction) -> Vec<BTreeMap<u32, i64>> {
         self.prefix.iter().map(|members| running_maxima(members, comm, direction)).collect()

@@ -2,6 +2,7 @@
 //! no file formats, no printing.
 
 pub mod amortise;
+pub mod analysis;
 pub mod blocking;
 pub mod bounds;
 pub mod caps;

@@ -4,6 +4,9 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
+mod analysis;
+mod analysis_csv;
+mod analysis_text;
 mod clocks;
 mod conversion;
 mod details;
@@ -28,6 +31,14 @@ mod text;
 mod violations;
 mod warnings;
 
+pub use crate::execution::waiting::WaitKind;
+pub use analysis::{
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, Execution, KindWaiting, PairTraffic, PairWaiting,
+    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic,
+    WaitStates, Waiting,
+};
+pub use analysis_csv::analysis_csv;
+pub use analysis_text::analysis_text;
 pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use details::{
@@ -113,8 +124,12 @@ pub struct Report {
     pub output: Option<String>,
     /// What pictures need; none unless `--report` or `--html` is given.
     pub details: Option<Details>,
+    /// Waiting times, execution metrics, critical path; only of `clc-replay analyze`.
+    pub analysis: Option<Analysis>,
 }
 
+#[cfg(test)]
+mod analysis_sample;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]

@@ -182,6 +182,7 @@ pub(super) fn corrected() -> Report {
         ],
         output: Some("traces/lulesh-clc".into()),
         details: Some(details()),
+        analysis: None,
     }
 }
 

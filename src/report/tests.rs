@@ -28,6 +28,17 @@ fn the_text_of_a_check() {
 }
 
 #[test]
+fn the_text_of_an_analysis() {
+    let report = Report { analysis: Some(analysis_sample::analysis()), ..sample::corrected() };
+    let text = text(&report);
+    println!("{text}");
+    narrow(&text);
+    assert_eq!(text, include_str!("testdata/analysed.txt"));
+    let nothing = Report { analysis: Some(Analysis::default()), ..sample::corrected() };
+    narrow(&analysis_text(&nothing, 10));
+}
+
+#[test]
 fn a_violation_that_is_left_is_shouted() {
     let mut report = sample::corrected();
     report.violations.corrected = report.violations.presynchronised.clone();
@@ -91,6 +102,8 @@ fn paths(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
                     "raw" | "presynchronised" | "corrected" if prefix == "violations" => "STAGE",
                     // Both ends of a violation have the same fields.
                     "from" | "to" if prefix.contains("worst") => "END",
+                    // Both stages of an analysis as well.
+                    "before" | "after" if ["execution", "critical_path"].contains(&prefix) => "STAGE",
                     name => name,
                 };
                 let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
@@ -115,7 +128,10 @@ fn documented(title: &str) -> BTreeSet<String> {
 fn every_field_is_documented_and_every_documented_field_exists() {
     let report = serde_json::to_value(sample::corrected()).expect("JSON");
     let info = serde_json::to_value(sample::info(16)).expect("JSON");
-    for (title, value) in [("Fields of a report", report), ("Fields of a description", info)] {
+    let analysis = serde_json::to_value(analysis_sample::analysis()).expect("JSON");
+    let parts =
+        [("Fields of a report", report), ("Fields of a description", info), ("Fields of an analysis", analysis)];
+    for (title, value) in parts {
         let mut found = BTreeSet::new();
         paths(&value, "", &mut found);
         assert_eq!(found, documented(title), "{title}");
@@ -141,7 +157,8 @@ fn a_stored_report_is_the_report() {
     if let Some(moves) = &mut endless.moves {
         moves.interval_change.largest_percent = f64::INFINITY;
     }
-    for report in [sample::corrected(), sample::checked(), endless] {
+    let analysed = Report { analysis: Some(analysis_sample::analysis()), ..sample::corrected() };
+    for report in [sample::corrected(), sample::checked(), endless, analysed] {
         let text = json(&report).expect("JSON");
         let stored = serde_json::from_str::<Report>(&text).expect("readable");
         // Not assert_eq: nobody wants to read both.

@@ -1,5 +1,6 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
+use super::analysis_text::analysis_text;
 use super::format::{bytes, count, duration, percent, plural, rate};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
@@ -17,6 +18,9 @@ const FIRST: usize = 21;
 
 /// The summary, in lines of less than 80 columns (paths may be longer), the verdict first.
 pub fn text(report: &Report) -> String {
+    if report.analysis.is_some() {
+        return analysis_text(report, 10);
+    }
     let parts = [
         verdict(report),
         trace(report),
@@ -62,7 +66,7 @@ fn verdict(report: &Report) -> String {
     text
 }
 
-fn trace(report: &Report) -> String {
+pub(super) fn trace(report: &Report) -> String {
     let (trace, parameters) = (&report.trace, &report.parameters);
     let mut text = format!("{:<INDENT$}{}\n", "Trace", trace.path);
     let mut line = |label: &str, content: String| text += &labelled(label, &content, INDENT);
@@ -244,7 +248,7 @@ fn intervals(change: &IntervalChange) -> String {
 }
 
 /// Everything that takes no part in the replay; nothing if there is nothing to say.
-fn left_out(matching: &Matching) -> String {
+pub(super) fn left_out(matching: &Matching) -> String {
     let mut lines = Vec::new();
     let mut number = |number: u64, what: &str| {
         if number > 0 {
@@ -286,7 +290,7 @@ fn left_out(matching: &Matching) -> String {
     text
 }
 
-fn phases(report: &Report) -> String {
+pub(super) fn phases(report: &Report) -> String {
     let mut table = Table::default();
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let ranks = plural(report.program.analysis_ranks, "rank");
@@ -305,7 +309,7 @@ fn phases(report: &Report) -> String {
     text
 }
 
-fn warnings(report: &Report) -> String {
+pub(super) fn warnings(report: &Report) -> String {
     let mut text = String::new();
     for warning in &report.warnings {
         let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };

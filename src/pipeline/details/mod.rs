@@ -17,7 +17,7 @@ use crate::report::{
     Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationMoves, OperationCheck, PairMatrix, PairStage,
     PairUnit, StageDetails, WorstKind, distances,
 };
-use crate::trace::{CollectiveOp, Correction, Result, Ticks};
+use crate::trace::{CollectiveOp, Correction, Result, Ticks, Timeline, Timelines};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -120,23 +120,41 @@ pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKi
     }
 }
 
-/// Rows of the matrix of pairs: processes, nodes, or blocks of nodes, whatever is few enough.
-fn groups(opened: &Opened) -> (PairMatrix, Vec<u32>) {
-    let timelines = &opened.timelines;
-    let (unit, count, block) = if timelines.all.len() <= PairMatrix::SIZE {
+/// Timelines in few groups.
+#[derive(Debug, Clone)]
+pub struct Grouping {
+    /// What a group is.
+    pub unit: PairUnit,
+    /// Number of groups.
+    pub size: usize,
+    /// Nodes in one block; 1 but for blocks.
+    pub block: usize,
+    /// Group of every timeline.
+    pub of: Vec<u32>,
+}
+
+/// Processes, nodes, or blocks of nodes, whatever is few enough for `most`.
+pub fn grouping(timelines: &Timelines, most: usize) -> Grouping {
+    let (unit, size, block) = if timelines.all.len() <= most {
         (PairUnit::Process, timelines.all.len(), 1)
-    } else if timelines.nodes <= PairMatrix::SIZE {
+    } else if timelines.nodes <= most {
         (PairUnit::Node, timelines.nodes, 1)
     } else {
-        let block = timelines.nodes.div_ceil(PairMatrix::SIZE);
+        let block = timelines.nodes.div_ceil(most);
         (PairUnit::Block, timelines.nodes.div_ceil(block), block)
     };
-    let group = |(index, timeline): (usize, &crate::trace::Timeline)| match unit {
+    let group = |(index, timeline): (usize, &Timeline)| match unit {
         PairUnit::Process => index as u32,
         PairUnit::Node | PairUnit::Block => timeline.node / block as u32,
     };
-    let group_of = timelines.all.iter().enumerate().map(group).collect();
-    (PairMatrix { unit, size: count as u64, block: block as u64, ..PairMatrix::default() }, group_of)
+    let of = timelines.all.iter().enumerate().map(group).collect();
+    Grouping { unit, size, block, of }
+}
+
+/// Rows of the matrix of pairs.
+fn groups(opened: &Opened) -> (PairMatrix, Vec<u32>) {
+    let Grouping { unit, size, block, of } = grouping(&opened.timelines, PairMatrix::SIZE);
+    (PairMatrix { unit, size: size as u64, block: block as u64, ..PairMatrix::default() }, of)
 }
 
 /// The entries are those of the first stage: which messages there are does not depend on times.

@@ -1,0 +1,136 @@
+//! `clc-replay analyze TRACE`: what did the program wait for, what decided how long it took, and how much of that were the clocks?
+
+use crate::clc::latency::MinimumLatency;
+use crate::cli::AnalyzeOptions;
+use crate::comm::{Transport, agree};
+use crate::commands::replayed::{Replayed, replay};
+use crate::commands::{Outcome, summary};
+use crate::pipeline::analysis::{AnalysisOptions, analyse};
+use crate::pipeline::clocks::refine;
+use crate::pipeline::load::{LoadOptions, load};
+use crate::pipeline::open::open;
+use crate::pipeline::regions::regions_of_worst;
+use crate::pipeline::timing::Timing;
+use crate::presync::Method;
+use crate::replay::survey::survey;
+use crate::report::{Analysis, Report, SCHEMA, Violations, analysis_csv};
+use crate::trace::progress::Progress;
+use crate::trace::{Error, Result, Ticks};
+use std::path::Path;
+
+/// Analyses the trace with the times that a reader sees and with corrected ones; writes no trace. Collective over the analysis ranks; the
+/// outcome is on rank 0.
+///
+/// # Errors
+/// The trace cannot be read, it contradicts itself, the tables cannot be written.
+pub fn analyze(
+    transport: &mut dyn Transport,
+    options: &AnalyzeOptions,
+    progress: &dyn Progress,
+) -> Result<Option<Outcome>> {
+    let mut timing = Timing::start();
+    progress.step("open");
+    let mut opened = open(transport, &options.trace)?;
+    opened.workers = options.common.workers(opened.workers);
+    let mut warnings = std::mem::take(&mut opened.warnings);
+    let resolution = opened.definitions.clock.resolution;
+    timing.lap("open", 0);
+    let synchronisation = &options.synchronisation;
+    // Before and after, or the trace as it is.
+    let (mut loaded, load_options, clocks, raw, presynchronised, corrected) = if options.as_recorded {
+        let mut load_options = LoadOptions {
+            presync: synchronisation.presync.unwrap_or(Method::Linear),
+            latency: synchronisation.latency.to_ticks(resolution)?,
+            alltoallv: synchronisation.alltoallv,
+            separation: Ticks::ZERO,
+        };
+        let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+        timing.lap("scan", loaded.events());
+        let wanted = synchronisation.wanted();
+        let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
+        load_options.latency = loaded.program.latency;
+        let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+        let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+        timing.lap("check", loaded.program.events());
+        (loaded, load_options, clocks, raw, presynchronised, None)
+    } else {
+        let how = (&options.correction, synchronisation);
+        let replayed = replay(transport, &options.trace, &opened, how, false, &mut timing, progress, &mut warnings)?;
+        let Replayed { loaded, load_options, parameters, clocks, raw, presynchronised, passes, result } = replayed;
+        let after = survey(transport, &loaded.program, &result.times)?;
+        (loaded, load_options, clocks, raw, presynchronised, Some((parameters, passes, after, result.corrections)))
+    };
+    loaded.program.forget_recorded_times();
+    let mut surveys = vec![&raw, &presynchronised];
+    surveys.extend(corrected.iter().map(|(_, _, after, _)| after));
+    let regions = regions_of_worst(transport, &opened, &loaded, &surveys)?;
+
+    // A wait is no shorter for the time that a message takes at least.
+    loaded.program.latency = MinimumLatency::default();
+    loaded.program.index_communicators();
+    let wanted =
+        AnalysisOptions { windows: options.windows as usize, entries: Analysis::ENTRIES.max(options.top as usize) };
+    let corrections = corrected.as_ref().map(|(.., corrections)| corrections.as_slice());
+    let analysis = analyse(transport, &opened, &loaded, corrections, wanted, progress, &mut warnings)?;
+    timing.lap("analyse", loaded.events());
+    let mut written = Ok(());
+    if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
+        written = write_tables(directory, analysis);
+    }
+    agree(transport, written)?;
+
+    let phases = timing.gather(transport)?;
+    let memory = summary::memory_use(transport)?;
+    let whole =
+        summary::gather(transport, &options.trace, &opened, &loaded, load_options.presync, clocks.as_ref(), warnings)?;
+    let Some(mut whole) = whole else { return Ok(None) };
+    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
+    let violations = Violations {
+        raw: stage(&raw, loaded.raw_origin),
+        presynchronised: stage(&presynchronised, origin),
+        corrected: corrected.as_ref().and_then(|(_, _, after, _)| stage(after, origin)),
+    };
+    let left = presynchronised.violated();
+    if options.as_recorded && left > 0 {
+        whole.warnings.add(format!(
+            "{left} communications violate the clock condition: waiting times are partly artefacts of the clocks \
+             (leave out --as-recorded to see how much)"
+        ));
+    }
+    let mut used = summary::parameters(&load_options, whole.clocks, resolution);
+    if let Some((parameters, ..)) = &corrected {
+        used.gamma = Some(parameters.decay.gamma());
+        used.max_passes = Some(parameters.max_passes);
+        used.max_error = Some(parameters.max_error.value());
+        used.slope = Some(parameters.slope.value());
+    }
+    Ok(Some(Outcome::Report(Box::new(Report {
+        schema: SCHEMA,
+        verdict: violations.verdict(),
+        program: summary::program(transport),
+        parameters: used,
+        trace: whole.trace,
+        clocks,
+        matching: whole.matching,
+        violations,
+        replay: corrected.as_ref().map(|(_, passes, ..)| summary::replay(passes, resolution)),
+        moves: None,
+        phases,
+        memory,
+        warnings: whole.warnings.into_list(),
+        output: None,
+        details: None,
+        analysis,
+    }))))
+}
+
+/// Writes the tables of the analysis into `directory`, which is made if it is not there.
+fn write_tables(directory: &Path, analysis: &Analysis) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
+    for (name, table) in analysis_csv(analysis) {
+        let path = directory.join(name);
+        std::fs::write(&path, table).map_err(|error| Error::io(&path, "cannot write the table", &error))?;
+    }
+    Ok(())
+}

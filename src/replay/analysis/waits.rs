@@ -1,0 +1,197 @@
+//! Waiting times of all operations under the times of one stage.
+//!
+//! Senders tell receivers when they entered the send, members of a communicator when they entered the operation: the exchanges are those
+//! of the bounds ([`crate::replay::bounds`]), with other times. Receivers tell senders when they posted, as for the caps.
+//! The minimum latency of the program has to be zero.
+//!
+//! An operation waits once: for whoever comes last. If it completes several messages, only the wait that ends last counts, so that no time
+//! is counted twice.
+
+use crate::clc::semantics::CollectiveClass;
+use crate::comm::Transport;
+use crate::execution::path::PathWait;
+use crate::execution::waiting::{WaitKind, send_waits_until, waits_until};
+use crate::matching::extract::HashMap;
+use crate::replay::analysis::operations::Operations;
+use crate::replay::bounds::message_bounds;
+use crate::replay::caps::of_receives;
+use crate::replay::contributions::{Contributions, Direction};
+use crate::replay::program::Program;
+use crate::trace::{CollectiveOp, Result};
+use std::cmp::Reverse;
+
+/// An operation waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The operation.
+    pub operation: u32,
+    /// For what.
+    pub kind: WaitKind,
+    /// For which process.
+    pub cause: u32,
+    /// How long.
+    pub ticks: i64,
+}
+
+/// Waits of one timeline.
+#[derive(Debug, Clone, Default)]
+pub struct TimelineWaits {
+    /// At most one per operation, in their order.
+    pub waits: Vec<Wait>,
+    /// What the critical path follows, sorted.
+    pub path: Vec<PathWait>,
+}
+
+/// What is known of the waits of one operation so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// The wait that ends last; of several, the first in the order of kinds and processes.
+    wait: Option<(i64, Reverse<(WaitKind, u32)>)>,
+    /// The same for the critical path; broken ones count as earlier.
+    path: Option<(i64, Reverse<(bool, u32)>)>,
+}
+
+/// The waits of every hosted timeline under the times of `stage`. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn waits(
+    transport: &mut dyn Transport,
+    program: &Program,
+    operations: &[Operations],
+    stage: usize,
+) -> Result<Vec<TimelineWaits>> {
+    let mut search = SearchWaits { program, operations, stage, found: vec![HashMap::default(); operations.len()] };
+    let mut entered: Vec<Vec<i64>> = operations
+        .iter()
+        .map(|timeline| (0..timeline.of_event.len()).map(|event| timeline.entered(stage, event)).collect())
+        .collect();
+    message_bounds(transport, program, &entered, |channel, event, sent| {
+        let channel = &program.messages.incoming[channel];
+        search.until(channel.destination, event, sent, Some(WaitKind::LateSender), Some(channel.source));
+    })?;
+    search.late_receivers(transport)?;
+    let comms = &program.collectives.comms;
+    for (comm, contributions) in
+        comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
+    {
+        contributions.latest(comm, &mut |member, instance, event, latest, rank| {
+            let instance = &comm.instances[instance];
+            let cause = comm.processes[rank as usize];
+            let kind = match instance.class {
+                CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
+                CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
+                CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
+                CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
+                // Until the last one for the path; Early Reduce is until the first one.
+                CollectiveClass::NToOne | CollectiveClass::Unconstrained => None,
+            };
+            search.until(member.timeline, event, latest, kind, Some(cause));
+        });
+    }
+    // The latest of negated times is the earliest.
+    entered.iter_mut().flatten().for_each(|time| *time = -*time);
+    for (comm, contributions) in
+        comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
+    {
+        contributions.latest(comm, &mut |member, instance, event, latest, rank| {
+            if comm.instances[instance].class == CollectiveClass::NToOne {
+                let cause = comm.processes[rank as usize];
+                search.state(member.timeline, event, -latest, WaitKind::EarlyReduce, cause);
+            }
+        });
+    }
+    Ok(search.finish())
+}
+
+/// Collects the waits of one stage.
+struct SearchWaits<'a> {
+    program: &'a Program,
+    operations: &'a [Operations],
+    stage: usize,
+    /// By operation of each timeline.
+    found: Vec<HashMap<u32, Found>>,
+}
+
+impl SearchWaits<'_> {
+    /// The operation around `event` could not end before `ready`, when `cause` was ready.
+    fn until(&mut self, timeline: u32, event: u32, ready: i64, kind: Option<WaitKind>, cause: Option<u32>) {
+        let own = &self.operations[timeline as usize];
+        let (Some(cause), operation) = (cause, own.of_event[event as usize]) else { return };
+        if operation == Operations::NONE {
+            return;
+        }
+        let times = &own.stages[self.stage];
+        let end = times.event[event as usize];
+        let Some(until) = waits_until(times.enter[operation as usize], ready, end) else { return };
+        let found = self.found[timeline as usize].entry(operation).or_default();
+        found.path = found.path.max(Some((until, Reverse((ready > end, cause)))));
+        if let Some(kind) = kind {
+            found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+        }
+    }
+
+    /// As [`SearchWaits::until`], without a part in the critical path.
+    fn state(&mut self, timeline: u32, event: u32, ready: i64, kind: WaitKind, cause: u32) {
+        let own = &self.operations[timeline as usize];
+        let operation = own.of_event[event as usize];
+        if operation == Operations::NONE {
+            return;
+        }
+        let times = &own.stages[self.stage];
+        let end = times.event[event as usize];
+        if let Some(until) = waits_until(times.enter[operation as usize], ready, end) {
+            let found = self.found[timeline as usize].entry(operation).or_default();
+            found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+        }
+    }
+
+    fn late_receivers(&mut self, transport: &mut dyn Transport) -> Result<()> {
+        let (program, operations, stage) = (self.program, self.operations, self.stage);
+        let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
+        let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
+        let here = transport.rank() as u32;
+        for (channel, remote) in program.messages.outgoing.iter().zip(&remote) {
+            let own = &operations[channel.source as usize];
+            let times = &own.stages[stage];
+            let end = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
+            for (k, &send) in channel.sends.iter().enumerate() {
+                let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
+                let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
+                let operation = own.partner[send as usize];
+                if operation == Operations::NONE {
+                    continue;
+                }
+                let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);
+                if let Some(until) = send_waits_until(enter, posted, leave) {
+                    let cause = channel.destination;
+                    let found = self.found[channel.source as usize].entry(operation).or_default();
+                    found.wait = found.wait.max(Some((until, Reverse((WaitKind::LateReceiver, cause)))));
+                    found.path = found.path.max(Some((until, Reverse((false, cause)))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<TimelineWaits> {
+        let SearchWaits { operations, stage, found, .. } = self;
+        let timelines = found.into_iter().zip(operations);
+        let waits_of = |(found, own): (HashMap<u32, Found>, &Operations)| {
+            let mut all = TimelineWaits::default();
+            for (operation, found) in found {
+                let enter = own.stages[stage].enter[operation as usize];
+                if let Some((until, Reverse((kind, cause)))) = found.wait {
+                    all.waits.push(Wait { operation, kind, cause, ticks: until - enter });
+                }
+                if let Some((end, Reverse((broken, cause)))) = found.path {
+                    all.path.push(PathWait { end, cause, broken });
+                }
+            }
+            all.waits.sort_unstable_by_key(|wait| wait.operation);
+            all.path.sort_unstable();
+            all
+        };
+        timelines.map(waits_of).collect()
+    }
+}
