@@ -98,13 +98,8 @@ pub fn analyze(
              (leave out --as-recorded to see how much)"
         ));
     }
-    let mut used = summary::parameters(&load_options, whole.clocks, resolution);
-    if let Some((parameters, ..)) = &corrected {
-        used.gamma = Some(parameters.decay.gamma());
-        used.max_passes = Some(parameters.max_passes);
-        used.max_error = Some(parameters.max_error.value());
-        used.slope = Some(parameters.slope.value());
-    }
+    let constants = corrected.as_ref().map(|(parameters, ..)| parameters);
+    let used = summary::parameters(&load_options, whole.clocks, resolution, constants);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
         verdict: violations.verdict(),

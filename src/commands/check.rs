@@ -77,7 +77,7 @@ pub fn check(
         schema: SCHEMA,
         verdict: violations.verdict(),
         program: summary::program(transport),
-        parameters: summary::parameters(&load_options, whole.clocks, resolution),
+        parameters: summary::parameters(&load_options, whole.clocks, resolution, None),
         trace: whole.trace,
         clocks,
         matching: whole.matching,

@@ -2,16 +2,14 @@
 
 use crate::archive::{Archive, Thing, truth};
 use crate::cli::ConvertOptions;
-use crate::comm::{Transport, agree, broadcast_value, gather_values};
+use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
+use crate::commands::output::{Prepared, Wanted, prepare};
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
-use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::open;
-use crate::pipeline::output::Output;
 use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch, Warnings};
 use crate::trace::progress::Progress;
 use crate::trace::{Definitions, Error, Result};
-use std::path::PathBuf;
 
 /// Converts a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -32,21 +30,8 @@ pub fn convert(
             .hint("a TARGET that ends in .clct asks for the native format, every other name for OTF2; or give --to"));
     }
     let with_truth = truth::directory(opened.archive.directory()).is_dir();
-    let mut output = None;
-    let prepared = if transport.rank() == 0 {
-        Output::prepare(&options.output, opened.archive.directory(), event_directory(to), options.force).and_then(
-            |prepared| {
-                if with_truth {
-                    make_truth_directory(prepared.making())?;
-                }
-                Ok(output.insert(prepared).making().to_path_buf())
-            },
-        )
-    } else {
-        Ok(PathBuf::new())
-    };
-    let target: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
-    let target = target?;
+    let wanted = Wanted { path: &options.output, force: options.force, events: event_directory(to), with_truth };
+    let Prepared { output, making: target } = prepare(transport, &opened, wanted, &mut warnings)?;
 
     let mut converted = convert_locations(transport, &opened, &target, progress, &mut warnings)?;
     let mut sizes = (0, 0);

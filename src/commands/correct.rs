@@ -1,12 +1,12 @@
 //! `clc-replay TRACE`: corrects a trace.
 
 use crate::cli::CorrectOptions;
-use crate::comm::{ReduceOp, Transport, agree, broadcast_value, merge_to_first};
+use crate::comm::{ReduceOp, Transport, agree, merge_to_first};
+use crate::commands::output::{Wanted, prepare};
 use crate::commands::replayed::{Replayed, replay};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
 use crate::pipeline::open::open;
-use crate::pipeline::output::Output;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
@@ -14,7 +14,6 @@ use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
 use crate::trace::{Error, Result, Ticks};
-use std::path::PathBuf;
 
 /// Corrects the trace and writes the result. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -37,25 +36,14 @@ pub fn correct(
     options.parameters(resolution)?;
 
     // Before any work: can the output be written at all?
-    let mut output = None;
-    let mut target: Option<PathBuf> = None;
+    let mut prepared = None;
     if !options.dry_run {
-        let prepared = if transport.rank() == 0 {
-            options
-                .output_directory()
-                .and_then(|path| {
-                    Output::prepare(&path, opened.archive.directory(), opened.archive.event_directory(), options.force)
-                })
-                .map(|mut prepared| {
-                    prepared.warnings.drain(..).for_each(|text| warnings.add(text));
-                    output.insert(prepared).making().to_path_buf()
-                })
-        } else {
-            Ok(PathBuf::new())
-        };
-        let prepared: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
-        target = Some(prepared?);
+        let path = options.output_directory()?;
+        let events = opened.archive.event_directory();
+        let wanted = Wanted { path: &path, force: options.force, events, with_truth: false };
+        prepared = Some(prepare(transport, &opened, wanted, &mut warnings)?);
     }
+    let (output, target) = prepared.map_or((None, None), |prepared| (prepared.output, Some(prepared.making)));
     timing.lap("open", 0);
     progress.step("prepare");
 
@@ -141,11 +129,7 @@ pub fn correct(
         presynchronised: stage(&presynchronised, origin),
         corrected: stage(&corrected, written_origin),
     };
-    let mut used = summary::parameters(&load_options, whole.clocks, resolution);
-    used.gamma = Some(parameters.decay.gamma());
-    used.max_passes = Some(parameters.max_passes);
-    used.max_error = Some(parameters.max_error.value());
-    used.slope = Some(parameters.slope.value());
+    let used = summary::parameters(&load_options, whole.clocks, resolution, Some(&parameters));
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
         verdict: violations.verdict(),

@@ -8,6 +8,7 @@ mod evaluate;
 mod export;
 mod generate;
 mod info;
+mod output;
 mod perturb;
 mod replayed;
 mod report;

@@ -3,12 +3,12 @@
 use crate::clc::Parameters;
 use crate::clc::latency::MinimumLatency;
 use crate::cli::PerturbOptions;
-use crate::comm::{ReduceOp, Transport, agree, broadcast_value};
+use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
+use crate::commands::output::{Prepared, Wanted, prepare};
 use crate::pipeline::load::{LoadOptions, load};
-use crate::pipeline::made::{make_truth_directory, write_parameters};
+use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;
-use crate::pipeline::output::Output;
 use crate::pipeline::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::pipeline::write::write_globals;
 use crate::presync::Method;
@@ -18,7 +18,6 @@ use crate::simulate::units::SECOND;
 use crate::simulate::{ClockSpec, OffsetMeter};
 use crate::trace::progress::Progress;
 use crate::trace::{Error, Result, Ticks};
-use std::path::PathBuf;
 
 /// Disturbs the clocks of a trace and keeps its times as the truth. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -38,26 +37,13 @@ pub fn perturb(
     latency.validate()?;
     options.clocks.plan().validate()?;
 
-    let mut output = None;
-    let prepared = if transport.rank() == 0 {
-        Output::prepare(
-            &options.output,
-            opened.archive.directory(),
-            opened.archive.event_directory(),
-            options.made.force,
-        )
-        .and_then(|mut prepared| {
-            prepared.warnings.drain(..).for_each(|text| warnings.add(text));
-            if !options.made.no_truth {
-                make_truth_directory(prepared.making())?;
-            }
-            Ok(output.insert(prepared).making().to_path_buf())
-        })
-    } else {
-        Ok(PathBuf::new())
+    let wanted = Wanted {
+        path: &options.output,
+        force: options.made.force,
+        events: opened.archive.event_directory(),
+        with_truth: !options.made.no_truth,
     };
-    let target: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
-    let target = target?;
+    let Prepared { output, making: target } = prepare(transport, &opened, wanted, &mut warnings)?;
 
     let load_options = LoadOptions {
         presync: Method::Linear,

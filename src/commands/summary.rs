@@ -1,5 +1,6 @@
 //! Filling the report from what the stages found.
 
+use crate::clc::Parameters;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
@@ -297,8 +298,13 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
     }
 }
 
-/// The parameters that every job has.
-pub fn parameters(options: &LoadOptions, clocks: Clocks, resolution: u64) -> ParametersUsed {
+/// The parameters of a job; those of the logical clock, if it is corrected.
+pub fn parameters(
+    options: &LoadOptions,
+    clocks: Clocks,
+    resolution: u64,
+    constants: Option<&Parameters>,
+) -> ParametersUsed {
     ParametersUsed {
         presync: options.presync,
         clocks,
@@ -306,10 +312,10 @@ pub fn parameters(options: &LoadOptions, clocks: Clocks, resolution: u64) -> Par
             same_node_seconds: options.latency.same_node.seconds(resolution),
             other_node_seconds: options.latency.other_node.seconds(resolution),
         },
-        gamma: None,
-        max_passes: None,
-        max_error: None,
-        slope: None,
+        gamma: constants.map(|constants| constants.decay.gamma()),
+        max_passes: constants.map(|constants| constants.max_passes),
+        max_error: constants.map(|constants| constants.max_error.value()),
+        slope: constants.map(|constants| constants.slope.value()),
         alltoallv: options.alltoallv,
     }
 }

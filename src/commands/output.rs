@@ -1,0 +1,57 @@
+//! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
+
+use crate::comm::{Transport, broadcast_value};
+use crate::pipeline::made::make_truth_directory;
+use crate::pipeline::open::Opened;
+use crate::pipeline::output::Output;
+use crate::report::Warnings;
+use crate::trace::Result;
+use std::path::{Path, PathBuf};
+
+/// An output that is being made.
+pub struct Prepared {
+    /// To be published or dropped; on rank 0.
+    pub output: Option<Output>,
+    /// Where all ranks write, until it is published.
+    pub making: PathBuf,
+}
+
+/// What the output shall be.
+pub struct Wanted<'a> {
+    /// Its place.
+    pub path: &'a Path,
+    /// Whether it may take the place of an older one.
+    pub force: bool,
+    /// The directory for event files in it.
+    pub events: &'a str,
+    /// Whether it has a directory for the truth.
+    pub with_truth: bool,
+}
+
+/// Prepares the output for `opened`, before any work is done for it. Collective over the analysis ranks.
+///
+/// # Errors
+/// It cannot be written.
+pub fn prepare(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    wanted: Wanted,
+    warnings: &mut Warnings,
+) -> Result<Prepared> {
+    let mut output = None;
+    let prepared = if transport.rank() == 0 {
+        Output::prepare(wanted.path, opened.archive.directory(), wanted.events, wanted.force).and_then(
+            |mut prepared| {
+                prepared.warnings.drain(..).for_each(|text| warnings.add(text));
+                if wanted.with_truth {
+                    make_truth_directory(prepared.making())?;
+                }
+                Ok(output.insert(prepared).making().to_path_buf())
+            },
+        )
+    } else {
+        Ok(PathBuf::new())
+    };
+    let making: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
+    Ok(Prepared { output, making: making? })
+}
