@@ -117,10 +117,9 @@ fn chromium() -> String {
     candidates.into_iter().find(works).expect("Chromium; scripts/setup.sh installs it, or set CHROMIUM")
 }
 
-/// Uses the page as a person would, and leaves what came of it in the document.
-const VISIT: &str = r##"<script>
-(() => {
-  const seen = {}, by = (id) => document.getElementById(id), curve = () => document.querySelector("path.curve").getAttribute("d");
+/// Uses the chapter on clocks and the matrix as a person would.
+const USE: &str = r##"
+  const by = (id) => document.getElementById(id), curve = () => document.querySelector("path.curve").getAttribute("d");
   seen.curves = document.querySelectorAll("path.curve").length;
   const click = (id) => by(id).click();
   const first = curve();
@@ -149,6 +148,32 @@ const VISIT: &str = r##"<script>
   matrix.dispatchEvent(new PointerEvent("pointermove", {
     clientX: field.left + (pairs.receivers[0] + 0.5) * step, clientY: field.top + (pairs.senders[0] + 0.5) * step, bubbles: true }));
   seen.pair = by("pair-readout").textContent;
+"##;
+
+/// Opens everything that is folded, and looks whether the numbers are there.
+const READ: &str = r##"
+  seen.folded = 0;
+  for (const fold of document.querySelectorAll("details")) {
+    fold.querySelector("summary").click();
+    seen.folded += fold.open ? 0 : 1;
+  }
+  seen.chapters = [...document.querySelectorAll("main section")].map((e) => e.id);
+  seen.pictures = document.querySelectorAll("svg[role=img]").length;
+  // No text of a picture lies over another, or outside of it.
+  const boxes = (svg) => [...svg.querySelectorAll("text")].filter((e) => e.textContent).map((e) => e.getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  seen.overlaps = [];
+  for (const svg of document.querySelectorAll("svg[role=img]")) {
+    const texts = boxes(svg), all = svg.getBoundingClientRect();
+    texts.forEach((a, i) => {
+      if (a.left < all.left - 1 || a.right > all.right + 1) seen.overlaps.push(svg.getAttribute("aria-label") + ": outside");
+      if (texts.slice(i + 1).some((b) => meet(a, b))) seen.overlaps.push(svg.getAttribute("aria-label"));
+    });
+  }
+"##;
+
+/// What holds for each page.
+const JUDGE: &str = r##"
   // Nothing is wider than the window; what is, scrolls within its own box.
   seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   // Everything that can be used has a name, and can be reached.
@@ -160,16 +185,17 @@ const VISIT: &str = r##"<script>
   seen.scopes = [...document.querySelectorAll("th")].filter((e) => !e.scope).length;
   seen.pwned = window.pwned === true;
   seen.errors = window.errors;
-  document.documentElement.dataset.seen = JSON.stringify(seen);
-})();
-</script>"##;
+"##;
 
-/// Opens the page in the browser, lets [`VISIT`] use it, and returns what it saw and what the browser said on its console.
-fn visit(page: &Path, width: u32) -> (Value, Vec<String>) {
+/// Opens the page in the browser, lets a script use it (`USE` or `READ`), and returns what the script saw in `seen`, [`JUDGE`] too, and what
+/// the browser said on its console.
+fn visit(page: &Path, script: &str, width: u32) -> (Value, Vec<String>) {
     let directory = tempfile::tempdir().expect("a directory");
     let listening = "<script>window.errors = []; addEventListener(\"error\", (event) => window.errors.push(event.message));</script>";
+    let leave = "document.documentElement.dataset.seen = JSON.stringify(seen);";
+    let script = format!("<script>(() => {{ const seen = {{}}; {script} {JUDGE} {leave} }})();</script>");
     let text =
-        read(page).replacen("<head>", &format!("<head>{listening}"), 1).replace("</body>", &format!("{VISIT}</body>"));
+        read(page).replacen("<head>", &format!("<head>{listening}"), 1).replace("</body>", &format!("{script}</body>"));
     let visited = directory.path().join("visited.html");
     std::fs::write(&visited, text).expect("a file");
     let mut browser = Command::new(chromium());
@@ -196,6 +222,62 @@ fn visit(page: &Path, width: u32) -> (Value, Vec<String>) {
     (serde_json::from_str(&seen).expect("what was seen"), said)
 }
 
+/// What each visit has to find.
+fn judge(seen: &Value, said: &[String]) {
+    assert!(said.is_empty(), "{said:?}");
+    assert_eq!(seen["errors"], Value::Array(vec![]));
+    assert!(seen["overflow"].as_i64().is_some_and(|by| by <= 0), "{}", seen["overflow"]);
+    assert_eq!(seen["headings"], Value::Bool(true));
+    for what in ["nameless", "unreachable", "scopes"] {
+        assert_eq!(seen[what].as_u64(), Some(0), "{what}");
+    }
+    assert_eq!(seen["pwned"], Value::Bool(false));
+}
+
+#[test]
+fn the_page_of_an_analysis_works_in_a_browser() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arguments = [
+        "--ranks",
+        "12",
+        "--events",
+        "3k",
+        "--pattern",
+        "mix",
+        "--clock",
+        "sine",
+        "--ranks-per-node",
+        "4",
+        "--seed",
+        "3",
+    ];
+    let trace = simulated(directory.path(), &arguments);
+    let stored = directory.path().join("r.json");
+    let direct = directory.path().join("direct.html");
+    run(alone().arg("analyze").arg(&trace).args(["--quiet", "--report"]).arg(&stored).arg("--html").arg(&direct))
+        .expect(0, "analyze");
+    let page = directory.path().join("page.html");
+    run(alone().arg("report").arg(&stored).args(["--quiet", "--html"]).arg(&page)).expect(0, "report");
+    assert!(read(&page) == read(&direct), "the stored report makes another page");
+
+    let evil = "<img src=x onerror=window.pwned=true><script>window.pwned=true</script>";
+    let text = read(&stored).replace("\"MPI_", &format!("\"{evil}MPI_"));
+    assert!(text.contains(evil));
+    std::fs::write(&stored, text).expect("a file");
+    run(alone().arg("report").arg(&stored).args(["--quiet", "--html"]).arg(&page)).expect(0, "report");
+
+    for width in [1100, 500] {
+        let (seen, said) = visit(&page, READ, width);
+        println!("{seen:#}");
+        judge(&seen, &said);
+        assert_eq!(seen["folded"].as_u64(), Some(0));
+        assert_eq!(seen["overlaps"], Value::Array(vec![]));
+        let chapters: Vec<&str> =
+            seen["chapters"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        assert_eq!(chapters[..4], ["waits", "execution", "path", "traffic"]);
+    }
+}
+
 #[test]
 fn the_page_works_in_a_browser() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -212,22 +294,16 @@ fn the_page_works_in_a_browser() {
     run(alone().arg("report").arg(&stored).args(["--quiet", "--html"]).arg(&page)).expect(0, "report");
 
     for width in [1100, 500] {
-        let (seen, said) = visit(&page, width);
+        let (seen, said) = visit(&page, USE, width);
         println!("{seen:#}");
-        assert!(said.is_empty(), "{said:?}");
-        assert_eq!(seen["errors"], Value::Array(vec![]));
-        for what in ["zoomed", "restored", "key", "parts", "zero", "back", "largest", "headings"] {
+        for what in ["zoomed", "restored", "key", "parts", "zero", "back", "largest"] {
             assert_eq!(seen[what], Value::Bool(true), "{what}");
         }
         assert_eq!((seen["curves"].as_u64(), seen["faint"].as_u64()), (Some(4), Some(3)));
         assert!(seen["readout"].as_str().is_some_and(|text| text.contains(" s: node1")), "{seen}");
         assert!(seen["dragged"].as_str().is_some_and(|text| text.contains(" s to ")), "{seen}");
         assert!(seen["pair"].as_str().is_some_and(|text| text.contains("messages too early")), "{seen}");
-        assert!(seen["overflow"].as_i64().is_some_and(|by| by <= 0), "{width}: {}", seen["overflow"]);
-        for what in ["nameless", "unreachable", "scopes"] {
-            assert_eq!(seen[what].as_u64(), Some(0), "{what}");
-        }
-        assert_eq!(seen["pwned"], Value::Bool(false));
+        judge(&seen, &said);
     }
 }
 

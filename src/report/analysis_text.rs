@@ -38,7 +38,7 @@ fn share(part: f64) -> String {
 }
 
 /// One sentence, or two.
-fn verdict(analysis: &Analysis) -> String {
+pub(super) fn verdict(analysis: &Analysis) -> String {
     let total = &analysis.waits.total;
     let last = total.after_seconds.unwrap_or(total.before_seconds);
     let in_mpi = analysis.execution.last().communication_seconds;

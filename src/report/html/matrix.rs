@@ -48,7 +48,7 @@ pub fn body(report: &Report) -> Option<String> {
     html += "</div>\n<p class=\"legend-line\">Share too early: ";
     let names = ["none", "up to 1 %", "up to 10 %", "up to 50 %", "more"];
     for (class, name) in names.iter().enumerate() {
-        html += &format!("<span class=\"swatch c{class}\"></span>{name} ");
+        html += &format!("<span class=\"item\"><span class=\"swatch c{class}\"></span>{name}</span> ");
     }
     html += "</p>\n<p id=\"pair-readout\" class=\"readout\" role=\"status\"></p>\n";
     Some(html + &worst_pairs(report, pairs, one))

@@ -2,8 +2,9 @@
 //!
 //! Tables and most pictures are made here and need no script; the curves of the clocks are drawn by the script in the page
 //! (`page.js`), from the same data. Everything that comes from a trace goes through [`element::escape`]. Chapters are
-//! [`Chapter`]s: those of another analysis can be put behind these.
+//! [`Chapter`]s; those of an analysis come first.
 
+mod analysis;
 mod changes;
 mod clocks;
 mod element;
@@ -33,18 +34,20 @@ struct Chapter {
 /// # Errors
 /// The data of the script cannot be represented, which does not happen for this type.
 pub fn html(report: &Report) -> Result<String> {
-    let chapters: Vec<Chapter> = [
-        Some(Chapter { id: "violations", title: "Violations", body: violations::body(report) }),
-        clocks::body(report).map(|body| Chapter { id: "clocks", title: "Clock error over time", body }),
-        matrix::body(report).map(|body| Chapter { id: "pairs", title: "Who with whom", body }),
-        worst::body(report).map(|body| Chapter { id: "worst", title: "The worst violations", body }),
-        changes::body(report).map(|body| Chapter { id: "changes", title: "What the correction changed", body }),
-        Some(Chapter { id: "run", title: "The run", body: run::body(report) }),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|chapter| !chapter.body.is_empty())
-    .collect();
+    let chapters: Vec<Chapter> = analysis::chapters(report)
+        .into_iter()
+        .map(Some)
+        .chain([
+            Some(Chapter { id: "violations", title: "Violations", body: violations::body(report) }),
+            clocks::body(report).map(|body| Chapter { id: "clocks", title: "Clock error over time", body }),
+            matrix::body(report).map(|body| Chapter { id: "pairs", title: "Who with whom", body }),
+            worst::body(report).map(|body| Chapter { id: "worst", title: "The worst violations", body }),
+            changes::body(report).map(|body| Chapter { id: "changes", title: "What the correction changed", body }),
+            Some(Chapter { id: "run", title: "The run", body: run::body(report) }),
+        ])
+        .flatten()
+        .filter(|chapter| !chapter.body.is_empty())
+        .collect();
     let contents: String =
         chapters.iter().map(|c| format!("<li><a href=\"#{}\">{}</a></li>", c.id, escape(c.title))).collect();
     let bodies: String = chapters

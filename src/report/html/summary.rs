@@ -1,12 +1,14 @@
 //! The top of the page: the verdict in one sentence, and the numbers that matter most.
 
 use super::element::{duration, escape, facts};
+use crate::report::analysis_text::verdict;
 use crate::report::format::{count, percent, plural};
 use crate::report::{Report, Stage, Verdict};
 
 /// The verdict in one word or two.
 pub fn word(report: &Report) -> &'static str {
     match report.verdict {
+        _ if report.analysis.is_some() => "analysed",
         Verdict::Consistent => "consistent",
         Verdict::Corrected if report.replay.is_none() => "consistent after pre-synchronisation",
         Verdict::Corrected => "corrected",
@@ -18,7 +20,7 @@ pub fn word(report: &Report) -> &'static str {
 pub fn header(report: &Report) -> String {
     let trace = &report.trace;
     let class = match report.verdict {
-        Verdict::Violated => "bad",
+        Verdict::Violated if report.analysis.is_none() => "bad",
         _ => "good",
     };
     let incomplete = if report.matching.is_complete() {
@@ -28,6 +30,7 @@ pub fn header(report: &Report) -> String {
     };
     let output = match &report.output {
         Some(output) => format!(" The corrected trace is in <code>{}</code>.", escape(output)),
+        None if report.analysis.is_some() => String::new(),
         None if report.replay.is_some() => " Nothing was written (dry run).".to_owned(),
         None => String::new(),
     };
@@ -47,6 +50,9 @@ pub fn header(report: &Report) -> String {
 }
 
 fn sentence(report: &Report) -> String {
+    if let Some(analysis) = &report.analysis {
+        return escape(&verdict(analysis));
+    }
     let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
     let found: Vec<&Stage> = stages.into_iter().flatten().collect();
     let before = found.first().map_or(0, |stage| stage.violated());
@@ -68,6 +74,16 @@ fn sentence(report: &Report) -> String {
 }
 
 fn key_numbers(report: &Report) -> Vec<(&'static str, String)> {
+    if let Some(analysis) = &report.analysis {
+        let (execution, waits) = (analysis.execution.last(), &analysis.waits.total);
+        return vec![
+            ("Execution time", duration(execution.seconds)),
+            ("Speedup", format!("{:.2}", execution.speedup)),
+            ("Efficiency", percent(100.0 * execution.efficiency).replace(' ', "&nbsp;")),
+            ("Waiting time, all processes", duration(waits.after_seconds.unwrap_or(waits.before_seconds))),
+            ("Computation on the critical path", duration(analysis.critical_path.last().computation_seconds)),
+        ];
+    }
     let mut list = Vec::new();
     let worst =
         |stage: &Option<Stage>| stage.as_ref().and_then(|stage| stage.worst.as_ref()).map(|worst| worst.seconds);

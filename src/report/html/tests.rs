@@ -1,6 +1,6 @@
 //! The page: what must be in it, and what must not.
 
-use crate::report::{html, sample};
+use crate::report::{Report, analysis_sample, html, sample};
 
 #[test]
 fn what_a_trace_says_is_never_markup() {
@@ -33,6 +33,16 @@ fn what_a_trace_says_is_never_markup() {
     for stage in &mut details.stages {
         stage.operations[0].operation = hostile.into();
     }
+    let mut analysis = analysis_sample::analysis();
+    for path in analysis.waits.by_call_path.iter_mut().map(|entry| &mut entry.call_path) {
+        path.fill(hostile.into());
+    }
+    for path in [Some(&mut analysis.critical_path.before), analysis.critical_path.after.as_mut()].into_iter().flatten()
+    {
+        path.by_call_path.iter_mut().for_each(|entry| entry.call_path.fill(hostile.into()));
+        path.by_region.iter_mut().for_each(|entry| entry.region = hostile.into());
+    }
+    report.analysis = Some(analysis);
     let page = html(&report).expect("a page");
     assert!(!page.contains("<script>alert"));
     // In the data of the script it is a string.
@@ -49,7 +59,7 @@ fn control_characters_do_not_get_through() {
 
 #[test]
 fn nothing_is_loaded_from_elsewhere() {
-    for report in [sample::corrected(), sample::checked()] {
+    for report in [sample::corrected(), sample::checked(), analysed()] {
         let page = html(&report).expect("a page");
         // The name of the SVG namespace is no address that is loaded.
         let page = page.replace("http://www.w3.org/2000/svg", "");
@@ -57,6 +67,35 @@ fn nothing_is_loaded_from_elsewhere() {
             assert!(!page.contains(address), "{address}");
         }
     }
+}
+
+/// What `analyze` makes.
+fn analysed() -> Report {
+    Report { analysis: Some(analysis_sample::analysis()), details: None, ..sample::corrected() }
+}
+
+#[test]
+fn an_analysis_has_chapters_of_its_own() {
+    let page = html(&analysed()).expect("a page");
+    for id in ["waits", "execution", "path", "traffic"] {
+        assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+    }
+    assert!(page.contains("Late Sender") && page.contains("analysed</span>"));
+    // Without a correction there is one stage.
+    let mut recorded = analysed();
+    let analysis = recorded.analysis.as_mut().expect("an analysis");
+    (analysis.execution.after, analysis.critical_path.after) = (None, None);
+    analysis.waits.total.after_seconds = None;
+    let page = html(&recorded).expect("a page");
+    assert!(!page.contains("<th scope=\"col\">artefact</th>"));
+}
+
+#[test]
+fn an_analysis_of_nothing_is_a_page() {
+    let mut report = analysed();
+    report.analysis = Some(crate::report::Analysis::default());
+    let page = html(&report).expect("a page");
+    assert!(page.contains("Nobody waited.") && !page.contains("NaN") && !page.contains("inf"));
 }
 
 #[test]
@@ -69,7 +108,7 @@ fn a_report_without_details_is_a_page_without_pictures() {
 
 #[test]
 fn tables_have_captions_and_pictures_have_words() {
-    let page = html(&sample::corrected()).expect("a page");
+    let page = html(&Report { details: sample::corrected().details, ..analysed() }).expect("a page");
     assert_eq!(page.matches("<table>").count(), page.matches("<caption>").count());
     assert!(page.matches("<table>").count() >= 8);
     let pictures = page.matches("<svg class=").count();
