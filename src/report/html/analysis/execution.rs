@@ -10,7 +10,8 @@ pub fn body(stages: &Stages<Execution>) -> String {
     let all: Vec<&Execution> = std::iter::once(&stages.before).chain(&stages.after).collect();
     let mut html = String::from(
         "<p>A process computes while it is outside of MPI. Speedup is the computation of all processes over the time of the execution, \
-         efficiency is speedup over the number of processes: the mean of the degree of parallelism.</p>\n",
+         efficiency is speedup over the number of processes: the mean of the degree of parallelism. It is the product of load balance (mean over largest \
+         computation of a process) and communication efficiency (largest computation over the time of the execution).</p>\n",
     );
     let mut head = vec![""];
     head.extend(STAGES.iter().take(all.len()).map(|(_, name)| *name));
@@ -27,6 +28,8 @@ pub fn body(stages: &Stages<Execution>) -> String {
         row("computation to communication", &|stage| ratio(stage.computation_to_communication)),
         row("speedup", &|stage| format!("{:.2} of {}", stage.speedup, count(stage.processes))),
         row("efficiency", &|stage| share(stage.efficiency)),
+        row("load balance", &|stage| stage.load_balance.map_or_else(|| "none".to_owned(), share)),
+        row("communication efficiency", &|stage| share(stage.communication_efficiency)),
     ];
     html += &table("The execution", &head, rows);
     html += &parallelism(&all);
