@@ -343,6 +343,7 @@ fn needs(ranks: usize) -> u64 {
 }
 
 /// Ends a run that stands still.
+#[allow(unsafe_code)]
 fn end(scene: &Scene, running: common::Running) {
     let processes = scene.processes();
     send(libc::SIGKILL, running.child.id());
@@ -411,6 +412,7 @@ fn open_to_all(scene: &Scene) {
 }
 
 /// The command as a user without rights, if the tests run as root, who may do everything.
+#[allow(unsafe_code)]
 fn as_nobody(scene: &Scene, mut command: Command) -> Command {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65534;
