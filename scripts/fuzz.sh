@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Fuzzing guided by coverage (libFuzzer): changes inputs so that they reach code that no input has reached before.
 #
-#   scripts/fuzz                   every target, a minute each
-#   scripts/fuzz 600               every target, ten minutes each
-#   scripts/fuzz 600 files         one target
-#   scripts/fuzz --build           only build
+#   scripts/fuzz.sh                   every target, a minute each
+#   scripts/fuzz.sh 600               every target, ten minutes each
+#   scripts/fuzz.sh 600 files         one target
+#   scripts/fuzz.sh --build           only build
 #
 # Targets are those of tests/fuzz/targets: `files` (files of any contents) and `traces` (any events, against the dense reference). What is
 # found on the way stays in target/fuzz/corpus, where the next run goes on. A finding stops the target with exit status 1 and names the
@@ -28,7 +28,7 @@ case ${1-} in
         ;;
     --build) build_only=true ;;
     *[!0-9]*)
-        echo "fuzz: '$1' is not a number of seconds (see --help)" >&2
+        echo "fuzz.sh: '$1' is not a number of seconds (see --help)" >&2
         exit 2
         ;;
     *)
@@ -39,7 +39,7 @@ case ${1-} in
 esac
 for target in "${targets[@]}"; do
     [ -f "tests/fuzz/fuzz_targets/$target.rs" ] || {
-        echo "fuzz: no target '$target' (see --help)" >&2
+        echo "fuzz.sh: no target '$target' (see --help)" >&2
         exit 2
     }
 done
@@ -68,13 +68,13 @@ for target in "${targets[@]}"; do
     if [ "$target" = files ]; then
         CLC_REPLAY_FUZZ_SEEDS=$corpus "$place/bin/$target" -runs=0 >"$place/$target.log" 2>&1
     fi
-    echo "fuzz: $target, $seconds s, output in $place/$target.log"
+    echo "fuzz.sh: $target, $seconds s, output in $place/$target.log"
     if "$place/bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
         -artifact_prefix="$findings/" "$corpus" "tests/fuzz/corpus/$target" >>"$place/$target.log" 2>&1; then
         :
     else
         status=1
-        echo "fuzz: $target: FOUND something:"
+        echo "fuzz.sh: $target: FOUND something:"
         grep -E 'panicked|ERROR: libFuzzer|^fuzz|Test unit written|complaint' "$place/$target.log" | tail -5 || true
     fi
     grep -E '^#[0-9]+.*(DONE|INITED)' "$place/$target.log" | tail -2 || true
