@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 . scripts/mpi_env.sh
 
 seconds=60
-targets=(files traces)
+targets=(files beside traces)
 build_only=false
 case ${1-} in
     "") ;;
@@ -65,7 +65,7 @@ for target in "${targets[@]}"; do
     corpus=$place/corpus/$target
     findings=$place/findings/$target
     mkdir -p "$corpus" "$findings"
-    if [ "$target" = files ]; then
+    if [ "$target" != traces ]; then
         CLC_REPLAY_FUZZ_SEEDS=$corpus "$place/bin/$target" -runs=0 >"$place/$target.log" 2>&1
     fi
     echo "fuzz.sh: $target, $seconds s, output in $place/$target.log"
