@@ -6,10 +6,10 @@
 #   scripts/fuzz.sh 600 files         one target
 #   scripts/fuzz.sh --build           only build
 #
-# Targets are those of tests/fuzz/targets: `files` (files of any contents) and `traces` (any events, against the dense reference). What is
-# found on the way stays in target/fuzz/corpus, where the next run goes on. A finding stops the target with exit status 1 and names the
-# input; give it to the program alone with target/fuzz/bin/TARGET FILE, fix the fault, and keep the input in tests/fuzz/corpus/TARGET,
-# which `cargo test` tries every time.
+# Targets are those of tests/fuzz/targets: `files` (files of any contents), `beside` (truth files and stored reports) and `traces` (any
+# events, against the dense reference). What is found on the way stays in target/fuzz/corpus, where the next run goes on. A finding
+# stops the target with exit status 1 and names the input; give it to the program alone with target/fuzz/bin/TARGET FILE, fix the fault,
+# and keep the input in tests/fuzz/corpus/TARGET, which `cargo test` tries every time.
 #
 # It needs a C++ compiler, no nightly Rust: coverage comes from a pass of the stable compiler.
 set -euo pipefail
@@ -23,7 +23,7 @@ build_only=false
 case ${1-} in
     "") ;;
     -h | --help)
-        sed -n '2,15s/^# \{0,1\}//p' "$0"
+        sed -n '2,14s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     --build) build_only=true ;;
