@@ -8,7 +8,7 @@ DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 
 .DEFAULT_GOAL := build
-.PHONY: help setup demo test bench scaling accuracy install install-built build doc fmt lint record clean
+.PHONY: help setup demo test soak fuzz miri memcheck bench scaling accuracy install install-built build doc fmt lint record clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +24,19 @@ demo: ## records a trace, corrects it, shows before and after (in demo-out/)
 
 test: ## everything that has to hold, on Open MPI and on MPICH
 	scripts/test.sh
+
+soak: build ## corrects 1,000 random traces on both MPI libraries and verifies each (N=200: so many)
+	MPICC=mpicc.mpich CARGO_TARGET_DIR=target-mpich cargo build --release --locked
+	scripts/soak --count $(or $(N),1000)
+
+fuzz: ## searches for inputs that make it fail, guided by coverage (SECONDS=600: so long for each target)
+	scripts/fuzz.sh $(or $(SECONDS),60)
+
+miri: ## undefined behaviour in the layers without MPI and files; needs nightly Rust with miri and rust-src
+	scripts/sanitize.sh miri
+
+memcheck: ## wrong uses of memory in some runs without MPI; needs valgrind
+	scripts/sanitize.sh memcheck
 
 bench: build ## how fast it is on this machine
 	cargo bench --locked --bench kernels
@@ -59,6 +72,7 @@ lint: ## formatting, clippy, and shellcheck where it is installed
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
+	scripts/licences
 
 record: setup ## records the traces in tests/data again
 	scripts/record_fixtures.sh

@@ -1,6 +1,5 @@
 //! `clc-replay` corrects the timestamps of event traces of parallel programs after the run.
 #![deny(missing_docs)]
-#![deny(unsafe_code)]
 
 pub mod archive;
 pub mod clc;

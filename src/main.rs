@@ -130,7 +130,7 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>,
     if let Some(path) = json.filter(|_| !to_stdout) {
         std::fs::write(path, &machine).map_err(|error| Error::io(path, "cannot write the report", &error))?;
     }
-    let printed = if to_stdout { Some(&machine) } else { Some(&text).filter(|_| !quiet) };
+    let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
     if let Some(printed) = printed {
         use std::io::Write;
         // A closed pipe (`| head`) is no failure of the correction.

@@ -1,6 +1,8 @@
 //! Stored inputs, and many changed ones, the same in every run. No panic, no
 //! abort, and memory in proportion to the input.
 
+#[path = "common/mutate.rs"]
+mod mutate;
 mod reference;
 #[path = "fuzz/targets/mod.rs"]
 mod targets;
@@ -16,6 +18,7 @@ struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
+#[allow(unsafe_code)]
 // SAFETY: everything is handed on to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -39,32 +42,15 @@ const CASES: usize = 1500;
 /// Memory that an input of a few kilobytes may take.
 const MEMORY: usize = 32 << 20;
 
-/// Numbers that mean something somewhere: lengths, counts, marks, extremes.
-const WORDS: [u64; 8] = [0, 1, 255, 1 << 32, 1 << 40, i64::MAX as u64, u64::MAX - 1, u64::MAX];
-
-fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
-    // The first byte of some inputs says what the others are.
-    let at = 1 + rng.below(bytes.len().max(1));
-    let end = (at + 1 + rng.below(24)).min(bytes.len());
-    let at = at.min(bytes.len());
-    match rng.below(9) {
-        0 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
-        1 if at < bytes.len() => bytes[at] = rng.bits() as u8,
-        2 if at < end => drop(bytes.drain(at..end)),
-        3 => bytes.truncate(at),
-        4 if at < end => {
-            let part = bytes[at..end].to_vec();
-            bytes.splice(at..at, part).for_each(drop);
-        }
-        5 => bytes.splice(at..end.max(at), rng.pick(&WORDS).to_le_bytes()).for_each(drop),
-        6 => bytes.insert(at, rng.pick(&[0, 1, 2, 3, 5, 6, 10, 0x7F, 0x80, 0xFE, 0xFF])),
-        7 if at < other.len() => {
-            let until = (at + rng.below(64)).min(other.len());
-            bytes.splice(at..at, other[at..until].iter().copied()).for_each(drop);
-        }
-        _ if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(rng.pick(&[1, 0xFF, 0x10])),
-        _ => bytes.push(rng.bits() as u8),
-    }
+/// The input with some changes. Its first byte stays: of some inputs it says what the others are.
+fn changed(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let (first, rest) = input.split_at(input.len().min(1));
+    let mut rest = rest.to_vec();
+    let count = 1 + rng.below(4);
+    let one = |_| (rng.bits() as u16, rng.below(usize::from(mutate::KINDS)) as u8, rng.bits() as u8);
+    let mutations: Vec<_> = (0..count).map(one).collect();
+    mutate::mutate(&mut rest, other, &mutations);
+    [first, &rest].concat()
 }
 
 /// The stored inputs of a target, by name.
@@ -81,12 +67,10 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn no_input_makes_it_fail() {
-    for (name, target) in targets::TARGETS {
+    for (name, target, seeds) in targets::TARGETS {
         let mut inputs = corpus(name);
         assert!(!inputs.is_empty(), "no inputs are stored for {name}");
-        if name == "files" {
-            inputs.extend((0..).map(|i| format!("recorded file {i}")).zip(targets::files::seeds()));
-        }
+        inputs.extend((0..).map(|i| format!("recorded input {i}")).zip(seeds()));
         let attempt = |what: &str, input: &[u8]| {
             MOST.store(NOW.load(Relaxed), Relaxed);
             let before = NOW.load(Relaxed);
@@ -106,11 +90,7 @@ fn no_input_makes_it_fail() {
         for case in 0..cases {
             let (what, input) = &inputs[rng.below(inputs.len())];
             let other = &inputs[rng.below(inputs.len())].1;
-            let mut changed = input.clone();
-            for _ in 0..1 + rng.below(4) {
-                change(&mut rng, &mut changed, other);
-            }
-            attempt(&format!("case {case}, from {what}"), &changed);
+            attempt(&format!("case {case}, from {what}"), &changed(input, other, &mut rng));
         }
     }
 }

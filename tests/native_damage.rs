@@ -2,11 +2,14 @@
 //! error that names the file.
 
 mod common;
+#[path = "common/mutate.rs"]
+mod mutate;
 
 use clc_replay::archive::native::NativeTrace;
 use clc_replay::matching::communicators::CommTable;
 use clc_replay::trace::{Definitions, LocationId, Timelines};
 use common::{alone, fixture, run};
+use mutate::{Mutation, mutate, mutations};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -14,33 +17,6 @@ use std::path::{Path, PathBuf};
 const HEADER: usize = 64;
 const BLOCKS_END: usize = 40;
 const CHECKSUM: usize = 60;
-
-/// One change to some bytes: at a place (as a fraction of their length), of a kind, with a byte.
-type Mutation = (u16, u8, u8);
-
-fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
-    let byte = prop_oneof![any::<u8>(), 0u8..32, prop::sample::select(vec![0x7F, 0x80, 0xFB, 0xFE, 0xFF])];
-    prop::collection::vec((any::<u16>(), 0u8..8, byte), 1..6)
-}
-
-fn mutate(bytes: &mut Vec<u8>, mutations: &[Mutation]) {
-    for &(place, kind, byte) in mutations {
-        let at = bytes.len() * usize::from(place) / (usize::from(u16::MAX) + 1);
-        match kind {
-            0 => bytes.insert(at, byte),
-            1 if at < bytes.len() => drop(bytes.remove(at)),
-            2 => bytes.truncate(at),
-            3 => bytes.splice(at..at, [0xFF; 9]).for_each(drop),
-            4 => {
-                let end = (at + usize::from(byte)).min(bytes.len());
-                let part = bytes[at..end].to_vec();
-                bytes.splice(at..at, part).for_each(drop);
-            }
-            _ if at < bytes.len() => bytes[at] = byte,
-            _ => {}
-        }
-    }
-}
 
 struct Target {
     _directory: tempfile::TempDir,
@@ -86,7 +62,7 @@ fn any_event_file_is_read_or_refused_with_its_place() {
     let original = std::fs::read(&path).unwrap();
     torment(CASES, |mutations| {
         let mut bytes = original.clone();
-        mutate(&mut bytes, mutations);
+        mutate(&mut bytes, &original, mutations);
         std::fs::write(&path, &bytes).unwrap();
         scan(&target.trace)
     });
@@ -106,7 +82,7 @@ fn any_events_with_right_checksums_are_read_or_refused_with_their_place() {
     assert_eq!(data.end + 4, end, "the test knows files of one block only");
     torment(CASES, |mutations| {
         let mut changed = original[data.clone()].to_vec();
-        mutate(&mut changed, mutations);
+        mutate(&mut changed, &original, mutations);
         let mut block = (changed.len() as u32).to_le_bytes().to_vec();
         block.extend(&original[HEADER + 4..HEADER + 8]);
         block.extend(changed);
@@ -129,7 +105,7 @@ fn any_header_with_a_right_checksum_is_read_or_refused_with_its_place() {
     let original = std::fs::read(&path).unwrap();
     torment(CASES, |mutations| {
         let mut header = original[..CHECKSUM].to_vec();
-        mutate(&mut header, mutations);
+        mutate(&mut header, &original, mutations);
         header.resize(CHECKSUM, 0);
         header.extend(crc32fast::hash(&header).to_le_bytes());
         std::fs::write(&path, [&header, &original[HEADER..]].concat()).unwrap();
@@ -160,14 +136,14 @@ fn any_definition_file_is_read_or_refused_with_its_name() {
         let original = std::fs::read(&path).unwrap();
         torment(CASES, |mutations| {
             let mut bytes = original.clone();
-            mutate(&mut bytes, mutations);
+            mutate(&mut bytes, &original, mutations);
             std::fs::write(&path, &bytes).unwrap();
             read_definitions(&target.path)
         });
         // The same with sizes and checksums that are right.
         torment(CASES, |mutations| {
             let mut payload = original[20..original.len() - 4].to_vec();
-            mutate(&mut payload, mutations);
+            mutate(&mut payload, &original, mutations);
             let mut bytes = original[..12].to_vec();
             bytes.extend((payload.len() as u64).to_le_bytes());
             bytes.extend(payload);

@@ -1,11 +1,14 @@
 //! Whatever is in the files of an archive, reading them ends with a result: contents, or an error that names the file.
 
 mod common;
+#[path = "common/mutate.rs"]
+mod mutate;
 
 use clc_replay::archive::otf2::{Otf2Archive, TimeMap};
 use clc_replay::presync::{ClockModel, Method};
 use clc_replay::trace::{LocationId, Result, Ticks};
 use common::damage::Copy;
+use mutate::{mutate, mutations};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -19,34 +22,6 @@ impl TimeMap for Same {
 
     fn flush_stop(&mut self, _number: u64, stop: u64) -> u64 {
         stop
-    }
-}
-
-/// One change to a file: at a place (as a fraction of its length), of a kind, with a byte.
-type Mutation = (u16, u8, u8);
-
-fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
-    // Bytes that mean something: marks, record types, lengths, extremes.
-    let byte = prop_oneof![any::<u8>(), 0u8..32, prop::sample::select(vec![0x7F, 0x80, 0xFE, 0xFF])];
-    prop::collection::vec((any::<u16>(), 0u8..8, byte), 1..6)
-}
-
-fn mutate(bytes: &mut Vec<u8>, mutations: &[Mutation]) {
-    for &(place, kind, byte) in mutations {
-        let at = bytes.len() * usize::from(place) / (usize::from(u16::MAX) + 1);
-        match kind {
-            0 => bytes.insert(at, byte),
-            1 if at < bytes.len() => drop(bytes.remove(at)),
-            2 => bytes.truncate(at),
-            3 => bytes.splice(at..at, [0xFF; 8]).for_each(drop),
-            4 => {
-                let end = (at + usize::from(byte)).min(bytes.len());
-                let part = bytes[at..end].to_vec();
-                bytes.splice(at..at, part).for_each(drop);
-            }
-            _ if at < bytes.len() => bytes[at] = byte,
-            _ => {}
-        }
     }
 }
 
@@ -71,7 +46,7 @@ fn torment(file: &Path, cases: u32, attempt: impl Fn() -> std::result::Result<()
     config.failure_persistence = None;
     proptest!(config, |(mutations in mutations())| {
         let mut bytes = original.clone();
-        mutate(&mut bytes, &mutations);
+        mutate(&mut bytes, &original, &mutations);
         std::fs::write(file, &bytes).unwrap();
         attempt()?;
     });

@@ -86,3 +86,23 @@ fn round_trips_that_took_too_long_are_discarded_and_pairs_are_reported() {
     let (before, after) = (&all["clocks"]["skew_recorded_seconds"], &all["clocks"]["skew_estimated_seconds"]);
     assert!(before.as_f64() >= Some(0.0) && after.as_f64() > Some(0.0));
 }
+
+/// Windows have a shortest length, and whole ticks: a trace of few of them has fewer windows than its messages are enough for.
+#[test]
+fn traces_shorter_than_the_windows_of_their_messages() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for (events, compute) in [("400", "1us"), ("20k", "20us")] {
+        let trace = "simulate trace --force --pattern ring --ranks 4 --ranks-per-node 1 --resolution 1M --report -";
+        json(&format!("{trace} --events {events} --compute {compute}"), path);
+        let trace = json("info trace --report -", path);
+        let ticks = trace["trace"]["span_seconds"].as_f64().expect("a number") * 1e6;
+        // Fewer than 64 per window, or windows of which one more tick makes some too many.
+        let wanted = if events == "400" { 64.0..64.0 * 32.0 } else { 64e3..1e6 };
+        assert!(wanted.contains(&ticks), "{events}: {ticks}");
+        for model in ["network", "regression", "hull", "linear --latency auto"] {
+            let report = json(&format!("trace --dry-run -q --report - --presync {model}"), path);
+            assert_ne!(report["verdict"], "violated", "{events} {model}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! How the program ends before or instead of a job: one printer of errors, one place for exit statuses.
 
+use crate::report::format::printable;
 use crate::trace::Error;
 use clap::error::{ContextKind, ContextValue};
 use std::fmt;
@@ -73,5 +74,5 @@ impl From<clap::Error> for Stop {
 
 /// Joins lines, so that a log has one line per error.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -63,15 +63,40 @@ fn sweep_one(path: &Path, owner: &str) -> String {
 /// Whether a process of this computer runs, as far as one can see.
 fn is_running(process: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{process}/stat")) {
-        // The state follows the name in parentheses: a zombie has ended, but its parent has not noticed.
-        Ok(line) => !line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])),
+        Ok(line) => !has_ended(&line),
         Err(_) => !Path::new("/proc/self").exists() || Path::new("/proc").join(process.to_string()).exists(),
     }
+}
+
+/// Flag of a process of Linux that is about to end: nothing of the program runs any more (`PF_EXITING`).
+const EXITING: u32 = 4;
+
+/// Whether a line of `/proc/PROCESS/stat` is that of a process that has ended, which its parent may not have noticed.
+fn has_ended(line: &str) -> bool {
+    // The name, in parentheses, can contain anything. Then come the state, five numbers and the flags.
+    let mut fields = line.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    let state = fields.next().unwrap_or_default();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u32>().ok()).unwrap_or(0);
+    state.starts_with(['Z', 'X']) || flags & EXITING != 0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_ending_writes_nothing() {
+        for (line, ended) in [
+            ("17 (clc-replay) S 1 17 17 0 -1 4194304 500 0", false),
+            ("17 (a) Z b) R 1 17 17 0 -1 4194560 500 0", false),
+            ("17 (clc-replay) R 1 17 17 0 -1 4194308 500 0", true),
+            ("17 (clc-replay) Z 1 17 17 0 -1 4194560 0 0", true),
+            ("17 (clc-replay) D", false),
+        ] {
+            assert_eq!(has_ended(line), ended, "{line}");
+        }
+        assert!(is_running(std::process::id()));
+    }
 
     #[test]
     fn only_what_nobody_writes_any_more_is_removed() {

@@ -1,4 +1,4 @@
-//! Numbers as people read them: thousands separators, units that fit.
+//! Numbers as people read them: thousands separators, units that fit. And text that is safe to print.
 
 /// `1234567` as `1,234,567`.
 pub fn count(number: u64) -> String {
@@ -73,6 +73,13 @@ pub fn percent(value: f64) -> String {
     }
 }
 
+/// Text for a terminal. Names come out of files: what a terminal would obey instead of showing it, except for line breaks and tabs,
+/// becomes U+FFFD.
+pub fn printable(text: &str) -> String {
+    let shown = |character: char| character == '\n' || character == '\t' || !character.is_control();
+    text.chars().map(|character| if shown(character) { character } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
 /// Three significant digits, at least: 1.23, 12.3, 123.
 fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -124,6 +131,14 @@ mod tests {
         for (seconds, text) in cases {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    #[test]
+    fn terminals_are_not_commanded() {
+        assert_eq!(
+            printable("a\u{1b}[2J\r\u{9b}b\tc\n\u{7f}\0 µ"),
+            "a\u{fffd}[2J\u{fffd}\u{fffd}b\tc\n\u{fffd}\u{fffd} µ"
+        );
     }
 
     #[test]

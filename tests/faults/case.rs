@@ -231,6 +231,7 @@ impl Scene {
 const MARK: &str = "CLC_REPLAY_TEST_SCENE";
 
 /// Whoever runs the tests in the background may ignore signals, and the program then leaves them ignored.
+#[allow(unsafe_code)]
 fn heed_signals(command: &mut Command) {
     let act = || {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -335,6 +336,7 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Sends a signal to a process.
+#[allow(unsafe_code)]
 pub fn send(signal: i32, process: u32) {
     // SAFETY: no memory is involved.
     let sent = unsafe { libc::kill(process as libc::pid_t, signal) };

@@ -1,30 +1,22 @@
-//! The machine: full disks, missing permissions, limits, signals, ranks that die or stand still, files that vanish, several runs at once.
+//! The machine: full disks, missing permissions, limits, files that vanish, several runs at once.
 
 use crate::case::{Case, Scene, corrected, one_line, paused, send, special, wait};
 use crate::common::{self, Finished, alone, run, tree};
 use crate::shim;
+use crate::signals;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 pub fn cases() -> Vec<Case> {
     let mut cases = outputs();
     cases.extend(space());
     cases.extend(permissions());
     cases.extend(vanishing());
-    cases.extend(signals());
-    cases.extend(silent_ranks());
+    cases.extend(signals::cases());
     cases.extend(several_runs());
     cases
 }
-
-/// Parts of a correction in which it can be told to stand still.
-const PARTS: [&str; 11] =
-    ["open", "prepare", "scan", "clocks", "check", "replay", "pass", "backward", "write", "verify", "publish"];
-
-/// As many ranks as processes: the canonical replay.
-const CANONICAL: usize = 4;
 
 const REFUSED: &str = "status 2, one line";
 
@@ -343,6 +335,7 @@ fn needs(ranks: usize) -> u64 {
 }
 
 /// Ends a run that stands still.
+#[allow(unsafe_code)]
 fn end(scene: &Scene, running: common::Running) {
     let processes = scene.processes();
     send(libc::SIGKILL, running.child.id());
@@ -411,6 +404,7 @@ fn open_to_all(scene: &Scene) {
 }
 
 /// The command as a user without rights, if the tests run as root, who may do everything.
+#[allow(unsafe_code)]
 fn as_nobody(scene: &Scene, mut command: Command) -> Command {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65534;
@@ -455,6 +449,13 @@ fn vanishing() -> Vec<Case> {
                 std::fs::write(s.copy.events(2), &whole).unwrap();
                 refused_cleanly(s, ranks, &finished, &["2.evt: location 2"]);
             },
+        ),
+        mapped("definitions_truncated", "the definitions are truncated while they are read", "traces.def", 0),
+        mapped(
+            "local_definitions_truncated",
+            "local definitions are truncated while they are written anew",
+            "traces/2.def",
+            1,
         ),
         special(
             "output_removed",
@@ -507,102 +508,21 @@ fn go_on(scene: &Scene, running: common::Running) -> Finished {
     running.finish()
 }
 
-fn signals() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for part in PARTS {
-        let name = format!("killed_in_{part}");
-        let fault = format!("SIGKILL to one rank, in part {part}");
-        let outcome = "no output; the next run removes what is left, and succeeds";
-        cases.push(special(&name, &fault, outcome, move |s| s.word = part.into(), killed).on(&[1, CANONICAL]));
-    }
-    for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")] {
-        for part in PARTS {
-            // After the first one, one part in which others wait and one in which they write are enough.
-            if signal == libc::SIGHUP && !["scan", "write"].contains(&part) {
-                continue;
-            }
-            let case = format!("{}_in_{part}", name.to_lowercase());
-            let fault = format!("{name}, in part {part}");
-            let outcome = "ended by the signal, nothing left (after the launcher: at the latest by the next run)";
-            let several = signal == libc::SIGTERM && ["scan", "pass", "write"].contains(&part);
-            let ranks: &[usize] = if several { &[1, CANONICAL] } else { &[1] };
-            cases.push(
-                special(&case, &fault, outcome, move |s| s.word = format!("{part} {signal}"), signalled).on(ranks),
-            );
-        }
-    }
-    cases
-}
-
-fn killed(scene: &Scene, ranks: usize) {
-    // With several, one that does not write the output: the others have to be ended, too.
-    let rank = ranks.min(2) - 1;
-    let running = paused(scene, ranks, &scene.word, rank, &[]);
-    let process = scene.processes()[&rank];
-    send(libc::SIGKILL, process);
-    let start = Instant::now();
-    let finished = running.finish();
-    assert_ne!(finished.status, 0, "{finished:?}");
-    scene.nobody_is_left();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-    assert!(!scene.copy.output().exists());
-    scene.the_next_run_succeeds();
-}
-
-fn signalled(scene: &Scene, ranks: usize) {
-    let (part, signal) = scene.word.split_once(' ').unwrap();
-    let signal = signal.parse().unwrap();
-    let before = tree(scene.directory());
-    let running = paused(scene, ranks, part, 0, &[]);
-    send(signal, running.child.id());
-    let finished = running.finish();
-    scene.nobody_is_left();
-    assert!(!scene.copy.output().exists());
-    if ranks == 1 {
-        assert_eq!(finished.status, 128 + signal, "{finished:?}");
-        assert!(before == tree(scene.directory()), "something is left");
-    } else {
-        assert_ne!(finished.status, 0, "{finished:?}");
-    }
-    scene.the_next_run_succeeds();
-}
-
-fn silent_ranks() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let outcome = "corrected; the others name the silent rank, and say when it is back";
-    for (part, rank, ranks) in [
-        ("scan", 1, &[3][..]),
-        ("replay", 2, &[3]),
-        ("pass", 1, &[3]),
-        ("pass", 1, &[CANONICAL]),
-        ("write", 0, &[3]),
-        ("verify", 2, &[3]),
-    ] {
-        let form = if part == "pass" && ranks == [CANONICAL] { "_canonical" } else { "" };
-        let name = format!("stopped_in_{part}{form}");
-        let fault = format!("SIGSTOP to rank {rank} in part {part}, SIGCONT seconds later");
-        let ranks: &'static [usize] = if ranks == [3] { &[3] } else { &[CANONICAL] };
-        cases.push(special(&name, &fault, outcome, move |s| s.word = format!("{part} {rank}"), stopped).on(ranks));
-    }
-    cases
-}
-
-fn stopped(scene: &Scene, ranks: usize) {
-    let (part, rank) = scene.word.split_once(' ').unwrap();
-    let rank: usize = rank.parse().unwrap();
-    let mut running = paused(scene, ranks, part, rank, &[("CLC_REPLAY_WATCH", "0.5")]);
-    let process = scene.processes()[&rank];
-    send(libc::SIGSTOP, process);
-    std::fs::write(scene.go_on_file(), "").unwrap();
-    running.wait_for(&format!("nothing is heard of rank {rank} (process {process} on "));
-    running.wait_for("which is stopped");
-    send(libc::SIGCONT, process);
-    let finished = running.finish().expect(0, "a run whose rank went on");
-    let by = usize::from(rank == 0);
-    assert!(finished.stderr.contains(&format!("[rank {by}] WARN: waiting since ")), "{finished:?}");
-    // The wait may be over before the rank says something again.
-    assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
-    scene.output_is_right();
+/// A definition file is emptied after it has been mapped into memory, the time after `before` others.
+fn mapped(name: &str, fault: &str, file: &'static str, before: usize) -> Case {
+    let fault = format!("{fault} (a mapped file: SIGBUS)");
+    let make = move |s: &mut Scene| s.word = format!("{file} {before}");
+    special(name, &fault, "status 2, one line, nothing left", make, |s, ranks| {
+        let (file, before) = s.word.split_once(' ').unwrap();
+        let path = s.copy.trace.join(file);
+        let whole = std::fs::read(&path).unwrap();
+        let mut command = s.correction(ranks);
+        command.env("LD_PRELOAD", shim::library()).env("SHIM_CUT", file).env("SHIM_AFTER", before);
+        let finished = run(&mut command);
+        std::fs::write(path, whole).unwrap();
+        let says = format!("{file}: the file became shorter, or could not be read any more");
+        refused_cleanly(s, ranks, &finished, &[&says]);
+    })
 }
 
 fn several_runs() -> Vec<Case> {

@@ -13,6 +13,7 @@ mod files;
 mod mpi_calls;
 mod semantics;
 mod shim;
+mod signals;
 mod sweep;
 mod table;
 

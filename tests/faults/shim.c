@@ -7,6 +7,7 @@
  *   SHIM_WRITE=TEXT     writing files whose name contains TEXT ...
  *   SHIM_ERRNO=N        ... fails with this error, or
  *   SHIM_DELAY=MS       ... takes so many milliseconds longer
+ *   SHIM_CUT=ENDING     a file whose name ends so is emptied right after it has been mapped (after SHIM_AFTER times)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -67,19 +69,26 @@ CALL(MPI_Iallgatherv,
 CALL(MPI_Comm_create_group, (MPI_Comm c, MPI_Group g, int tag, MPI_Comm *n), (c, g, tag, n))
 CALL(MPI_Comm_dup, (MPI_Comm c, MPI_Comm *n), (c, n))
 
-/* Whether the file behind a descriptor is meant; waits if it is only slow. */
-static int disturbed(int file, const char *pattern, int at_end)
+/* Whether the file behind a descriptor is meant; its name is put into `name`. */
+static int meant(int file, const char *pattern, int at_end, char name[4096])
 {
-    char link[64], name[4096];
+    char link[64];
     if (!pattern || !concerned())
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t length = readlink(link, name, sizeof name - 1);
+    ssize_t length = readlink(link, name, 4095);
     if (length < 0)
         return 0;
     name[length] = 0;
     const char *found = strstr(name, pattern);
-    if (!found || (at_end && strcmp(name + length - strlen(pattern), pattern)))
+    return found && !(at_end && strcmp(name + length - strlen(pattern), pattern));
+}
+
+/* The same; waits if the file is only slow. */
+static int disturbed(int file, const char *pattern, int at_end)
+{
+    char name[4096];
+    if (!meant(file, pattern, at_end, name))
         return 0;
     usleep(1000 * (useconds_t)number("SHIM_DELAY", 0));
     errno = number("SHIM_ERRNO", 0);
@@ -119,4 +128,18 @@ ssize_t copy_file_range(int from, off64_t *at, int to, off64_t *to_at, size_t le
     if (disturbed(from, getenv("SHIM_READ"), 1) || disturbed(to, getenv("SHIM_WRITE"), 0))
         return -1;
     return real(from, at, to, to_at, length, flags);
+}
+
+void *mmap64(void *at, size_t length, int protection, int flags, int file, off64_t offset)
+{
+    static void *(*real)(void *, size_t, int, int, int, off64_t);
+    static int times;
+    char name[4096];
+    if (!real)
+        real = (void *(*)(void *, size_t, int, int, int, off64_t))dlsym(RTLD_NEXT, "mmap64");
+    void *place = real(at, length, protection, flags, file, offset);
+    if (place != MAP_FAILED && file >= 0 && meant(file, getenv("SHIM_CUT"), 1, name) && times++ >= number("SHIM_AFTER", 0) &&
+        truncate(name, 0))
+        fprintf(stderr, "shim: %s cannot be truncated\n", name);
+    return place;
 }

@@ -75,6 +75,8 @@ pub struct Estimator {
     /// Grid of the level before, and the rest of every correction on it.
     grid: Option<Grid>,
     offsets: Offsets,
+    /// Windows asked for: a short trace can have fewer, since none is shorter than some ticks.
+    asked: usize,
     /// Windows of the last level.
     finest: usize,
     at_finest: usize,
@@ -109,6 +111,7 @@ impl Estimator {
             constants: vec![0; map.bases.len()],
             grid: None,
             offsets: Vec::new(),
+            asked: 1,
             finest: 1,
             at_finest: 0,
             roughness: 0.0,
@@ -160,6 +163,9 @@ impl Estimator {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
             self.finest = finest(table, clocks);
+        }
+        if grid.count < self.asked {
+            self.finest = self.finest.min(grid.count);
         }
         let now = self.interpolated(&grid, clocks);
         let mut seen = Observations::new(
@@ -234,7 +240,8 @@ impl Estimator {
         } else {
             let coarse = self.model == Method::Network && grid.count < COARSE;
             let finer = if coarse { grid.count * FINER } else { self.finest };
-            Decision::Level(knots, finer.min(self.finest))
+            self.asked = finer.min(self.finest);
+            Decision::Level(knots, self.asked)
         }
     }
 

@@ -1,135 +1,91 @@
-//! A small trace of which one file has any contents. Every command comes to a result or to an error of one line, the input stays as it
-//! is, and there is no output after an error.
+//! A small trace of which one file has any contents. Every job comes to a result or to an error of one line, the input stays as it
+//! is, and there is an output after success only, and nothing else.
 
 use super::Choices;
-use clc_replay::cli::Job;
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::commands;
-use clc_replay::trace::progress::Silent;
+use super::bench::{Bench, proper};
+use super::seal::seal;
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
 
-/// The traces, and which of their files is replaced.
-const FILES: [(&str, &str); 8] = [
+/// Which file is replaced, and the trace that it belongs to. Markers and snapshots are not there otherwise.
+const FILES: [(&str, &str); 10] = [
     ("otf2", "traces.otf2"),
     ("otf2", "traces.def"),
     ("otf2", "traces/0.def"),
     ("otf2", "traces/0.evt"),
     ("otf2", "traces/1.evt"),
+    ("otf2", "traces.marker"),
+    ("otf2", "traces/0.snap"),
     ("native.clct", "definitions.clcd"),
     ("native.clct", "events/0.clce"),
     ("native.clct", "events/1.clce"),
 ];
-
-/// A place to work in, one per thread.
-struct Bench {
-    directory: tempfile::TempDir,
-}
+/// What is done: the arguments before the trace, those after it, and whether there is an output after success.
+const JOBS: [(&[&str], &[&str], bool); 6] = [
+    (&[], &["-o", "@output"], true),
+    (&["check"], &["--html", "@page"], false),
+    (&["info"], &[], false),
+    (&["convert"], &["@output"], true),
+    (&["perturb"], &["@output", "--anyway"], true),
+    (&["export"], &["-o", "@output"], true),
+];
 
 thread_local! {
     static BENCH: OnceCell<Bench> = const { OnceCell::new() };
 }
 
-fn fixture() -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR")))
-        .ancestors()
-        .map(|above| above.join("tests/data/tracer-collectives-4"))
-        .find(|path| path.is_dir())
-        .expect("the recorded traces")
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.run(&["convert", "@otf2", "@native.clct"]).unwrap();
+    bench
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
+fn attempt(bench: &Bench, (trace, file): (&str, &str), job: usize, contents: &[u8]) -> Result<(), String> {
+    let (before, after, writes) = JOBS[job];
+    let trace_argument = format!("@{trace}");
+    // A name that ends in .clct asks for a native trace.
+    let output = if before == ["convert"] && trace == "otf2" { "@output.clct" } else { "@output" };
+    let named = |&argument: &&'static str| if argument == "@output" { output } else { argument };
+    let arguments: Vec<&str> =
+        before.iter().copied().chain([trace_argument.as_str()]).chain(after.iter().map(named)).collect();
+    let outcome = bench.with_contents(&format!("{trace}/{file}"), contents, || bench.run(&arguments))?;
+    let exists = bench.remove(&output[1..]);
+    match &outcome {
+        Ok(()) if exists != writes => return Err(format!("{arguments:?}: output {exists} after success")),
+        Err(error) if exists => return Err(format!("{arguments:?}: output after the error {error}")),
+        _ => {}
     }
-}
-
-impl Bench {
-    fn new() -> Bench {
-        // In memory where that is possible.
-        let memory = Path::new("/dev/shm");
-        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-        copy(&fixture(), &directory.path().join("otf2"));
-        let (from, to) = (directory.path().join("otf2"), directory.path().join("native.clct"));
-        run(&["convert", &from.to_string_lossy(), &to.to_string_lossy()]).unwrap();
-        Bench { directory }
+    if bench.names() != ["native.clct", "otf2"] {
+        return Err(format!("{arguments:?}: something was left behind: {:?}", bench.names()));
     }
-
-    fn attempt(&self, which: usize, contents: &[u8]) -> Result<(), String> {
-        let (trace, file) = FILES[which];
-        let trace = self.directory.path().join(trace);
-        let path = trace.join(file);
-        let output = self.directory.path().join("output");
-        let original = std::fs::read(&path).unwrap();
-        std::fs::write(&path, contents).unwrap();
-        let (trace, to) = (trace.to_string_lossy(), output.to_string_lossy());
-        let outcome = run(&[&trace, "-o", &to]);
-        let checked = run(&["check", &trace]).and(run(&["info", &trace]));
-        let after = std::fs::read(&path).unwrap();
-        std::fs::write(&path, original).unwrap();
-        let exists = output.exists();
-        drop(std::fs::remove_dir_all(&output));
-        if after != contents {
-            return Err("the input was changed".to_owned());
-        }
-        match &outcome {
-            Ok(()) if !exists => return Err("no output after success".to_owned()),
-            Err(error) if exists => return Err(format!("output after the error {error}")),
-            _ => {}
-        }
-        let others: Vec<_> =
-            std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        if others.len() != 2 {
-            return Err(format!("something was left behind: {others:?}"));
-        }
-        for error in [outcome.err(), checked.err()].into_iter().flatten() {
-            if error.is_empty() || error.contains('\n') {
-                return Err(format!("not one line: {error:?}"));
-            }
-            if error.contains("this is a bug") {
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
+    proper(&outcome)
 }
 
-/// Runs the program's job in this process.
-fn run(arguments: &[&str]) -> Result<(), String> {
-    let job = Job::parse(["clc-replay"].iter().chain(arguments).chain(&["--quiet"])).expect("these options exist");
-    let mut alone = LocalTransport::alone();
-    let outcome = match &job {
-        Job::Correct(options) => commands::correct(&mut alone, options, &Silent),
-        Job::Check(options) => commands::check(&mut alone, options, &Silent),
-        Job::Info(options) => commands::info(&mut alone, options, &Silent),
-        Job::Convert(options) => commands::convert(&mut alone, options, &Silent),
-        _ => unreachable!("not used here"),
-    };
-    outcome.map(|_| ()).map_err(|error| error.to_string())
+/// Splits the first byte: which file, which job, whether checksums are made right.
+fn split(choice: usize) -> (usize, usize, bool) {
+    (choice % FILES.len(), choice / FILES.len() % JOBS.len(), choice / (FILES.len() * JOBS.len()) % 2 == 1)
 }
 
-/// The target: the first byte says which file, the others are its contents.
+/// The target: the first byte says which file, which job and whether checksums are made right; the others are the contents.
 pub fn target(input: &[u8]) -> Result<(), String> {
     let mut choices = Choices(input);
-    let which = choices.below(FILES.len());
-    BENCH.with(|bench| bench.get_or_init(Bench::new).attempt(which, choices.0))
+    let (which, job, sealed) = split(choices.below(256));
+    let mut contents = choices.0.to_vec();
+    if sealed {
+        seal(&mut contents);
+    }
+    BENCH.with(|cell| attempt(cell.get_or_init(bench), FILES[which], job, &contents))
 }
 
-/// An input for each file as it was recorded.
+/// An input for each file as it was recorded and each job; of those with checksums one that makes them right, too.
 pub fn seeds() -> Vec<Vec<u8>> {
-    BENCH.with(|bench| {
-        let bench = bench.get_or_init(Bench::new);
-        let file = |(which, (trace, file)): (usize, &(&str, &str))| {
-            let contents = std::fs::read(bench.directory.path().join(trace).join(file)).unwrap();
-            [&[which as u8], &contents[..]].concat()
+    BENCH.with(|cell| {
+        let bench = cell.get_or_init(bench);
+        let seed = |choice: usize| {
+            let (which, _, sealed) = split(choice);
+            let (trace, file) = FILES[which];
+            let contents = std::fs::read(bench.path(trace).join(file)).ok().filter(|_| !sealed || trace != "otf2")?;
+            Some([&[choice as u8], &contents[..]].concat())
         };
-        FILES.iter().enumerate().map(file).collect()
+        (0..2 * FILES.len() * JOBS.len()).filter_map(seed).collect()
     })
 }

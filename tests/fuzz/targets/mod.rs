@@ -1,17 +1,36 @@
-//! What fuzzing tries: files of any contents, and traces of any events. Each target takes bytes and returns what is wrong, if anything.
+//! What fuzzing tries: files of any contents, those beside a trace as well, and traces of any events. Each target takes bytes and returns
+//! what is wrong, if anything.
 //!
 //! `tests/fuzz_corpus.rs` runs them on the stored inputs and on changed ones.
 
 #![allow(dead_code)]
 
+mod bench;
+pub mod beside;
 pub mod files;
+mod seal;
 pub mod traces;
 
 /// One target: bytes in, a complaint out.
 pub type Target = fn(&[u8]) -> Result<(), String>;
 
+/// Inputs to begin with that are made when they are needed.
+pub type Seeds = fn() -> Vec<Vec<u8>>;
+
 /// All of them by name.
-pub const TARGETS: [(&str, Target); 2] = [("files", files::target), ("traces", traces::target)];
+pub const TARGETS: [(&str, Target, Seeds); 3] = [
+    ("files", files::target, files::seeds),
+    ("beside", beside::target, beside::seeds),
+    ("traces", traces::target, Vec::new),
+];
+
+/// Writes the inputs to begin with into the directory that `CLC_REPLAY_FUZZ_SEEDS` names, if it is set.
+pub fn write_seeds(seeds: Seeds) {
+    let Some(directory) = std::env::var_os("CLC_REPLAY_FUZZ_SEEDS").map(std::path::PathBuf::from) else { return };
+    for (i, seed) in seeds().iter().enumerate() {
+        std::fs::write(directory.join(format!("recorded-{i}")), seed).expect("a directory for seeds");
+    }
+}
 
 /// Reads choices from the bytes of an input; zeroes after its end.
 pub struct Choices<'a>(pub &'a [u8]);

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The program under tools that see undefined behaviour and wrong uses of memory.
+#
+#   scripts/sanitize.sh miri        unit tests of the layers without MPI and without files, interpreted by miri (a few cases of each property)
+#   scripts/sanitize.sh memcheck    some unit tests, a correction, a conversion and a correction of the native trace under valgrind, without MPI
+#
+# miri needs nightly Rust: rustup toolchain install nightly --component miri,rust-src. memcheck needs valgrind, nothing else.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/mpi_env.sh
+. scripts/mpi_env.sh
+
+need() { # COMMAND...: exits if it fails
+    "$@" >/dev/null 2>&1 || {
+        echo "sanitize.sh: '$*' fails; see scripts/sanitize.sh --help for what is needed" >&2
+        exit 1
+    }
+}
+
+place=${CARGO_TARGET_DIR:-target}
+# Layers, and modules of others, that call neither MPI nor the system.
+pure=(trace::codec clc:: matching:: report::format comm::top2 comm::backoff)
+case ${1-} in
+    miri)
+        need cargo +nightly miri --version
+        # Properties read their settings from the environment, which miri otherwise hides.
+        export MIRIFLAGS="${MIRIFLAGS--Zmiri-disable-isolation}" PROPTEST_CASES="${PROPTEST_CASES-2}"
+        CARGO_TARGET_DIR=$place/miri cargo +nightly miri test --locked --lib -- "${pure[@]}" --skip values_survive
+        ;;
+    memcheck)
+        need valgrind --version
+        # What is not freed at the end is no fault.
+        memcheck=(valgrind --quiet --error-exitcode=9 --leak-check=no)
+        cargo build --locked
+        tests=$(cargo test --locked --lib --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
+        "${memcheck[@]}" "$tests" --test-threads 1 archive::native comm::local pipeline::output pipeline::stale
+        out=$(mktemp -d)
+        trap 'rm -rf "$out"' EXIT
+        program=$place/debug/clc-replay
+        trace=tests/data/tracer-collectives-4
+        CLC_REPLAY_MPI=never "${memcheck[@]}" "$program" "$trace" -o "$out/otf2" --report "$out/r.json" --html "$out/r.html" --quiet
+        CLC_REPLAY_MPI=never "${memcheck[@]}" "$program" convert "$trace" "$out/native.clct" --quiet
+        CLC_REPLAY_MPI=never "${memcheck[@]}" "$program" "$out/native.clct" -o "$out/corrected.clct" --quiet
+        ;;
+    -h | --help)
+        sed -n '2,7s/^# \{0,1\}//p' "$0"
+        ;;
+    *)
+        echo "sanitize.sh: which tool? (see --help)" >&2
+        exit 2
+        ;;
+esac

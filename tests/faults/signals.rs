@@ -1,0 +1,114 @@
+//! Signals to the launcher and to single ranks: those that end a run, and one that lets a rank stand still.
+
+use crate::case::{Case, Scene, paused, send, special};
+use crate::common::tree;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Parts of a correction in which it can be told to stand still.
+const PARTS: [&str; 11] =
+    ["open", "prepare", "scan", "clocks", "check", "replay", "pass", "backward", "write", "verify", "publish"];
+
+/// As many ranks as processes: the canonical replay.
+const CANONICAL: usize = 4;
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = ending();
+    cases.extend(silent_ranks());
+    cases
+}
+
+fn ending() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for part in PARTS {
+        let name = format!("killed_in_{part}");
+        let fault = format!("SIGKILL to one rank, in part {part}");
+        let outcome = "no output; the next run removes what is left, and succeeds";
+        cases.push(special(&name, &fault, outcome, move |s| s.word = part.into(), killed).on(&[1, CANONICAL]));
+    }
+    for (signal, name) in [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")] {
+        for part in PARTS {
+            // After the first one, one part in which others wait and one in which they write are enough.
+            if signal == libc::SIGHUP && !["scan", "write"].contains(&part) {
+                continue;
+            }
+            let case = format!("{}_in_{part}", name.to_lowercase());
+            let fault = format!("{name}, in part {part}");
+            let outcome = "ended by the signal, nothing left (after the launcher: at the latest by the next run)";
+            let make = move |s: &mut Scene| s.word = format!("{part} {signal}");
+            cases.push(special(&case, &fault, outcome, make, signalled).on(&[1, CANONICAL]));
+        }
+    }
+    cases
+}
+
+fn killed(scene: &Scene, ranks: usize) {
+    // With several, one that does not write the output: the others have to be ended, too.
+    let rank = ranks.min(2) - 1;
+    let running = paused(scene, ranks, &scene.word, rank, &[]);
+    let process = scene.processes()[&rank];
+    send(libc::SIGKILL, process);
+    let start = Instant::now();
+    let finished = running.finish();
+    assert_ne!(finished.status, 0, "{finished:?}");
+    scene.nobody_is_left();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(!scene.copy.output().exists());
+    scene.the_next_run_succeeds();
+}
+
+fn signalled(scene: &Scene, ranks: usize) {
+    let (part, signal) = scene.word.split_once(' ').unwrap();
+    let signal = signal.parse().unwrap();
+    let before = tree(scene.directory());
+    let running = paused(scene, ranks, part, 0, &[]);
+    send(signal, running.child.id());
+    let finished = running.finish();
+    scene.nobody_is_left();
+    assert!(!scene.copy.output().exists());
+    if ranks == 1 {
+        assert_eq!(finished.status, 128 + signal, "{finished:?}");
+        assert!(before == tree(scene.directory()), "something is left");
+    } else {
+        assert_ne!(finished.status, 0, "{finished:?}");
+    }
+    scene.the_next_run_succeeds();
+}
+
+fn silent_ranks() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let outcome = "corrected; the others name the silent rank, and say when it is back";
+    for (part, rank, ranks) in [
+        ("scan", 1, &[3][..]),
+        ("replay", 2, &[3]),
+        ("pass", 1, &[3]),
+        ("pass", 1, &[CANONICAL]),
+        ("write", 0, &[3]),
+        ("verify", 2, &[3]),
+    ] {
+        let form = if part == "pass" && ranks == [CANONICAL] { "_canonical" } else { "" };
+        let name = format!("stopped_in_{part}{form}");
+        let fault = format!("SIGSTOP to rank {rank} in part {part}, SIGCONT seconds later");
+        let ranks: &'static [usize] = if ranks == [3] { &[3] } else { &[CANONICAL] };
+        cases.push(special(&name, &fault, outcome, move |s| s.word = format!("{part} {rank}"), stopped).on(ranks));
+    }
+    cases
+}
+
+fn stopped(scene: &Scene, ranks: usize) {
+    let (part, rank) = scene.word.split_once(' ').unwrap();
+    let rank: usize = rank.parse().unwrap();
+    let mut running = paused(scene, ranks, part, rank, &[("CLC_REPLAY_WATCH", "0.5")]);
+    let process = scene.processes()[&rank];
+    send(libc::SIGSTOP, process);
+    std::fs::write(scene.go_on_file(), "").unwrap();
+    running.wait_for(&format!("nothing is heard of rank {rank} (process {process} on "));
+    running.wait_for("which is stopped");
+    send(libc::SIGCONT, process);
+    let finished = running.finish().expect(0, "a run whose rank went on");
+    let by = usize::from(rank == 0);
+    assert!(finished.stderr.contains(&format!("[rank {by}] WARN: waiting since ")), "{finished:?}");
+    // The wait may be over before the rank says something again.
+    assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
+    scene.output_is_right();
+}
