@@ -37,11 +37,12 @@ fn the_stored_report_makes_the_same_page() {
     assert!(read(&at("c.html")).contains("id=\"clock-plot\""));
 
     // A name out of a file does not command the terminal, neither in the text nor in an error.
-    let evil = |name: &str| read(&at("r.json")).replacen(name, "\\u001b[2J", 1);
-    std::fs::write(at("e.json"), evil(&trace.to_string_lossy())).expect("a file");
+    let evil =
+        |text: &str, with: &str| std::fs::write(at("e.json"), read(&at("r.json")).replace(text, with)).expect("a file");
+    evil(&trace.to_string_lossy(), "\\u001b[2J");
     let shown = run(alone().arg("report").arg(at("e.json"))).expect(0, "a name");
     assert!(shown.stdout.contains("\u{fffd}[2J") && !shown.stdout.contains('\u{1b}'), "{}", shown.stdout);
-    std::fs::write(at("e.json"), evil("corrected")).expect("a file");
+    evil("\"corrected\"", "\"\\u001b[2J\"");
     let refused = run(alone().arg("report").arg(at("e.json"))).expect(2, "a verdict");
     assert!(refused.stderr.contains("\u{fffd}[2J") && !refused.stderr.contains('\u{1b}'), "{}", refused.stderr);
 
