@@ -62,8 +62,8 @@ fn a_jump_that_would_move_everything_after_it_leaves_the_recorded_offsets() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     clc(
-        "simulate trace --pattern halo1d --clock jump,sine=5us/0.3s --ranks 16 --ranks-per-node 4 --events 8k --compute 1ms \
-         --imbalance 0.2 --asymmetry 0.2 --seed 1023751587 -q",
+        "simulate trace --pattern halo2d --clock jump,sine=5us/0.3s --ranks 4 --ranks-per-node 2 --events 8k --compute 300us \
+         --imbalance 0.5 --measurements 5 --seed 49009525 -q",
         path,
     );
     let ((linear, _), (network, _), (auto, _)) = (judge("linear", path), judge("network", path), judge("auto", path));

@@ -3,8 +3,9 @@
 //! Violations show that clocks are wrong, and by how much at least. So `auto` takes estimated clocks only if the recorded ones leave
 //! violations, the estimated ones fewer (or as many and agree clearly better with the messages), and
 //!
-//! - what the two say about the moments at which offsets were *recorded* differs by no more than the worst violation and a latency.
-//!   A recorded offset that no message contradicts is better evidence than messages whose receivers always came late;
+//! - what the two say about the moments at which offsets were *recorded* differs by no more than the worst violation and a latency, and
+//!   about all others by no more than three times that. A recorded offset that no message contradicts is better evidence than messages
+//!   whose receivers always came late;
 //! - if violations are left, the trace would be closer to the estimated clocks once it is corrected than if the recorded ones had
 //!   been taken. A clock that jumps is known everywhere but in the window of its jump, and what is wrong there
 //!   can move everything after it. Then the logical clock is tried on both.
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fit {
     /// Misfit of the estimated clocks relative to that of the recorded ones.
     pub misfit: f64,
-    /// Largest difference of the two where offsets were recorded, beyond a latency, in ticks.
+    /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
     pub contradiction: f64,
 }
 

@@ -168,6 +168,9 @@ pub fn refine(
     let decision = loop {
         let times = mapped_times(opened.workers, loaded, &refined)?;
         let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
+        if first <= -RANGE || last >= RANGE {
+            break Decision::Nothing(OUT_OF_RANGE.to_owned());
+        }
         let grid = Grid::new(first, last, windows);
         let table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
         let decision = table.map(|table| estimator.level(&table, grid, &map));

@@ -1,49 +1,79 @@
-//! Symmetric positive definite systems with two diagonals on either side: L D Lᵀ in linear time.
+//! Symmetric positive definite systems with two diagonals on either side: L D Lᵀ in linear time, many of one size at once.
+//!
+//! The k-th rows of all systems lie side by side, so that the processor can work on several of them at a time: each
+//! step depends on the one before within a system, but on no other system.
 
-/// A factored matrix.
+/// Factored matrices.
 #[derive(Debug, Clone)]
-pub(super) struct Pentadiagonal {
-    /// D.
-    diagonal: Vec<f64>,
-    /// First and second diagonal below the unit diagonal of L.
-    below: Vec<[f64; 2]>,
+pub(super) struct Pentadiagonals {
+    systems: usize,
+    /// 1 / D, row by row.
+    inverse: Vec<f64>,
+    /// First and second diagonal below the unit diagonal of L, at the row of D that they were divided by.
+    first: Vec<f64>,
+    second: Vec<f64>,
 }
 
-impl Pentadiagonal {
-    /// Factors the matrix with these entries (i, i), (i, i+1) and (i, i+2). Pivots that rounding has made useless are
-    /// replaced by one, so that an indefinite matrix gives a poor result but never a wrong number.
-    pub(super) fn factor(rows: &[[f64; 3]]) -> Self {
-        let mut diagonal: Vec<f64> = Vec::with_capacity(rows.len());
-        let mut below: Vec<[f64; 2]> = Vec::with_capacity(rows.len());
-        // What the rows before have left for this one and for the next: their shares of D and of the first diagonal.
-        let (mut here, mut next) = ([0.0f64; 2], 0.0f64);
-        for row in rows {
-            let pivot = row[0] - here[0];
+impl Pentadiagonals {
+    /// Factors `systems` matrices with these entries (k, k), (k, k+1) and (k, k+2), row by row. Pivots that rounding has made useless
+    /// are replaced by one, so that an indefinite matrix gives a poor result but never a wrong number.
+    pub(super) fn factor(systems: usize, diagonal: &[f64], next: &[f64], far: &[f64]) -> Self {
+        let length = diagonal.len();
+        let (mut first, mut second, mut inverse) = (vec![0.0; length], vec![0.0; length], vec![0.0; length]);
+        let mut pivots = vec![0.0; length];
+        for k in 0..length {
+            // What the two rows before take from this one.
+            let (mut here, mut aside) = (0.0, 0.0);
+            if let Some(one) = k.checked_sub(systems) {
+                here += first[one] * first[one] * pivots[one];
+                aside = first[one] * second[one] * pivots[one];
+            }
+            if let Some(two) = k.checked_sub(2 * systems) {
+                here += second[two] * second[two] * pivots[two];
+            }
+            let pivot = diagonal[k] - here;
             let pivot = if pivot > 0.0 && pivot.is_finite() { pivot } else { 1.0 };
-            let first = (row[1] - here[1]) / pivot;
-            let second = row[2] / pivot;
-            here = [next + first * first * pivot, first * second * pivot];
-            next = second * second * pivot;
-            diagonal.push(pivot);
-            below.push([first, second]);
+            pivots[k] = pivot;
+            inverse[k] = 1.0 / pivot;
+            first[k] = (next[k] - aside) / pivot;
+            second[k] = far[k] / pivot;
         }
-        Pentadiagonal { diagonal, below }
+        Pentadiagonals { systems, inverse, first, second }
     }
 
     /// Solves in place.
     pub(super) fn solve(&self, values: &mut [f64]) {
-        let (mut one, mut two) = (0.0f64, 0.0f64);
-        for (value, [first, second]) in values.iter_mut().zip(&self.below) {
-            *value -= one;
-            one = two + first * *value;
-            two = second * *value;
+        let wide = self.systems;
+        if wide == 0 {
+            return;
         }
-        let (mut after, mut later) = (0.0, 0.0);
-        let rows = self.diagonal.iter().zip(&self.below);
-        for (value, (pivot, [first, second])) in values.iter_mut().zip(rows).rev() {
-            *value = *value / pivot - first * after - second * later;
-            (later, after) = (after, *value);
+        let rows = values.len() / wide;
+        for row in 1..rows {
+            let (before, here) = values.split_at_mut(row * wide);
+            let one = before.len() - wide;
+            subtract(&mut here[..wide], &self.first[one..one + wide], &before[one..]);
+            if let Some(two) = one.checked_sub(wide) {
+                subtract(&mut here[..wide], &self.second[two..two + wide], &before[two..one]);
+            }
         }
+        for row in (0..rows).rev() {
+            let (here, after) = values[row * wide..].split_at_mut(wide);
+            let place = row * wide..(row + 1) * wide;
+            here.iter_mut().zip(&self.inverse[place.clone()]).for_each(|(value, inverse)| *value *= inverse);
+            if row + 1 < rows {
+                subtract(here, &self.first[place.clone()], &after[..wide]);
+            }
+            if row + 2 < rows {
+                subtract(here, &self.second[place], &after[wide..2 * wide]);
+            }
+        }
+    }
+}
+
+/// values -= factors · others, element by element.
+fn subtract(values: &mut [f64], factors: &[f64], others: &[f64]) {
+    for ((value, factor), other) in values.iter_mut().zip(factors).zip(others) {
+        *value -= factor * other;
     }
 }
 
@@ -54,20 +84,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_solution_solves(rows in prop::collection::vec((0.1f64..10.0, -3.0f64..3.0, -3.0f64..3.0, -9.0f64..9.0), 1..30)) {
-            let n = rows.len();
+        fn the_solutions_solve(
+            rows in prop::collection::vec((0.1f64..10.0, -3.0f64..3.0, -3.0f64..3.0, -9.0f64..9.0), 1..60), systems in 1usize..5
+        ) {
+            let n = rows.len() / systems;
+            let rows = &rows[..n * systems];
             // Diagonally dominant, hence positive definite.
             let matrix: Vec<[f64; 3]> = rows.iter().map(|r| [r.0 + 12.0, r.1, r.2]).collect();
+            let band = |k: usize| matrix.iter().map(|row| row[k]).collect::<Vec<f64>>();
             let right: Vec<f64> = rows.iter().map(|r| r.3).collect();
             let mut x = right.clone();
-            Pentadiagonal::factor(&matrix).solve(&mut x);
-            for i in 0..n {
-                let mut sum = matrix[i][0] * x[i];
-                for k in 1..3 {
-                    if i + k < n { sum += matrix[i][k] * x[i + k]; }
-                    if i >= k { sum += matrix[i - k][k] * x[i - k]; }
+            Pentadiagonals::factor(systems, &band(0), &band(1), &band(2)).solve(&mut x);
+            for system in 0..systems {
+                let at = |row: usize| row * systems + system;
+                for i in 0..n {
+                    let mut sum = matrix[at(i)][0] * x[at(i)];
+                    for k in 1..3 {
+                        if i + k < n { sum += matrix[at(i)][k] * x[at(i + k)]; }
+                        if i >= k { sum += matrix[at(i - k)][k] * x[at(i - k)]; }
+                    }
+                    prop_assert!((sum - right[at(i)]).abs() < 1e-9);
                 }
-                prop_assert!((sum - right[i]).abs() < 1e-9);
             }
         }
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Points (window, value) of a pair: what the difference is at least, and at most.
 type Limits = [Vec<(f64, f64)>; 2];
 
-/// Steepest line, in ticks per window, is given by the caller as `steepest`. A line for each pair and segment of `segment` windows
+/// Steepest line, in ticks per window, is `steepest`. A line for each pair and segment of `segment` windows
 /// with messages in both directions; its deviation is the margin, and a line with a negative one
 /// ([`Line::deviation`]) violates messages: there is none that does not.
 pub fn hulls(observations: &Observations, segment: u32, steepest: f64) -> Vec<Line> {
@@ -32,11 +32,12 @@ pub fn hulls(observations: &Observations, segment: u32, steepest: f64) -> Vec<Li
 }
 
 /// Intercept, slope and margin of the line with the largest margin above all points of `least` and below all of `most`; none without
-/// points on either side. Points are in order of time.
+/// points on either side. Points are in order of time, one at a time. Where one side ends as the other one begins, or before,
+/// a steeper line has the larger margin: then it is the slope nearest to zero that no point contradicts. Where lines of several
+/// slopes fit as well as each other, it is the one in the middle.
 pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: f64) -> Option<(f64, f64, f64)> {
-    if least.is_empty() || most.is_empty() {
-        return None;
-    }
+    let (from, until) = (least.first()?.0, least.last()?.0);
+    let (begin, end) = (most.first()?.0, most.last()?.0);
     let below = hull(least, 1.0);
     let above = hull(most, -1.0);
     let ends = |slope: f64| {
@@ -45,18 +46,46 @@ pub fn widest(least: &[(f64, f64)], most: &[(f64, f64)], steepest: f64) -> Optio
         (floor, ceiling)
     };
     let gap = |slope: f64| ends(slope).1 - ends(slope).0;
-    let (mut low, mut high) = (-steepest, steepest);
-    for _ in 0..120 {
-        let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-        if gap(a) < gap(b) {
-            low = a;
-        } else {
-            high = b;
-        }
-    }
-    let slope = (low + high) / 2.0;
+    let common = (end - from).min(until - begin);
+    let slope = if common <= 0.0 && gap(0.0) >= 0.0 {
+        0.0
+    } else if common >= 0.0 {
+        best_slope(&[&below, &above], steepest, gap)
+    } else {
+        // The gap grows towards positive slopes where the lower points come last.
+        level_slope(if end < from { steepest } else { -steepest }, gap)
+    };
     let (floor, ceiling) = ends(slope);
     Some(((floor + ceiling) / 2.0, slope, (ceiling - floor) / 2.0))
+}
+
+/// The slope at which `gap` is largest. It is concave and consists of straight parts that meet at the slopes of the hulls' edges.
+fn best_slope(hulls: &[&[(f64, f64)]], steepest: f64, gap: impl Fn(f64) -> f64) -> f64 {
+    let edges = hulls.iter().flat_map(|hull| hull.windows(2)).map(|edge| match edge {
+        [a, b] => ((b.1 - a.1) / (b.0 - a.0)).clamp(-steepest, steepest),
+        _ => 0.0,
+    });
+    let gaps: Vec<(f64, f64)> = edges.map(|slope| (slope, gap(slope))).collect();
+    let most = gaps.iter().map(|(_, gap)| *gap).fold(f64::NEG_INFINITY, f64::max);
+    // Rounding must not decide between slopes that are equally good.
+    let enough = most - 1e-9 * most.abs();
+    let good = gaps.iter().filter(|(_, gap)| *gap >= enough).map(|(slope, _)| *slope);
+    let (low, high) = good.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), s| (low.min(s), high.max(s)));
+    if low <= high { (low + high) / 2.0 } else { 0.0 }
+}
+
+/// The slope between zero and `steepest` from which on `gap`, which grows towards it, is not negative.
+fn level_slope(steepest: f64, gap: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, steepest);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if gap(middle) >= 0.0 {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
 }
 
 /// The upper hull (`side` 1) or the lower one (`side` -1) of points in order of time.
@@ -102,8 +131,55 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn no_other_slope_has_a_larger_margin(
+            least in prop::collection::vec(-100.0f64..0.0, 2..30), most in prop::collection::vec(-20.0f64..100.0, 2..30)
+        ) {
+            let points = |values: &[f64]| values.iter().enumerate().map(|(k, y)| (k as f64, *y)).collect::<Vec<_>>();
+            let (least, most) = (points(&least), points(&most));
+            let margin = |slope: f64| {
+                let floor = least.iter().map(|p| p.1 - slope * p.0).fold(f64::NEG_INFINITY, f64::max);
+                (most.iter().map(|p| p.1 - slope * p.0).fold(f64::INFINITY, f64::min) - floor) / 2.0
+            };
+            let (_, slope, found) = widest(&least, &most, 1000.0).unwrap();
+            prop_assert!((margin(slope) - found).abs() < 1e-9);
+            for step in -400..=400 {
+                prop_assert!(margin(f64::from(step) / 2.0) <= found + 1e-6 && margin(slope + f64::from(step) * 1e-4) <= found + 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn what_tells_no_slope_gives_none() {
+        // One moment with both directions: every slope has the same margin.
+        assert_eq!(widest(&[(3.0, 10.0)], &[(3.0, 30.0)], 200.0), Some((20.0, 0.0, 10.0)));
+        // One direction after the other: the steeper the larger.
+        assert_eq!(widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, 30.0), (6.0, 32.0)], 200.0), Some((20.0, 0.0, 10.0)));
+        // A level line would be too high for the second direction: a falling one, no steeper than it has to be.
+        let (height, slope, margin) = widest(&[(0.0, 10.0), (1.0, 10.0)], &[(5.0, -10.0), (6.0, 32.0)], 200.0).unwrap();
+        assert!((slope + 5.0).abs() < 1e-9 && (height - 15.0).abs() < 1e-9 && margin.abs() < 1e-9);
+        let (height, slope, margin) = widest(&[(5.0, 30.0)], &[(0.0, 10.0), (1.0, 10.0)], 200.0).unwrap();
+        assert!((slope - 5.0).abs() < 1e-9 && (height - 5.0).abs() < 1e-9 && margin.abs() < 1e-9);
+        // From -1 to 1 they are equal; the middle one.
+        let least = [(0.0, -2.0), (1.0, -1.0), (2.0, -2.0)];
+        assert_eq!(widest(&least, &least.map(|p| (p.0, -p.1)), 200.0), Some((0.0, 0.0, 1.0)));
+    }
+
+    #[test]
+    fn one_message_between_two_of_the_other_direction_holds_the_slope() {
+        // Drift of 1000 per window, messages take 100.
+        let (height, slope, margin) = widest(&[(1.0, 900.0)], &[(0.0, 100.0), (2.0, 2100.0)], 2000.0).unwrap();
+        assert!((height, slope, margin) == (0.0, 1000.0, 100.0), "{height} {slope} {margin}");
+        let (height, slope, margin) = widest(&[(0.0, -100.0), (2.0, 1900.0)], &[(1.0, 1100.0)], 2000.0).unwrap();
+        assert!((height, slope, margin) == (0.0, 1000.0, 100.0), "{height} {slope} {margin}");
+    }
+
     #[test]
     fn an_impossible_line_says_so() {
+        // Directions that meet in one moment, where nothing fits.
+        let (_, slope, margin) = widest(&[(3.0, 10.0)], &[(3.0, 4.0)], 200.0).unwrap();
+        assert_eq!((slope, margin), (0.0, -3.0));
         assert!(widest(&[(0.0, 10.0)], &[(0.0, 4.0)], 1.0).unwrap().2 < 0.0);
         assert!(widest(&[], &[(0.0, 4.0)], 1.0).is_none());
     }

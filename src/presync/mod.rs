@@ -15,6 +15,7 @@ pub mod network;
 pub mod observations;
 pub mod reference;
 pub mod regression;
+mod solver;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};

@@ -11,12 +11,11 @@
 //! Fixed clocks, the reference above all, are not corrected. It is done by reweighting a few times, with the clocks of the time before: messages that
 //! were delayed lose their weight, those that would have been too quick keep it; smoothness and recorded offsets count
 //! with Cauchy weights, so that a clock may bend sharply where messages show that it did. Where nothing is known yet, the
-//! middles of both directions ([`super::observations::TwoWay`]) make the start. The system is solved by conjugate gradients,
-//! preconditioned by the exact solution per clock (a pentadiagonal system). Everything runs on one rank in a fixed
-//! order: the same bits every time.
+//! middles of both directions ([`super::observations::TwoWay`]) make the start. Everything runs on one rank in a fixed order: the
+//! same bits every time (`presync/solver.rs`).
 
-use super::banded::Pentadiagonal;
 use super::observations::{Latencies, Observations, Offsets};
+use super::solver::System;
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,23 +56,11 @@ pub struct Problem<'a> {
 pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0];
 /// See [`ROUNDS`].
 pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0];
-/// Most conjugate-gradient steps of a round.
-const STEPS: usize = 300;
-/// Preconditioned residual that ends a round, squared and per unknown: this part of a standard deviation is left, or of what it
-/// was at first.
-const TOLERANCE: f64 = 1e-7;
-const REDUCTION: f64 = 1e-12;
+/// Most solutions of the start, and the part of the way that one leaves.
+const LEAPS: usize = 5;
+const RELATIVE: f64 = 1e-6;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
-
-/// A term (x(j) - x(i) - target)² · weight; without i: (x(j) - target)² · weight.
-#[derive(Debug, Clone, Copy)]
-struct Term {
-    i: Option<usize>,
-    j: usize,
-    target: f64,
-    weight: f64,
-}
 
 impl Problem<'_> {
     /// The estimate, by reweighting from `start`.
@@ -81,20 +68,29 @@ impl Problem<'_> {
         let mut x = self.flat(start);
         self.clear_fixed(&mut x);
         if self.afresh {
-            let middles = self.observations.two_way.iter().map(|seen| {
-                let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
-                Term { i: Some(i), j, target: seen.middle, weight: 1.0 / (seen.sigma * seen.sigma) }
-            });
-            let terms: Vec<Term> = middles.chain(self.anchor_terms(None)).collect();
-            let stiffness = self.stiffness(&x, true);
-            self.conjugate_gradients(&terms, &stiffness, &mut x);
+            // A solution has an accuracy, relative to how far it is away: clocks that are decades off are found step by step.
+            for _ in 0..LEAPS {
+                let before = x.clone();
+                let mut system = self.system(&x);
+                for seen in &self.observations.two_way {
+                    system.tie(seen.window, [seen.a, seen.b], seen.middle, 1.0 / (seen.sigma * seen.sigma));
+                }
+                self.hold_anchors(&mut system, None);
+                self.stiffen(&mut system, &x, true);
+                system.minimise(&mut x);
+                let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
+                if leap * RELATIVE <= self.observations.floor {
+                    break;
+                }
+            }
         }
         for &scale in self.rounds {
             let latencies = Latencies::new(self.observations, &x, self.windows);
-            let mut terms = self.terms(&x, &latencies, scale);
-            terms.extend(self.anchor_terms(Some(&x)));
-            let stiffness = self.stiffness(&x, false);
-            self.conjugate_gradients(&terms, &stiffness, &mut x);
+            let mut system = self.system(&x);
+            self.tie(&mut system, &x, &latencies, scale);
+            self.hold_anchors(&mut system, Some(&x));
+            self.stiffen(&mut system, &x, false);
+            system.minimise(&mut x);
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
     }
@@ -110,79 +106,49 @@ impl Problem<'_> {
         x
     }
 
-    fn place(&self, clock: u32, window: u32) -> usize {
-        clock as usize * self.windows + window as usize
+    /// Nothing yet, but a weight so small that it only decides what nothing else does: a clock nobody talks to stays where it is in `x`.
+    fn system(&self, x: &[f64]) -> System<'_> {
+        let ridge = 1e-9 / (self.observations.floor * self.observations.floor);
+        let mut system = System::new(self.clocks, self.windows, self.fixed);
+        for (k, &x) in x.iter().enumerate() {
+            system.hold((k % self.windows) as u32, (k / self.windows) as u32, x, ridge);
+        }
+        system
     }
 
     /// One term per direction, pair and window.
-    fn terms(&self, x: &[f64], latencies: &Latencies, scale: f64) -> Vec<Term> {
+    fn tie(&self, system: &mut System<'_>, x: &[f64], latencies: &Latencies, scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
-        let mut terms = Vec::with_capacity(self.observations.one_way.len() + self.anchors.len());
         for seen in &self.observations.one_way {
             let excess = latencies.excess(seen, x, self.windows);
             let trust = latencies.weight(seen, excess, scale * latencies.spread);
-            if trust < NEGLIGIBLE {
-                continue;
+            if trust >= NEGLIGIBLE {
+                let target = seen.travel(x, self.windows) + seen.least - excess;
+                system.tie(seen.window, [seen.a, seen.b], target, trust / (latencies.spread * latencies.spread));
             }
-            let (i, j) = (self.place(seen.a, seen.window), self.place(seen.b, seen.window));
-            let target = seen.travel(x, self.windows) + seen.least - excess;
-            terms.push(Term { i: Some(i), j, target, weight: trust / (latencies.spread * latencies.spread) });
         }
-        terms
     }
 
     /// Recorded offsets, less trusted where they are far off.
-    fn anchor_terms<'a>(&'a self, x: Option<&'a [f64]>) -> impl Iterator<Item = Term> + 'a {
-        self.anchors.iter().map(move |anchor| {
-            let j = self.place(anchor.clock, anchor.window);
-            let off = x.and_then(|x| x.get(j)).map_or(0.0, |x| x - anchor.value);
+    fn hold_anchors(&self, system: &mut System<'_>, x: Option<&[f64]>) {
+        for anchor in self.anchors {
+            let at = anchor.clock as usize * self.windows + anchor.window as usize;
+            let off = x.and_then(|x| x.get(at)).map_or(0.0, |x| x - anchor.value);
             let trust = cauchy(off, TOLERATED * anchor.sigma);
-            Term { i: None, j, target: anchor.value, weight: trust / (anchor.sigma * anchor.sigma) }
-        })
+            system.hold(anchor.window, anchor.clock, anchor.value, trust / (anchor.sigma * anchor.sigma));
+        }
     }
 
-    /// Weight of the second difference around each place; 0 where there is none.
-    fn stiffness(&self, x: &[f64], first: bool) -> Vec<f64> {
-        let mut weights = vec![0.0; x.len()];
-        for (row, weights) in x.chunks(self.windows).zip(weights.chunks_mut(self.windows)) {
-            for (three, weight) in row.windows(3).zip(weights.iter_mut().skip(1)) {
+    /// Second differences.
+    fn stiffen(&self, system: &mut System<'_>, x: &[f64], first: bool) {
+        for (clock, row) in x.chunks(self.windows).enumerate() {
+            for (before, three) in row.windows(3).enumerate() {
                 if let [a, b, c] = three {
                     let trust = if first { 1.0 } else { cauchy(a - 2.0 * b + c, TOLERATED * self.roughness) };
-                    *weight = trust / (self.roughness * self.roughness);
+                    system.stiffen(before + 1, clock, trust / (self.roughness * self.roughness));
                 }
             }
         }
-        weights
-    }
-
-    /// A weight so small that it only decides what nothing else does: a clock nobody talks to stays as it is.
-    fn ridge(&self) -> f64 {
-        1e-9 / (self.observations.floor * self.observations.floor)
-    }
-
-    /// result = A x.
-    fn apply(&self, terms: &[Term], stiffness: &[f64], x: &[f64], result: &mut [f64]) {
-        let ridge = self.ridge();
-        for (result, x) in result.iter_mut().zip(x) {
-            *result = ridge * x;
-        }
-        let rows = x.chunks(self.windows).zip(stiffness.chunks(self.windows)).zip(result.chunks_mut(self.windows));
-        for ((x, stiffness), result) in rows {
-            for k in 1..x.len().saturating_sub(1) {
-                let pull = stiffness[k] * (x[k - 1] - 2.0 * x[k] + x[k + 1]);
-                result[k - 1] += pull;
-                result[k] -= 2.0 * pull;
-                result[k + 1] += pull;
-            }
-        }
-        for term in terms {
-            let pull = term.weight * (x[term.j] - term.i.map_or(0.0, |i| x[i]));
-            result[term.j] += pull;
-            if let Some(i) = term.i {
-                result[i] -= pull;
-            }
-        }
-        self.clear_fixed(result);
     }
 
     fn clear_fixed(&self, values: &mut [f64]) {
@@ -190,80 +156,6 @@ impl Problem<'_> {
             row.fill(0.0);
         }
     }
-
-    fn preconditioner(&self, terms: &[Term], stiffness: &[f64]) -> Vec<Pentadiagonal> {
-        let mut rows = vec![[self.ridge(), 0.0, 0.0]; stiffness.len()];
-        for term in terms {
-            rows[term.j][0] += term.weight;
-            if let Some(i) = term.i {
-                rows[i][0] += term.weight;
-            }
-        }
-        let clocks = rows.chunks_mut(self.windows).zip(stiffness.chunks(self.windows));
-        clocks
-            .map(|(rows, stiffness)| {
-                for k in 1..rows.len().saturating_sub(1) {
-                    let v = stiffness[k];
-                    rows[k - 1][0] += v;
-                    rows[k - 1][1] -= 2.0 * v;
-                    rows[k - 1][2] += v;
-                    rows[k][0] += 4.0 * v;
-                    rows[k][1] -= 2.0 * v;
-                    rows[k + 1][0] += v;
-                }
-                Pentadiagonal::factor(rows)
-            })
-            .collect()
-    }
-
-    fn conjugate_gradients(&self, terms: &[Term], stiffness: &[f64], x: &mut [f64]) {
-        let factors = self.preconditioner(terms, stiffness);
-        let precondition = |from: &[f64], to: &mut [f64]| {
-            to.copy_from_slice(from);
-            for (values, factor) in to.chunks_mut(self.windows).zip(&factors) {
-                factor.solve(values);
-            }
-            self.clear_fixed(to);
-        };
-        let mut product = vec![0.0; x.len()];
-        let mut residual = vec![0.0; x.len()];
-        for term in terms {
-            residual[term.j] += term.weight * term.target;
-            if let Some(i) = term.i {
-                residual[i] -= term.weight * term.target;
-            }
-        }
-        self.clear_fixed(&mut residual);
-        self.apply(terms, stiffness, x, &mut product);
-        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
-        let mut conditioned = vec![0.0; x.len()];
-        precondition(&residual, &mut conditioned);
-        let mut direction = conditioned.clone();
-        let mut energy = dot(&residual, &conditioned);
-        let enough = (energy * REDUCTION).max(x.len() as f64 * TOLERANCE);
-        for _ in 0..STEPS {
-            if energy <= enough || energy <= 0.0 {
-                break;
-            }
-            self.apply(terms, stiffness, &direction, &mut product);
-            let curvature = dot(&direction, &product);
-            if curvature <= 0.0 || !curvature.is_finite() {
-                break;
-            }
-            let step = energy / curvature;
-            x.iter_mut().zip(&direction).for_each(|(x, d)| *x += step * d);
-            residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= step * p);
-            precondition(&residual, &mut conditioned);
-            let next = dot(&residual, &conditioned);
-            let keep = next / energy;
-            direction.iter_mut().zip(&conditioned).for_each(|(d, c)| *d = c + keep * *d);
-            energy = next;
-        }
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Weight of a deviation in a Cauchy likelihood of this scale.

@@ -114,3 +114,17 @@ fn delayed_directions_say_nothing() {
     problem.afresh = false;
     assert!(worst(&problem.solve(&start), &truth) < 50.0, "{}", worst(&problem.solve(&start), &truth));
 }
+
+#[test]
+fn clocks_that_are_decades_apart_are_found() {
+    // Over a path of three, one of them drifting.
+    let far = (1i64 << 60) as f64;
+    for windows in [1, 8] {
+        let drift = |w: usize| far / 2.0 + 10_240.0 * w as f64;
+        let truth: Offsets = vec![vec![0.0; windows], vec![-far; windows], (0..windows).map(drift).collect()];
+        let seen = observe(&[(0, 1), (1, 2)], &truth, 2048);
+        let found = problem(&seen, &truth, &[]).solve(&Vec::new());
+        // To what a number of this size can say.
+        assert!(worst(&found, &truth) <= 1024.0, "{windows}: {}", worst(&found, &truth));
+    }
+}

@@ -56,7 +56,7 @@ fn paths(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, root: u32) -> Ve
         let distance = f64::from_bits(bits);
         *slot = Some((distance, from));
         for &(next, length) in edges.get(&clock).into_iter().flatten() {
-            open.push(Reverse(((distance + length.abs()).to_bits(), next, clock)));
+            open.push(Reverse(((distance + length).to_bits(), next, clock)));
         }
     }
     best
@@ -74,16 +74,18 @@ pub fn compose(
 ) -> (Offsets, Vec<u32>) {
     let mut offsets: Offsets = vec![vec![0.0; windows]; clocks];
     let mut roots = Vec::new();
-    let mut fallback: BTreeMap<(u32, u32), Line> = BTreeMap::new();
-    lines.iter().for_each(|line| _ = fallback.entry((line.a, line.b)).or_insert(*line));
+    // A line that messages violate is the last resort: longer than any path without one.
+    let detour: f64 = lines.iter().map(|line| line.deviation.abs()).sum();
+    let length = |line: &Line| if line.deviation < 0.0 { detour - line.deviation } else { line.deviation };
+    let mut here: BTreeMap<(u32, u32), Line> = BTreeMap::new();
+    lines.iter().for_each(|line| _ = here.entry((line.a, line.b)).or_insert(*line));
     for number in 0..windows.div_ceil(segment.max(1)) {
-        // A pair that is silent for a segment keeps the line of its first one.
-        let mut here = fallback.clone();
+        // A pair that is silent for a segment keeps the line of the one before, or has already that of its first one.
         here.extend(lines.iter().filter(|line| line.segment as usize == number).map(|line| ((line.a, line.b), *line)));
         let mut edges: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
         for line in here.values() {
-            edges.entry(line.a).or_default().push((line.b, line.deviation));
-            edges.entry(line.b).or_default().push((line.a, line.deviation));
+            edges.entry(line.a).or_default().push((line.b, length(line)));
+            edges.entry(line.b).or_default().push((line.a, length(line)));
         }
         if roots.is_empty() {
             roots = choose_roots(clocks, &edges, root);
@@ -137,11 +139,23 @@ fn choose_roots(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, wanted: O
         let members: Vec<u32> =
             (0..).zip(paths(clocks, edges, start)).filter(|(_, found)| found.is_some()).map(|(c, _)| c).collect();
         members.iter().for_each(|&member| group[member as usize] = true);
-        let sum = |root: u32| paths(clocks, edges, root).iter().flatten().map(|found| found.0).sum::<f64>();
-        let best = members.iter().map(|&root| (sum(root), root)).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        roots.push(if wanted == Some(start) { start } else { best.map_or(start, |best| best.1) });
+        roots.push(if wanted == Some(start) { start } else { most_central(clocks, edges, members).unwrap_or(start) });
     }
     roots
+}
+
+/// Edges that are looked at to find the most central clock: one with few neighbours is not tried where there are very many.
+const EFFORT: usize = 1 << 24;
+
+/// The one of `members` with the smallest sum of deviations to all that it reaches.
+fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut members: Vec<u32>) -> Option<u32> {
+    let neighbours = |clock: &u32| edges.get(clock).map_or(0, Vec::len);
+    let work = members.iter().map(neighbours).sum::<usize>().max(1);
+    members.sort_by_key(|clock| (Reverse(neighbours(clock)), *clock));
+    members.truncate((EFFORT / work).max(1));
+    let sum = |root: u32| paths(clocks, edges, root).iter().flatten().map(|found| found.0).sum::<f64>();
+    let sums = members.into_iter().map(|root| (sum(root), root));
+    sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,

@@ -35,6 +35,23 @@ fn the_best_path_and_the_most_central_clock_are_taken() {
     assert_eq!(compose(&lines, 4, 1, 1, Some(2)).0[0][0], -15.0);
 }
 
+#[test]
+fn a_line_that_messages_violate_is_the_last_resort() {
+    // Hardly violated, but a detour of good lines is better.
+    let lines = [line(0, 1, 10.0, 0.0, 90.0), line(1, 2, 5.0, 0.0, 90.0), line(0, 2, 99.0, 0.0, -1.0)];
+    assert_eq!(compose(&lines, 3, 1, 1, Some(0)).0[2], [15.0]);
+    // Without one it is what there is.
+    assert_eq!(compose(&lines[1..], 3, 1, 1, Some(0)).0[2], [99.0]);
+}
+
+#[test]
+fn a_silent_pair_keeps_its_latest_line() {
+    let at = |segment: u32, slope: f64| Line { segment, ..line(0, 1, 0.0, slope, 1.0) };
+    // Silent in the segments 0, 3 and 4.
+    let (offsets, _) = compose(&[at(1, 1.0), at(2, 2.0)], 2, 10, 2, Some(0));
+    assert_eq!(offsets[1], [0.0, 1.0, 2.0, 3.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0]);
+}
+
 /// Clocks of nodes that count true time within 10 ppm, and the first `failing` of them run fast by 1 % from half time on.
 fn failing(nodes: usize, failing: usize) -> Offsets {
     (0..nodes)

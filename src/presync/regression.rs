@@ -75,6 +75,28 @@ mod tests {
     }
 
     #[test]
+    fn standard_errors_of_weighted_samples_are_those_of_the_textbook() {
+        // A level line at 2 with residuals -2, +2, -2: Σwr² = 16, Σw = 4, Σw(t - 1)² = 2. With one degree of freedom the variances are
+        // 16 / 2 for the slope, 16 (1/4 + 1/2) for the intercept, and 16 / 4 · 3 for a sample of mean weight.
+        let line = fit(&[[0.0, 0.0, 1.0], [1.0, 4.0, 2.0], [2.0, 0.0, 1.0]]).unwrap();
+        assert!(line.slope.abs() < 1e-12 && (line.intercept - 2.0).abs() < 1e-12);
+        assert!((line.slope_error - 8f64.sqrt()).abs() < 1e-12);
+        assert!((line.intercept_error - 12f64.sqrt()).abs() < 1e-12);
+        assert!((line.deviation - 12f64.sqrt()).abs() < 1e-12);
+        // Weights are relative, and time has no zero.
+        let same = fit(&[[1e9, 0.0, 1e-12], [1e9 + 1.0, 4.0, 2e-12], [1e9 + 2.0, 0.0, 1e-12]]).unwrap();
+        assert!((same.slope_error - line.slope_error).abs() < 1e-6 && (same.deviation - line.deviation).abs() < 1e-6);
+    }
+
+    #[test]
+    fn too_few_or_equal_times_give_no_line_and_equal_values_no_error() {
+        assert!(fit(&[[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]]).is_none());
+        assert!(fit(&[[5.0, 1.0, 1.0], [5.0, 2.0, 1.0], [5.0, 3.0, 1.0]]).is_none());
+        let line = fit(&[[0.0, 7.0, 1.0], [1.0, 7.0, 1.0], [4.0, 7.0, 1.0]]).unwrap();
+        assert_eq!([line.slope, line.slope_error, line.intercept_error, line.deviation], [0.0; 4]);
+    }
+
+    #[test]
     fn standard_errors_are_those_of_the_textbook() {
         // Residuals +1, -1, -1, +1 at 0, 1, 2, 3 leave the line alone: s^2 = 4 / 2.
         let line = fit(&[[0.0, 1.0, 1.0], [1.0, -1.0, 1.0], [2.0, -1.0, 1.0], [3.0, 1.0, 1.0]]).unwrap();

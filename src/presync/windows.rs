@@ -27,7 +27,7 @@ impl Grid {
     /// At most `count` windows over the times from `first` to `last`, both inclusive.
     pub fn new(first: i64, last: i64, count: usize) -> Grid {
         let length = last.saturating_sub(first).max(0).saturating_add(1);
-        let width = (length / count.max(1) as i64 + 1).max(Grid::SHORTEST);
+        let width = (length / count.max(1) as i64).saturating_add(1).max(Grid::SHORTEST);
         Grid { first, width, count: (((length - 1) / width) + 1).max(1) as usize }
     }
 
@@ -106,7 +106,7 @@ impl BoundTable {
     pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64) -> (BoundTable, Grid) {
         let seen = |(a, b): (u32, u32), bound: &Bound| {
             let at = map(b, bound.at);
-            Bound { distance: at - map(a, bound.at - bound.distance), at }
+            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at }
         };
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
@@ -150,6 +150,15 @@ mod tests {
             prop_assert!(grid.span(grid.window(time)).contains(&time));
             prop_assert_eq!(grid.window(first - 5), 0);
             prop_assert_eq!(grid.window(first + length), grid.count - 1);
+        }
+
+        #[test]
+        fn any_times_have_windows(ends in any::<[i64; 2]>(), time in any::<i64>(), count in 1usize..2000) {
+            let ends = ends.map(|end| end >> 1);
+            let grid = Grid::new(ends[0].min(ends[1]), ends[0].max(ends[1]), count);
+            for index in [0, grid.window(time), grid.count - 1] {
+                prop_assert!(grid.span(index).contains(&grid.centre(index)));
+            }
         }
 
         #[test]

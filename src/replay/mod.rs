@@ -9,6 +9,7 @@ pub mod caps;
 pub mod contributions;
 pub mod dataflow;
 pub mod forward;
+pub mod latest;
 pub mod observe;
 pub mod partners;
 pub mod passes;

@@ -1,14 +1,12 @@
 //! What messages and collectives say about the clocks: the table of [`crate::presync::windows`], from all analysis ranks.
 //!
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
-//! senders says anything tight: to every logical receiver it is a message from the clock of that sender. As a receiver on the same
-//! clock learns nothing from it, the latest begin on any *other* clock is kept beside it.
+//! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
 
-use crate::clc::semantics::CollectiveClass;
-use crate::comm::{Transport, gather_values, sparse_exchange};
-use crate::matching::collectives::CollectiveComm;
+use crate::comm::{Transport, gather_values};
 use crate::presync::windows::{Bound, BoundTable, Grid};
 use crate::replay::bounds::{local_message_bounds, remote_message_bounds};
+use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use crate::trace::Result;
 use crate::trace::progress::Silent;
@@ -42,18 +40,15 @@ pub fn observe(
     tables.into_iter().for_each(|table| collector.table.merge(table));
     let visit = collector.messages(program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
-    let latest = latest_begins(transport, program, times, clocks)?;
-    for (comm, latest) in program.collectives.comms.iter().zip(&latest) {
+    let begins = Begins::meet(transport, program, times, clocks)?;
+    for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank as usize] as usize];
             let times = &times[member.timeline as usize];
             let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
-            for (k, latest) in latest.iter().enumerate() {
-                if !member.receives[k] || !meets(comm, k) {
-                    continue;
-                }
+            for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let at = times[member.ends[k] as usize];
-                if let Some((begin, sender)) = latest.on_another_clock(clock) {
+                if let Some((begin, sender)) = begins.before(k, member.rank).on_another_clock(clock) {
                     from.entry(sender).or_default().push(Bound { distance: at - begin, at });
                 }
             }
@@ -85,11 +80,6 @@ fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
     }
     shares.push(begin..channels.len());
     shares
-}
-
-/// Whether the instance is one in which receivers wait for the latest of the senders.
-fn meets(comm: &CollectiveComm, instance: usize) -> bool {
-    !matches!(comm.instances[instance].class, CollectiveClass::Prefix | CollectiveClass::Unconstrained)
 }
 
 /// Adds messages to a table, most of them in order of time: those of one pair in one window are combined first.
@@ -169,120 +159,5 @@ impl<'a> Collector<'a> {
     fn finish(mut self) -> BoundTable {
         self.flush();
         self.table
-    }
-}
-
-/// The latest begin of an instance, and the latest one of those on other clocks: (time, clock).
-#[derive(Debug, Clone, Copy, Default)]
-struct Latest([Option<(i64, u32)>; 2]);
-
-impl Latest {
-    fn merge(&mut self, other: Latest) {
-        for candidate in other.0.into_iter().flatten() {
-            let mut all: [Option<(i64, u32)>; 3] = [self.0[0], self.0[1], Some(candidate)];
-            all.sort_unstable_by(|a, b| b.cmp(a));
-            let second = all[1..].iter().flatten().find(|next| all[0].is_none_or(|first| first.1 != next.1));
-            self.0 = [all[0], second.copied()];
-        }
-    }
-
-    fn on_another_clock(&self, clock: u32) -> Option<(i64, u32)> {
-        self.0.into_iter().flatten().find(|&(_, sender)| sender != clock)
-    }
-
-    fn encode(&self, words: &mut Vec<u64>) {
-        for slot in self.0 {
-            let (time, clock) = slot.unwrap_or((i64::MIN, u32::MAX));
-            words.extend([time as u64, u64::from(clock)]);
-        }
-    }
-
-    fn decode(words: &[u64]) -> Latest {
-        let mut latest = Latest::default();
-        for (slot, words) in latest.0.iter_mut().zip(words.chunks_exact(2)) {
-            *slot = (words[1] != u64::from(u32::MAX)).then_some((words[0] as i64, words[1] as u32));
-        }
-        latest
-    }
-}
-
-/// For every communicator with members here, per instance. Contributions meet at the communicator's home.
-fn latest_begins(
-    transport: &mut dyn Transport,
-    program: &Program,
-    times: &[Vec<i64>],
-    clocks: &[u32],
-) -> Result<Vec<Vec<Latest>>> {
-    const WORDS: usize = 4;
-    let comms = &program.collectives.comms;
-    let mut all: Vec<Vec<Latest>> = Vec::with_capacity(comms.len());
-    for comm in comms {
-        let mut latest = vec![Latest::default(); comm.instances.len()];
-        for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank as usize] as usize];
-            let times = &times[member.timeline as usize];
-            for (k, latest) in latest.iter_mut().enumerate() {
-                if member.sends[k] && meets(comm, k) {
-                    latest.merge(Latest([Some((times[member.begins[k] as usize], clock)), None]));
-                }
-            }
-        }
-        all.push(latest);
-    }
-    let here = transport.rank();
-    let encode = |comm: u32, latest: &[Latest], words: &mut Vec<u64>| {
-        words.extend([u64::from(comm), latest.len() as u64]);
-        latest.iter().for_each(|latest| latest.encode(words));
-    };
-    // First to the home, then back to all hosts: what the home knows replaces what a host knew.
-    for to_home in [true, false] {
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for (comm, latest) in comms.iter().zip(&all) {
-            if to_home && comm.home != here {
-                encode(comm.comm, latest, outgoing.entry(comm.home).or_default());
-            } else if !to_home && comm.home == here {
-                for &(host, _) in comm.hosts.iter().filter(|(host, _)| *host != here) {
-                    encode(comm.comm, latest, outgoing.entry(host).or_default());
-                }
-            }
-        }
-        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-            let mut rest = &words[..];
-            while let [comm, count, tail @ ..] = rest {
-                let (values, next) = tail.split_at(*count as usize * WORDS);
-                let index = program.comm_index[&(*comm as u32)] as usize;
-                for (latest, words) in all[index].iter_mut().zip(values.chunks_exact(WORDS)) {
-                    latest.merge(Latest::decode(words));
-                }
-                rest = next;
-            }
-        }
-    }
-    Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_latest_of_every_other_clock_is_known(begins in prop::collection::vec((-9i64..9, 0u32..4), 0..12), cut in 0usize..12) {
-            let collect = |part: &[(i64, u32)]| {
-                let mut latest = Latest::default();
-                part.iter().for_each(|&begin| latest.merge(Latest([Some(begin), None])));
-                latest
-            };
-            let cut = cut.min(begins.len());
-            let mut whole = collect(&begins[cut..]);
-            let mut words = Vec::new();
-            collect(&begins[..cut]).encode(&mut words);
-            whole.merge(Latest::decode(&words));
-            for clock in 0..4 {
-                let expected = begins.iter().filter(|begin| begin.1 != clock).max().copied();
-                prop_assert_eq!(whole.on_another_clock(clock), expected);
-            }
-        }
     }
 }

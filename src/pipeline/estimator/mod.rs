@@ -51,6 +51,8 @@ const STEEPEST: f64 = 0.2;
 const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
+/// Between measurements and beyond them, recorded clocks may be off by this many times what violations show.
+const ELSEWHERE: f64 = 3.0;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
 
@@ -75,9 +77,8 @@ pub struct Estimator {
     /// Grid of the level before, and the rest of every correction on it.
     grid: Option<Grid>,
     offsets: Offsets,
-    /// Windows asked for: a short trace can have fewer, since none is shorter than some ticks.
+    /// Windows that the level in work was asked to have (a short trace has room for fewer), and those of the last level.
     asked: usize,
-    /// Windows of the last level.
     finest: usize,
     at_finest: usize,
     roughness: f64,
@@ -164,9 +165,6 @@ impl Estimator {
             }
             self.finest = finest(table, clocks);
         }
-        if grid.count < self.asked {
-            self.finest = self.finest.min(grid.count);
-        }
         let now = self.interpolated(&grid, clocks);
         let mut seen = Observations::new(
             table,
@@ -190,10 +188,11 @@ impl Estimator {
             observations: &seen,
             anchors: &anchors,
             roughness: 10.0 * seen.floor,
-            afresh: grid.count <= FINER,
+            afresh: self.asked <= FINER,
             rounds: ROUNDS,
         };
-        if grid.count >= self.finest {
+        let finest = self.asked >= self.finest;
+        if finest {
             self.at_finest += 1;
             if self.model != Method::Network {
                 problem.rounds = &[];
@@ -204,9 +203,10 @@ impl Estimator {
             }
             problem.roughness = self.roughness;
         }
-        let straight = self.model != Method::Network && grid.count >= self.finest && self.grid.is_some();
-        let solved = if straight { self.lines(&seen, &grid, clocks) } else { begin(&mut problem, &now) };
-        let done = self.at_finest > 1 || self.finest == 1 || straight;
+        let straight = self.model != Method::Network && finest && self.grid.is_some();
+        let lines = if straight { self.lines(&seen, &grid, clocks) } else { None };
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, &now));
+        let done = self.at_finest > 1 || straight;
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
             let solved = problem.flat(&solved);
@@ -238,8 +238,7 @@ impl Estimator {
             let fit = Fit { misfit, contradiction: self.contradiction(&anchors) };
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
-            let coarse = self.model == Method::Network && grid.count < COARSE;
-            let finer = if coarse { grid.count * FINER } else { self.finest };
+            let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
             Decision::Level(knots, self.asked)
         }
@@ -282,8 +281,8 @@ impl Estimator {
         fixed
     }
 
-    /// Straight lines per pair and segment, composed to corrections of all clocks.
-    fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Offsets {
+    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
+    fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Option<Offsets> {
         let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
         let lines = match self.model {
             Method::Hull => hulls(seen, segment, STEEPEST * grid.width as f64),
@@ -293,7 +292,7 @@ impl Estimator {
         let (offsets, roots) = compose(&lines, clocks, grid.count, segment as usize, root);
         self.reference = roots.first().map_or(0, |root| *root as usize);
         self.lines = lines;
-        offsets
+        (!self.lines.is_empty()).then_some(offsets)
     }
 
     /// Makes global time from all clocks, if that is wanted.
@@ -305,7 +304,7 @@ impl Estimator {
         for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
             let readings: Vec<i64> = (0..row.len()).map(|window| shows(grid, row, *constant, base, window)).collect();
             let first = readings.first().copied().unwrap_or(0);
-            elapsed.push(readings.iter().map(|reading| (reading - first) as f64).collect());
+            elapsed.push(readings.iter().map(|reading| reading.saturating_sub(first) as f64).collect());
         }
         let together = synthesise(&elapsed, self.wanted);
         self.synthesis =
@@ -330,11 +329,14 @@ impl Estimator {
         anchors
     }
 
-    /// By how much the estimate and recorded offsets differ at most, beyond a latency: round trips are all that either is known by.
+    /// By how much the estimate contradicts recorded offsets at most, beyond a latency: round trips are all that either is known by. That
+    /// is what they differ where offsets were measured, and a part of what they differ elsewhere.
     fn contradiction(&self, anchors: &[Anchor]) -> f64 {
         let off = anchors.iter().filter_map(|anchor| {
             let row = self.offsets.get(anchor.clock as usize)?;
-            Some((row.get(anchor.window as usize)? - anchor.value).abs())
+            let from = |offset: &f64| (offset - anchor.value).abs();
+            let anywhere = row.iter().map(from).fold(0.0, f64::max);
+            Some(from(row.get(anchor.window as usize)?).max(anywhere / ELSEWHERE))
         });
         off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
     }
@@ -359,8 +361,12 @@ impl Estimator {
         let clocks = self.offsets.iter().zip(&self.constants);
         clocks
             .map(|(row, constant)| {
-                let offsets = row.iter().map(|offset| offset.round() as i64 + constant).enumerate();
-                offsets.map(|(window, offset)| (grid.centre(window) - offset, offset + common(window))).collect()
+                // Clocks that messages contradict by centuries are refused when a function is made of this.
+                let offsets = row.iter().map(|offset| (offset.round() as i64).saturating_add(*constant)).enumerate();
+                let knot = |window: usize, offset: i64| {
+                    (grid.centre(window).saturating_sub(offset), offset.saturating_add(common(window)))
+                };
+                offsets.map(|(window, offset)| knot(window, offset)).collect()
             })
             .collect()
     }
@@ -368,11 +374,12 @@ impl Estimator {
 
 /// What a clock shows at the centre of a window, if it is corrected by `constant` and by `row` in each window.
 fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: usize) -> i64 {
-    let time = grid.centre(window) - constant - row.get(window).map_or(0, |offset| offset.round() as i64);
+    let offset = row.get(window).map_or(0, |offset| offset.round() as i64);
+    let time = grid.centre(window).saturating_sub(constant).saturating_sub(offset);
     // The recorded clock backwards: its drift is small, so that a few steps are exact.
     let mut local = time;
     for _ in 0..4 {
-        local -= base.map(Ticks(local)).0 - time;
+        local = local.saturating_sub(base.map(Ticks(local)).0.saturating_sub(time));
     }
     local
 }
@@ -428,3 +435,6 @@ fn finest(table: &BoundTable, clocks: usize) -> usize {
     let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
     ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
 }
+
+#[cfg(test)]
+mod tests;

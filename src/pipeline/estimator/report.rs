@@ -96,7 +96,7 @@ impl Estimator {
                 a: one.first_process,
                 b: other.first_process,
                 samples,
-                offset_seconds: (begin.get(a as usize)? - begin.get(b as usize)?) as f64 * tick,
+                offset_seconds: begin.get(a as usize)?.saturating_sub(*begin.get(b as usize)?) as f64 * tick,
                 drift_ppm: other.drift_ppm - one.drift_ppm,
                 deviation_seconds: if weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
                 offset_error_seconds: None,

@@ -1,0 +1,193 @@
+//! The linear system of [`super::network`]: conjugate gradients, preconditioned by the exact solution per clock.
+//!
+//! Unknowns lie window by window, all clocks of a window side by side: what is done per clock is then done for
+//! several clocks at once, and what joins two clocks stays within a window. Everything is in a fixed order: the same bits
+//! every time.
+
+use super::banded::Pentadiagonals;
+
+/// Most steps.
+const STEPS: usize = 300;
+/// Preconditioned residual that ends them, squared and per unknown: this part of a standard deviation is left, or of what it
+/// was at first.
+const TOLERANCE: f64 = 1e-7;
+const REDUCTION: f64 = 1e-12;
+
+/// A term weight · (x(j) - x(i))², whose target is in the right-hand side.
+#[derive(Debug, Clone, Copy)]
+struct Tie {
+    i: u32,
+    j: u32,
+    weight: f64,
+}
+
+/// A sum of squares to be minimised.
+#[derive(Debug)]
+pub(super) struct System<'a> {
+    clocks: usize,
+    windows: usize,
+    fixed: &'a [bool],
+    /// Weight of the square of each unknown by itself.
+    own: Vec<f64>,
+    /// Weight of the square of the second difference around each unknown.
+    stiffness: Vec<f64>,
+    ties: Vec<Tie>,
+    right: Vec<f64>,
+}
+
+impl<'a> System<'a> {
+    /// Nothing yet. The unknowns of `fixed` clocks are zero.
+    pub(super) fn new(clocks: usize, windows: usize, fixed: &'a [bool]) -> Self {
+        let length = clocks * windows;
+        let (own, stiffness, right) = (vec![0.0; length], vec![0.0; length], vec![0.0; length]);
+        System { clocks, windows, fixed, own, stiffness, ties: Vec::new(), right }
+    }
+
+    fn place(&self, clock: usize, window: usize) -> usize {
+        window * self.clocks + clock
+    }
+
+    /// Adds (x(b) - x(a) - target)² · weight.
+    pub(super) fn tie(&mut self, window: u32, [a, b]: [u32; 2], target: f64, weight: f64) {
+        let (i, j) = (self.place(a as usize, window as usize), self.place(b as usize, window as usize));
+        self.right[i] -= weight * target;
+        self.right[j] += weight * target;
+        self.ties.push(Tie { i: i as u32, j: j as u32, weight });
+    }
+
+    /// Adds (x(clock) - target)² · weight.
+    pub(super) fn hold(&mut self, window: u32, clock: u32, target: f64, weight: f64) {
+        let j = self.place(clock as usize, window as usize);
+        self.own[j] += weight;
+        self.right[j] += weight * target;
+    }
+
+    /// Adds (x(window - 1) - 2 x(window) + x(window + 1))² · weight.
+    pub(super) fn stiffen(&mut self, window: usize, clock: usize, weight: f64) {
+        let j = self.place(clock, window);
+        self.stiffness[j] = weight;
+    }
+
+    /// Exchanges rows and columns: from one row per clock to one per window.
+    fn turned(&self, x: &[f64]) -> Vec<f64> {
+        (0..x.len()).map(|k| x[(k % self.clocks) * self.windows + k / self.clocks]).collect()
+    }
+
+    fn clear_fixed(&self, values: &mut [f64]) {
+        for row in values.chunks_mut(self.clocks) {
+            row.iter_mut().zip(self.fixed).filter(|(_, fixed)| **fixed).for_each(|(value, _)| *value = 0.0);
+        }
+    }
+
+    /// result = A x.
+    fn apply(&self, x: &[f64], result: &mut [f64]) {
+        for ((result, x), own) in result.iter_mut().zip(x).zip(&self.own) {
+            *result = own * x;
+        }
+        let wide = self.clocks;
+        for window in 1..self.windows.saturating_sub(1) {
+            let begin = (window - 1) * wide;
+            let (before, rest) = result[begin..begin + 3 * wide].split_at_mut(wide);
+            let (here, after) = rest.split_at_mut(wide);
+            let x = &x[begin..begin + 3 * wide];
+            let (x0, x1, x2) = (&x[..wide], &x[wide..2 * wide], &x[2 * wide..]);
+            let stiffness = &self.stiffness[begin + wide..begin + 2 * wide];
+            for clock in 0..wide {
+                let pull = stiffness[clock] * (x0[clock] - 2.0 * x1[clock] + x2[clock]);
+                before[clock] += pull;
+                here[clock] -= 2.0 * pull;
+                after[clock] += pull;
+            }
+        }
+        for tie in &self.ties {
+            let (i, j) = (tie.i as usize, tie.j as usize);
+            let pull = tie.weight * (x[j] - x[i]);
+            result[j] += pull;
+            result[i] -= pull;
+        }
+        self.clear_fixed(result);
+    }
+
+    fn preconditioner(&self) -> Pentadiagonals {
+        let wide = self.clocks;
+        let mut diagonal = self.own.clone();
+        let (mut next, mut far) = (vec![0.0; diagonal.len()], vec![0.0; diagonal.len()]);
+        for tie in &self.ties {
+            diagonal[tie.i as usize] += tie.weight;
+            diagonal[tie.j as usize] += tie.weight;
+        }
+        // None at the first and the last window.
+        let end = diagonal.len().saturating_sub(wide);
+        for (k, &v) in self.stiffness.iter().enumerate().take(end).skip(wide) {
+            diagonal[k - wide] += v;
+            diagonal[k] += 4.0 * v;
+            diagonal[k + wide] += v;
+            next[k - wide] -= 2.0 * v;
+            next[k] -= 2.0 * v;
+            far[k - wide] += v;
+        }
+        Pentadiagonals::factor(wide, &diagonal, &next, &far)
+    }
+
+    /// Improves `x`, which has one row per clock.
+    pub(super) fn minimise(mut self, x: &mut [f64]) {
+        if x.is_empty() {
+            return;
+        }
+        // In order of memory.
+        self.ties.sort_by_key(|tie| tie.i / self.clocks as u32);
+        let mut found = self.turned(x);
+        self.conjugate_gradients(&mut found);
+        for (k, value) in x.iter_mut().enumerate() {
+            *value = found[(k % self.windows) * self.clocks + k / self.windows];
+        }
+    }
+
+    fn conjugate_gradients(&self, x: &mut [f64]) {
+        let factors = self.preconditioner();
+        let precondition = |from: &[f64], to: &mut [f64]| {
+            to.copy_from_slice(from);
+            factors.solve(to);
+            self.clear_fixed(to);
+        };
+        let mut product = vec![0.0; x.len()];
+        let mut residual = self.right.clone();
+        self.clear_fixed(&mut residual);
+        self.apply(x, &mut product);
+        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
+        let mut conditioned = vec![0.0; x.len()];
+        precondition(&residual, &mut conditioned);
+        let mut direction = conditioned.clone();
+        let mut energy = dot(&residual, &conditioned);
+        let enough = (energy * REDUCTION).max(x.len() as f64 * TOLERANCE);
+        for _ in 0..STEPS {
+            if energy <= enough || energy <= 0.0 {
+                break;
+            }
+            self.apply(&direction, &mut product);
+            let curvature = dot(&direction, &product);
+            if curvature <= 0.0 || !curvature.is_finite() {
+                break;
+            }
+            let step = energy / curvature;
+            x.iter_mut().zip(&direction).for_each(|(x, d)| *x += step * d);
+            residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= step * p);
+            precondition(&residual, &mut conditioned);
+            let next = dot(&residual, &conditioned);
+            let keep = next / energy;
+            direction.iter_mut().zip(&conditioned).for_each(|(d, c)| *d = c + keep * *d);
+            energy = next;
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Several sums at once; in this order on every machine.
+    let mut sums = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a8.zip(b8) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums.iter().sum::<f64>() + rest
+}
