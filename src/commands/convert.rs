@@ -4,7 +4,7 @@ use crate::archive::{Archive, Thing, truth};
 use crate::cli::ConvertOptions;
 use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
-use crate::commands::output::{Prepared, Wanted, prepare};
+use crate::commands::output::{Wanted, prepare};
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
 use crate::pipeline::open::open;
 use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch, Warnings};
@@ -31,13 +31,14 @@ pub fn convert(
     }
     let with_truth = truth::directory(opened.archive.directory()).is_dir();
     let wanted = Wanted { path: &options.output, force: options.force, events: event_directory(to), with_truth };
-    let Prepared { output, making: target } = prepare(transport, &opened, wanted, &mut warnings)?;
+    let prepared = prepare(transport, &opened, wanted, &mut warnings)?;
+    let target = prepared.making.clone();
 
     let mut converted = convert_locations(transport, &opened, &target, progress, &mut warnings)?;
     let mut sizes = (0, 0);
     let mut path = None;
     let mut outcome = Ok(());
-    if let Some(output) = output {
+    if let Some(output) = prepared.hand_over(transport)? {
         path = Some(output.path.clone());
         outcome = convert_globals(&opened, &target, &mut converted)
             .and_then(|()| {

@@ -43,7 +43,7 @@ pub fn correct(
         let wanted = Wanted { path: &path, force: options.force, events, with_truth: false };
         prepared = Some(prepare(transport, &opened, wanted, &mut warnings)?);
     }
-    let (output, target) = prepared.map_or((None, None), |prepared| (prepared.output, Some(prepared.making)));
+    let target = prepared.as_ref().map(|prepared| prepared.making.clone());
     timing.lap("open", 0);
     progress.step("prepare");
 
@@ -89,7 +89,8 @@ pub fn correct(
     let consistent = corrected.violated() == 0;
     let mut published = None;
     progress.step("publish");
-    if let Some(target) = &target {
+    if let (Some(target), Some(prepared)) = (&target, prepared) {
+        let output = prepared.hand_over(transport)?;
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
         // Times that did not change leave the clock properties as they were, whatever the writer put into them.
         let mut unchanged = [i64::from(written.unchanged)];

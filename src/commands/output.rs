@@ -1,6 +1,7 @@
 //! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
 
-use crate::comm::{Transport, broadcast_value};
+use crate::comm::{Transport, agree, broadcast_value};
+use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
@@ -10,10 +11,26 @@ use std::path::{Path, PathBuf};
 
 /// An output that is being made.
 pub struct Prepared {
-    /// To be published or dropped; on rank 0.
-    pub output: Option<Output>,
+    /// On rank 0.
+    output: Option<Output>,
     /// Where all ranks write, until it is published.
     pub making: PathBuf,
+    /// On the other ranks: each of them removes what is unfinished if it is the one that ends first. A launcher that kills the rest may give
+    /// rank 0 no time for it.
+    unfinished: Option<Unfinished>,
+}
+
+impl Prepared {
+    /// Says that this rank has written its part, and waits for the others: from here on the output belongs to rank 0, which publishes or
+    /// drops it. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// The ranks cannot talk to each other.
+    pub fn hand_over(self, transport: &mut dyn Transport) -> Result<Option<Output>> {
+        drop(self.unfinished);
+        agree(transport, Ok(()))?;
+        Ok(self.output)
+    }
 }
 
 /// What the output shall be.
@@ -53,5 +70,7 @@ pub fn prepare(
         Ok(PathBuf::new())
     };
     let making: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
-    Ok(Prepared { output, making: making? })
+    let making = making?;
+    let unfinished = (transport.rank() != 0).then(|| Unfinished::new(&making));
+    Ok(Prepared { output, making, unfinished })
 }

@@ -5,7 +5,7 @@ use crate::clc::latency::MinimumLatency;
 use crate::cli::PerturbOptions;
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
-use crate::commands::output::{Prepared, Wanted, prepare};
+use crate::commands::output::{Wanted, prepare};
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;
@@ -43,7 +43,8 @@ pub fn perturb(
         events: opened.archive.event_directory(),
         with_truth: !options.made.no_truth,
     };
-    let Prepared { output, making: target } = prepare(transport, &opened, wanted, &mut warnings)?;
+    let prepared = prepare(transport, &opened, wanted, &mut warnings)?;
+    let target = prepared.making.clone();
 
     let load_options = LoadOptions {
         presync: Method::Linear,
@@ -98,7 +99,7 @@ pub fn perturb(
     ];
     parameters.extend(options.clocks.parameters());
     parameters.extend(options.network.parameters());
-    if let Some(output) = output {
+    if let Some(output) = prepared.hand_over(transport)? {
         path = Some(output.path.clone());
         outcome = write_globals(&opened, &target, disturbed.span, markers.as_deref(), &mut warnings)
             .and_then(|()| if with_truth { write_parameters(&target, "perturb", &parameters) } else { Ok(()) })
