@@ -19,6 +19,7 @@ RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 cargo build --locked
 cargo test --locked
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
+CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport --test mpi_runs
 # MPICH is the one with few communicators. The other tests of that file take minutes with more of its ranks than cores.
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test many_communicators context_ids

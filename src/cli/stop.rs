@@ -37,7 +37,8 @@ impl Stop {
         let _ = if self.status == 0 {
             std::io::stdout().lock().write_all(self.text.as_bytes())
         } else {
-            writeln!(std::io::stderr().lock(), "{self}")
+            // One write: other processes of the job may say something, too.
+            std::io::stderr().lock().write_all(format!("{self}\n").as_bytes())
         };
     }
 }

@@ -81,9 +81,10 @@ pub fn replay(
         _ => passes::run(transport, program, &parameters, progress)
             .map_err(|error| if error.location.is_some() { error.in_file(path) } else { error })?,
     };
-    timing.lap("forward", program.events());
+    let visited = if presynchronised.violated() == 0 { 0 } else { program.events() };
+    timing.lap("forward", visited);
     progress.step("backward");
     let result = amortise::run(transport, program, &mut passes, &parameters)?;
-    timing.lap("backward", program.events());
+    timing.lap("backward", visited);
     Ok(Replayed { loaded, load_options, parameters, clocks, raw, presynchronised, passes, result })
 }

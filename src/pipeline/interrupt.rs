@@ -84,15 +84,21 @@ const ERROR: c_int = 2;
 /// How long a thread that cannot go on waits for unfinished outputs to be removed.
 const LAST_WORK: Duration = Duration::from_secs(5);
 
-/// Says why, removes what is unfinished, and ends this process with the status of an error, and so the job if there are other ranks.
+/// Most parts of a line of `end_now`.
+const MOST_PARTS: usize = 4;
+
+/// Says why (in up to four parts), removes what is unfinished, and ends this process with the status of an error, and so the job if there are other ranks.
 /// For places from which there is no return: allocates nothing, and may be called in a signal handler.
 pub fn end_now(why: &[&[u8]]) -> ! {
     if !ENDING.swap(true, Ordering::SeqCst) {
-        // SAFETY: write(2) may be called anywhere; the bytes are there.
+        // One write: other processes of the job may say something, too.
+        let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; MOST_PARTS];
+        for (place, part) in parts.iter_mut().zip(why) {
+            *place = libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
+        }
+        // SAFETY: write(2) and writev(2) may be called anywhere; the bytes are there and are only read.
         unsafe {
-            for part in why {
-                libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len());
-            }
+            libc::writev(libc::STDERR_FILENO, parts.as_ptr(), MOST_PARTS as c_int);
             if libc::write(PIPE.load(Ordering::SeqCst), [FAULT].as_ptr().cast(), 1) != 1 {
                 libc::_exit(ERROR);
             }

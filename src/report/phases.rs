@@ -1,5 +1,6 @@
 //! Where the time went.
 
+use crate::report::format::rate;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -20,6 +21,15 @@ impl Phase {
         // A clock too coarse for a short phase must not turn into an infinite rate.
         let events_per_second = if seconds > 0.0 { events as f64 / seconds } else { 0.0 };
         Phase { name: name.to_owned(), seconds, events_per_second }
+    }
+
+    /// The rate as text; empty if there is none, or if the phase was so short that it had nothing to do.
+    pub fn rate(&self) -> String {
+        const SHORT: f64 = 1e-5;
+        match self.events_per_second {
+            speed if speed > 0.0 && self.seconds >= SHORT => rate(speed, "events/s"),
+            _ => String::new(),
+        }
     }
 }
 

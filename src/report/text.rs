@@ -1,7 +1,7 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
 use super::analysis_text::analysis_text;
-use super::format::{bytes, count, duration, percent, plural, rate};
+use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
@@ -296,9 +296,7 @@ pub(super) fn phases(report: &Report) -> String {
     let ranks = plural(report.program.analysis_ranks, "rank");
     table.row(["Time", &duration(total), &format!("on {ranks}")]);
     for phase in &report.phases {
-        let speed =
-            if phase.events_per_second > 0.0 { rate(phase.events_per_second, "events/s") } else { String::new() };
-        table.row([&format!("  {}", shorten(&phase.name, 20)), &duration(phase.seconds), &speed]);
+        table.row([&format!("  {}", shorten(&phase.name, 20)), &duration(phase.seconds), &phase.rate()]);
     }
     let mut text = table.render(FIRST);
     let memory = &report.memory;

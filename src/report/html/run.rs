@@ -1,7 +1,7 @@
 //! The chapter on the run: passes, times, memory, and everything that is needed to do it again.
 
 use super::element::{duration, escape, table};
-use crate::report::format::{bytes, count, plural, rate};
+use crate::report::format::{bytes, count, plural};
 use crate::report::{LatencyUsed, ReplayForm, Report};
 
 pub fn body(report: &Report) -> String {
@@ -31,13 +31,7 @@ fn costs(report: &Report) -> String {
     let mut rows: Vec<Vec<String>> = report
         .phases
         .iter()
-        .map(|phase| {
-            let speed = match phase.events_per_second {
-                speed if speed > 0.0 => rate(speed, "events/s"),
-                _ => String::new(),
-            };
-            vec![escape(&phase.name), duration(phase.seconds), escape(&speed)]
-        })
+        .map(|phase| vec![escape(&phase.name), duration(phase.seconds), escape(&phase.rate())])
         .collect();
     rows.push(vec!["all".to_owned(), duration(total), String::new()]);
     let memory = &report.memory;
