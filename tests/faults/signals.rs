@@ -1,7 +1,7 @@
 //! Signals to the launcher and to single ranks: those that end a run, and one that lets a rank stand still.
 
 use crate::case::{Case, Scene, paused, send, special};
-use crate::common::tree;
+use crate::common::{launcher, tree};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,10 @@ fn signalled(scene: &Scene, ranks: usize) {
         assert_eq!(finished.status, 128 + signal, "{finished:?}");
         assert!(before == tree(scene.directory()), "something is left");
     } else {
-        assert_ne!(finished.status, 0, "{finished:?}");
+        // MPICH's launcher, told to end, returns 0 for some runs, also of a program that only sleeps (docs/reliability.md). The
+        // program itself must not say that it has succeeded.
+        assert!(finished.status != 0 || !launcher().open_mpi, "{finished:?}");
+        assert_eq!(finished.stdout, "", "{finished:?}");
     }
     scene.the_next_run_succeeds();
 }
