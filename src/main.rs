@@ -6,7 +6,7 @@ use clc_replay::commands::{self, Outcome};
 use clc_replay::pipeline::interrupt;
 use clc_replay::pipeline::memory::{self, Memory};
 use clc_replay::report;
-use clc_replay::trace::{Error, Result};
+use clc_replay::trace::Result;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>,
     };
     let to_stdout = json == Some(Path::new("-"));
     if let Some(path) = json.filter(|_| !to_stdout) {
-        std::fs::write(path, &machine).map_err(|error| Error::io(path, "cannot write the report", &error))?;
+        commands::write(path, machine.as_bytes())?;
     }
     let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
     if let Some(printed) = printed {

@@ -3,15 +3,13 @@
 use crate::clc::latency::MinimumLatency;
 use crate::cli::AnalyzeOptions;
 use crate::comm::{Transport, agree};
-use crate::commands::replayed::{Replayed, replay};
-use crate::commands::{Outcome, summary};
+use crate::commands::examined::{Examined, Run, as_recorded};
+use crate::commands::replayed::Replayed;
+use crate::commands::{Outcome, summary, write};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
-use crate::pipeline::clocks::refine;
-use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
-use crate::presync::Method;
 use crate::replay::survey::survey;
 use crate::report::{Analysis, Report, SCHEMA, Violations, analysis_csv};
 use crate::trace::progress::Progress;
@@ -36,31 +34,20 @@ pub fn analyze(
     let resolution = opened.definitions.clock.resolution;
     timing.lap("open", 0);
     let synchronisation = &options.synchronisation;
+    let mut run = Run { transport, opened: &opened, timing: &mut timing, progress, warnings: &mut warnings };
     // Before and after, or the trace as it is.
-    let (mut loaded, load_options, clocks, raw, presynchronised, corrected) = if options.as_recorded {
-        let mut load_options = LoadOptions {
-            presync: synchronisation.presync.unwrap_or(Method::Linear),
-            latency: synchronisation.latency.to_ticks(resolution)?,
-            alltoallv: synchronisation.alltoallv,
-            separation: Ticks::ZERO,
-        };
-        let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
-        timing.lap("scan", loaded.events());
-        let wanted = synchronisation.wanted();
-        let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
-        load_options.latency = loaded.program.latency;
-        let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
-        let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
-        timing.lap("check", loaded.program.events());
-        (loaded, load_options, clocks, raw, presynchronised, None)
+    let (examined, corrected) = if options.as_recorded {
+        let load_options = as_recorded(synchronisation, resolution)?;
+        let examined = run.examine(load_options, synchronisation, false)?;
+        timing.lap("check", examined.loaded.program.events());
+        (examined, None)
     } else {
-        let how = (&options.correction, synchronisation);
-        let replayed = replay(transport, &options.trace, &opened, how, false, &mut timing, progress, &mut warnings)?;
-        let Replayed { loaded, load_options, parameters, clocks, raw, presynchronised, passes, result } = replayed;
-        let after = survey(transport, &loaded.program, &result.times)?;
-        (loaded, load_options, clocks, raw, presynchronised, Some((parameters, passes, after, result.corrections)))
+        let replayed = run.replay(&options.trace, &options.correction, synchronisation, false)?;
+        let Replayed { examined, parameters, passes, result } = replayed;
+        let after = survey(transport, &examined.loaded.program, &result.times)?;
+        (examined, Some((parameters, passes, after, result.corrections)))
     };
-    loaded.program.forget_recorded_times();
+    let Examined { mut loaded, load_options, clocks, raw, presynchronised } = examined;
     let mut surveys = vec![&raw, &presynchronised];
     surveys.extend(corrected.iter().map(|(_, _, after, _)| after));
     let regions = regions_of_worst(transport, &opened, &loaded, &surveys)?;
@@ -124,8 +111,7 @@ pub fn analyze(
 fn write_tables(directory: &Path, analysis: &Analysis) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
     for (name, table) in analysis_csv(analysis) {
-        let path = directory.join(name);
-        std::fs::write(&path, table).map_err(|error| Error::io(&path, "cannot write the table", &error))?;
+        write(&directory.join(name), table.as_bytes())?;
     }
     Ok(())
 }

@@ -2,15 +2,12 @@
 
 use crate::cli::CheckOptions;
 use crate::comm::Transport;
+use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::{Outcome, summary};
-use crate::pipeline::clocks::refine;
 use crate::pipeline::details::{Seen, details as pipeline_details};
-use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
-use crate::presync::Method;
-use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
 use crate::trace::progress::Progress;
 use crate::trace::{Result, Ticks};
@@ -31,22 +28,10 @@ pub fn check(
     let mut warnings = std::mem::take(&mut opened.warnings);
     timing.lap("open", 0);
     let resolution = opened.definitions.clock.resolution;
-    let mut load_options = LoadOptions {
-        // What a reader of the trace sees, if nothing else is asked for.
-        presync: options.synchronisation.presync.unwrap_or(Method::Linear),
-        latency: options.synchronisation.latency.to_ticks(resolution)?,
-        alltoallv: options.synchronisation.alltoallv,
-        separation: Ticks::ZERO,
-    };
-    let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
-    timing.lap("scan", loaded.events());
-    let wanted = options.synchronisation.wanted();
-    let clocks = refine(transport, &opened, &mut loaded, &load_options, wanted, progress)?;
-    load_options.latency = loaded.program.latency;
-    timing.lap("clocks", loaded.program.events());
-
-    let raw = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
-    let presynchronised = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
+    let load_options = as_recorded(&options.synchronisation, resolution)?;
+    let mut run = Run { transport, opened: &opened, timing: &mut timing, progress, warnings: &mut warnings };
+    let examined = run.examine(load_options, &options.synchronisation, options.wants_details())?;
+    let Examined { loaded, load_options, clocks, raw, presynchronised } = examined;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised])?;
     timing.lap("check", loaded.program.events());
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);

@@ -2,8 +2,9 @@
 
 use crate::cli::CorrectOptions;
 use crate::comm::{ReduceOp, Transport, agree, merge_to_first};
+use crate::commands::examined::{Examined, Run};
 use crate::commands::output::{Wanted, prepare};
-use crate::commands::replayed::{Replayed, replay};
+use crate::commands::replayed::Replayed;
 use crate::commands::{Outcome, summary};
 use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
 use crate::pipeline::open::open;
@@ -48,9 +49,10 @@ pub fn correct(
     progress.step("prepare");
 
     let keep = options.wants_details();
-    let how = (&options.correction, &options.synchronisation);
-    let replayed = replay(transport, &options.trace, &opened, how, keep, &mut timing, progress, &mut warnings)?;
-    let Replayed { loaded, load_options, parameters, clocks, raw, presynchronised, passes, result } = replayed;
+    let mut run = Run { transport, opened: &opened, timing: &mut timing, progress, warnings: &mut warnings };
+    let replayed = run.replay(&options.trace, &options.correction, &options.synchronisation, keep)?;
+    let Replayed { examined, parameters, passes, result } = replayed;
+    let Examined { loaded, load_options, clocks, raw, presynchronised } = examined;
     let program = &loaded.program;
 
     let written = write_locations(transport, &opened, &loaded, &result, target.as_deref(), progress)?;

@@ -5,6 +5,7 @@ mod check;
 mod convert;
 mod correct;
 mod evaluate;
+mod examined;
 mod export;
 mod generate;
 mod info;

@@ -5,7 +5,7 @@
 
 use crate::execution::call_tree::CallTree;
 use crate::execution::parallelism::Parallelism;
-use crate::pipeline::analysis::scan::mpi_regions;
+use crate::pipeline::analysis::scan::{DEPTH, mpi_regions};
 use crate::pipeline::analysis::stages::{Stages, Times};
 use crate::pipeline::analysis::sums::{Part, PathPart, PathSum, longer};
 use crate::replay::analysis::walk::Path;
@@ -17,9 +17,6 @@ use std::collections::{BTreeMap, HashSet};
 const COMPUTING: usize = 0;
 const COMMUNICATING: usize = 1;
 const IDLE: usize = 2;
-
-/// Deepest nesting of regions that is followed.
-const DEPTH: usize = 1 << 16;
 
 /// Adds the `paths` of all stages, as far as they are at hosted processes, to `part`.
 ///

@@ -11,6 +11,9 @@ use crate::trace::progress::Progress;
 use crate::trace::{Definitions, Error, Event, RegionId, Result};
 use std::collections::HashSet;
 
+/// Deepest nesting of regions that is followed.
+pub const DEPTH: usize = 1 << 16;
+
 /// What the scan found.
 pub struct Scanned {
     /// Operations of every hosted timeline.
@@ -190,9 +193,6 @@ struct LocationScan<'a, 'b> {
 }
 
 impl LocationScan<'_, '_> {
-    /// Deepest nesting of regions that is followed.
-    const DEPTH: usize = 1 << 16;
-
     fn run(&mut self, progress: &dyn Progress) -> Result<()> {
         let (archive, definitions) = (&self.stages.opened.archive, &self.stages.opened.definitions);
         let location = &self.stages.loaded.locations[self.timeline][self.number as usize];
@@ -242,7 +242,7 @@ impl LocationScan<'_, '_> {
     }
 
     fn enter(&mut self, number: u64, raw: u64, region: RegionId) {
-        if self.stack.len() >= Self::DEPTH {
+        if self.stack.len() >= DEPTH {
             self.deeper += 1;
             return;
         }

@@ -18,11 +18,7 @@ pub fn body(report: &Report) -> Option<String> {
     if pairs.senders.is_empty() {
         return None;
     }
-    let (one, what) = match pairs.unit {
-        PairUnit::Process => ("process", "processes".to_owned()),
-        PairUnit::Node => ("node", "nodes".to_owned()),
-        PairUnit::Block => ("block", format!("blocks of {} nodes", pairs.block)),
-    };
+    let (one, what) = names(pairs.unit, pairs.block);
     let mut html = format!(
         "<p>Messages by sending and receiving {what}. The darker a field, the larger the share of its messages that arrive \
          too early; a point is a pair without any.</p>\n<div class=\"pair\">\n"
@@ -42,14 +38,12 @@ pub fn body(report: &Report) -> Option<String> {
         );
         html += &format!(
             "<figure><figcaption>{name}</figcaption>{}</figure>\n",
-            picture(pairs, &numbers.violated, &stage.stage, &label)
+            violations(pairs, &numbers.violated, &stage.stage, &label)
         );
     }
     html += "</div>\n<p class=\"legend-line\">Share too early: ";
     let names = ["none", "up to 1 %", "up to 10 %", "up to 50 %", "more"];
-    for (class, name) in names.iter().enumerate() {
-        html += &format!("<span class=\"item\"><span class=\"swatch c{class}\"></span>{name}</span> ");
-    }
+    html += &swatches(names);
     html += "</p>\n<p id=\"pair-readout\" class=\"readout\" role=\"status\"></p>\n";
     Some(html + &worst_pairs(report, pairs, one))
 }
@@ -62,21 +56,47 @@ fn class(violated: u64, messages: u64) -> usize {
     CLASSES.iter().position(|&bound| share <= bound).map_or(CLASSES.len(), |class| class + 1)
 }
 
-/// One path per class of colour: small, however many fields there are.
-fn picture(pairs: &PairMatrix, violated: &[u64], stage: &str, label: &str) -> String {
+/// Which share of each pair's messages is too early.
+fn violations(pairs: &PairMatrix, violated: &[u64], stage: &str, label: &str) -> String {
+    let fields = pairs.senders.iter().zip(&pairs.receivers).enumerate().map(|(index, (&sender, &receiver))| {
+        let of = |list: &[u64]| list.get(index).copied().unwrap_or(0);
+        (sender, receiver, class(of(violated), of(&pairs.messages)))
+    });
+    picture(pairs.size, &format!(" data-stage=\"{}\"", escape(stage)), label, fields)
+}
+
+/// What the rows and columns of a matrix are: one of them, all of them.
+pub fn names(unit: PairUnit, block: u64) -> (&'static str, String) {
+    match unit {
+        PairUnit::Process => ("process", "processes".to_owned()),
+        PairUnit::Node => ("node", "nodes".to_owned()),
+        PairUnit::Block => ("block", format!("blocks of {block} nodes")),
+    }
+}
+
+/// What the classes of colour are.
+pub fn swatches(names: [&str; 5]) -> String {
+    let item = |(class, name): (usize, &str)| {
+        format!("<span class=\"item\"><span class=\"swatch c{class}\"></span>{name}</span> ")
+    };
+    names.into_iter().enumerate().map(item).collect()
+}
+
+/// A matrix of `size` rows and columns; fields are (row, column, class of colour 0 to 4). `attributes` are further ones of the element. One
+/// path per class: small, however many fields there are.
+pub fn picture(size: u64, attributes: &str, label: &str, fields: impl Iterator<Item = (u32, u32, usize)>) -> String {
     let mut paths: [String; 5] = Default::default();
-    for (index, (&sender, &receiver)) in pairs.senders.iter().zip(&pairs.receivers).enumerate() {
-        let class = class(violated.get(index).copied().unwrap_or(0), pairs.messages.get(index).copied().unwrap_or(0));
+    for (row, column, class) in fields {
         paths[class] += &match class {
-            0 => format!("M{receiver}.4 {sender}.4h.2v.2h-.2z"),
-            _ => format!("M{receiver} {sender}h1v1h-1z"),
+            0 => format!("M{column}.4 {row}.4h.2v.2h-.2z"),
+            _ => format!("M{column} {row}h1v1h-1z"),
         };
     }
-    let size = pairs.size.max(1);
+    let size = size.max(1);
     let paths: String =
         paths.iter().enumerate().map(|(c, path)| format!("<path class=\"c{c}\" d=\"{path}\"/>")).collect();
     let labels: String = (0..size)
-        .filter(|at| at.is_multiple_of((size.div_ceil(8)).max(1)))
+        .step_by(size.div_ceil(8) as usize)
         .map(|at| {
             let place = 30.0 + (at as f64 + 0.5) * SIDE / size as f64;
             format!(
@@ -87,10 +107,9 @@ fn picture(pairs: &PairMatrix, violated: &[u64], stage: &str, label: &str) -> St
         })
         .collect();
     format!(
-        "<svg class=\"matrix\" data-stage=\"{stage}\" viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"{label}\">{labels}\
+        "<svg class=\"matrix\"{attributes} viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"{label}\">{labels}\
          <svg x=\"30\" y=\"30\" width=\"{SIDE}\" height=\"{SIDE}\" viewBox=\"0 0 {size} {size}\"><rect class=\"field\" width=\"{size}\" height=\"{size}\"/>{paths}</svg></svg>",
         SIDE + 36.0,
-        stage = escape(stage),
         label = escape(label)
     )
 }

@@ -58,6 +58,17 @@ fn control_characters_do_not_get_through() {
 }
 
 #[test]
+fn a_matrix_that_claims_to_be_huge_has_few_labels() {
+    let mut corrected = sample::corrected();
+    corrected.details.as_mut().expect("details").pairs.size = u64::MAX;
+    let mut analysed = analysed();
+    analysed.analysis.as_mut().expect("an analysis").traffic.size = u64::MAX;
+    for report in [corrected, analysed] {
+        assert!(html(&report).expect("a page").len() < 1_000_000);
+    }
+}
+
+#[test]
 fn nothing_is_loaded_from_elsewhere() {
     for report in [sample::corrected(), sample::checked(), analysed()] {
         let page = html(&report).expect("a page");

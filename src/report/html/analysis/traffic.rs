@@ -3,12 +3,11 @@
 use super::{long_table, time_axis};
 use crate::report::format::{bytes, count};
 use crate::report::html::element::{escape, figure, fold};
+use crate::report::html::matrix::{names, picture, swatches};
 use crate::report::html::plot::Frame;
-use crate::report::{PairUnit, PairsOverTime, Traffic};
+use crate::report::{PairsOverTime, Traffic};
 use std::collections::BTreeMap;
 
-/// Side of the matrix in pixels.
-const SIDE: f64 = 420.0;
 /// Pairs in the picture over time.
 const LANES: usize = 16;
 
@@ -38,14 +37,6 @@ pub fn body(traffic: &Traffic) -> String {
     )
 }
 
-fn names(unit: PairUnit, block: u64) -> (&'static str, String) {
-    match unit {
-        PairUnit::Process => ("process", "processes".to_owned()),
-        PairUnit::Node => ("node", "nodes".to_owned()),
-        PairUnit::Block => ("block", format!("blocks of {block} nodes")),
-    }
-}
-
 /// Class of colour, 1 to 4, of `value` beside the largest: each begins at four times the one before.
 fn class(value: u64, most: u64) -> usize {
     match most / value.max(1) {
@@ -57,42 +48,15 @@ fn class(value: u64, most: u64) -> usize {
 }
 
 fn matrix(traffic: &Traffic, many: &str) -> String {
-    let size = traffic.size.max(1);
     let most = traffic.pairs.iter().map(|pair| pair.bytes).max().unwrap_or(0).max(1);
-    let mut paths: [String; 5] = Default::default();
-    for pair in &traffic.pairs {
+    let fields = traffic.pairs.iter().map(|pair| {
         let class = if pair.bytes == 0 { 0 } else { class(pair.bytes, most) };
-        paths[class] += &match class {
-            0 => format!("M{}.4 {}.4h.2v.2h-.2z", pair.receiver, pair.sender),
-            _ => format!("M{} {}h1v1h-1z", pair.receiver, pair.sender),
-        };
-    }
-    let paths: String =
-        paths.iter().enumerate().map(|(c, path)| format!("<path class=\"c{c}\" d=\"{path}\"/>")).collect();
-    let labels: String = (0..size)
-        .step_by(size.div_ceil(8).max(1) as usize)
-        .map(|at| {
-            let place = 30.0 + (at as f64 + 0.5) * SIDE / size as f64;
-            format!(
-                "<text class=\"label\" x=\"{place:.1}\" y=\"22\" text-anchor=\"middle\">{at}</text>\
-                 <text class=\"label\" x=\"26\" y=\"{:.1}\" text-anchor=\"end\">{at}</text>",
-                place + 4.0
-            )
-        })
-        .collect();
-    let picture = format!(
-        "<svg class=\"matrix\" viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"Matrix of bytes by sender (rows) and receiver (columns).\">{labels}\
-         <svg x=\"30\" y=\"30\" width=\"{SIDE}\" height=\"{SIDE}\" viewBox=\"0 0 {size} {size}\"><rect class=\"field\" width=\"{size}\" height=\"{size}\"/>{paths}</svg></svg>",
-        SIDE + 36.0
-    );
+        (pair.sender, pair.receiver, class)
+    });
+    let label = "Matrix of bytes by sender (rows) and receiver (columns).";
     let classes = ["no bytes", "least", "from 1/64", "from 1/16", "from 1/4 of the most"];
-    let swatches: String = classes
-        .iter()
-        .enumerate()
-        .map(|(class, name)| format!("<span class=\"item\"><span class=\"swatch c{class}\"></span>{name}</span> "))
-        .collect();
-    figure(&format!("Bytes by sending and receiving {many}"), &picture)
-        + &format!("<p class=\"legend-line\">At most {}: {swatches}</p>\n", escape(&bytes(most)))
+    figure(&format!("Bytes by sending and receiving {many}"), &picture(traffic.size, "", label, fields))
+        + &format!("<p class=\"legend-line\">At most {}: {}</p>\n", escape(&bytes(most)), swatches(classes))
 }
 
 /// Bytes per window.
