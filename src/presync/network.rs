@@ -15,7 +15,7 @@
 //! same bits every time (`presync/solver.rs`).
 
 use super::observations::{Latencies, Observations, Offsets};
-use super::solver::System;
+use super::solver::{System, Tolerance};
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +65,10 @@ const TOLERATED: f64 = 3.0;
 impl Problem<'_> {
     /// The estimate, by reweighting from `start`.
     pub fn solve(&self, start: &Offsets) -> Offsets {
+        self.solve_to(Tolerance::RESULT, start)
+    }
+
+    fn solve_to(&self, tolerance: Tolerance, start: &Offsets) -> Offsets {
         let mut x = self.flat(start);
         self.clear_fixed(&mut x);
         if self.afresh {
@@ -77,20 +81,21 @@ impl Problem<'_> {
                 }
                 self.hold_anchors(&mut system, None);
                 self.stiffen(&mut system, &x, true);
-                system.minimise(&mut x);
+                system.minimise(&mut x, Tolerance::RESULT);
                 let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
                 if leap * RELATIVE <= self.observations.floor {
                     break;
                 }
             }
         }
-        for &scale in self.rounds {
+        for (round, &scale) in self.rounds.iter().enumerate() {
+            let last = round + 1 == self.rounds.len();
             let latencies = Latencies::new(self.observations, &x, self.windows);
             let mut system = self.system(&x);
             self.tie(&mut system, &x, &latencies, scale);
             self.hold_anchors(&mut system, Some(&x));
             self.stiffen(&mut system, &x, false);
-            system.minimise(&mut x);
+            system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP });
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
     }
@@ -119,12 +124,15 @@ impl Problem<'_> {
     /// One term per direction, pair and window.
     fn tie(&self, system: &mut System<'_>, x: &[f64], latencies: &Latencies, scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
-        for seen in &self.observations.one_way {
-            let excess = latencies.excess(seen, x, self.windows);
-            let trust = latencies.weight(seen, excess, scale * latencies.spread);
-            if trust >= NEGLIGIBLE {
-                let target = seen.travel(x, self.windows) + seen.least - excess;
-                system.tie(seen.window, [seen.a, seen.b], target, trust / (latencies.spread * latencies.spread));
+        for (pair, group) in self.observations.directions() {
+            let direction = latencies.direction(pair);
+            for seen in group {
+                let excess = direction.excess(seen, x, self.windows);
+                let trust = direction.weight(excess, scale * latencies.spread);
+                if trust >= NEGLIGIBLE {
+                    let target = seen.travel(x, self.windows) + seen.least - excess;
+                    system.tie(seen.window, [seen.a, seen.b], target, trust / (latencies.spread * latencies.spread));
+                }
             }
         }
     }
@@ -163,29 +171,47 @@ fn cauchy(deviation: f64, scale: f64) -> f64 {
     1.0 / (1.0 + (deviation / scale) * (deviation / scale))
 }
 
-/// Values of q to choose from, in units of the observations' floor.
+/// Values of q to choose from, in units of the observations' floor, and the first to be tried.
 const ROUGHNESSES: [f64; 6] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
+const FIRST_TRIED: usize = 3;
 
 impl Problem<'_> {
     /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
-    /// the windows between. Returns q and the misfit ([`Latencies::misfit`]).
-    pub fn choose_roughness(&self, start: &Offsets) -> (f64, f64) {
+    /// the windows between ([`Latencies::misfit`]). Returns q, and the clocks with the q of this problem.
+    pub fn choose_roughness(&self, start: &Offsets) -> (f64, Offsets) {
         let even = self.observations.part(|window| window % 2 == 0);
         let odd = self.observations.part(|window| window % 2 == 1);
         // Something to judge by: with clocks that are far off, latencies are anything.
-        let roughly = self.flat(&self.solve(start));
-        let latencies = Latencies::new(self.observations, &roughly, self.windows);
-        let mut best = (self.roughness, f64::INFINITY);
-        for factor in ROUGHNESSES {
-            let roughness = factor * self.observations.floor;
-            let fitted = Problem { observations: &even, roughness, rounds: LAST_ROUNDS, ..*self }.solve(start);
-            let misfit = latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY);
-            if misfit < best.1 {
-                best = (roughness, misfit);
-            }
-        }
-        best
+        let roughly = Problem { rounds: &[8.0, 1.0], ..*self }.solve_to(Tolerance::STEP, start);
+        let latencies = Latencies::new(self.observations, &self.flat(&roughly), self.windows);
+        let misfit = |choice: usize| {
+            let roughness = ROUGHNESSES[choice] * self.observations.floor;
+            let fitted = Problem { observations: &even, roughness, rounds: LAST_ROUNDS, ..*self }
+                .solve_to(Tolerance::STEP, start);
+            latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY)
+        };
+        let choice = valley(ROUGHNESSES.len(), FIRST_TRIED, misfit);
+        (ROUGHNESSES[choice] * self.observations.floor, roughly)
     }
+}
+
+/// Where a function of 0 to `count - 1` is least that falls towards one or two places: from `first` downhill in both directions. Of equal
+/// places the first.
+fn valley(count: usize, first: usize, height: impl Fn(usize) -> f64) -> usize {
+    let middle = height(first);
+    let downhill = |places: &mut dyn Iterator<Item = usize>| {
+        let mut least = (middle, first);
+        for place in places {
+            let here = height(place);
+            if here > least.0 {
+                break;
+            }
+            least = (here, place);
+        }
+        least
+    };
+    let (below, above) = (downhill(&mut (0..first).rev()), downhill(&mut (first + 1..count)));
+    if above.0 < below.0 { above.1 } else { below.1 }
 }
 
 #[cfg(test)]

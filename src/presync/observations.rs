@@ -96,9 +96,9 @@ impl Observations {
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
             let mut trips = Vec::new();
-            for (&window, f) in forward.windows.iter().filter(|(window, _)| (**window as usize) < grid.count) {
+            for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < grid.count) {
                 let now = difference(a, b, window);
-                let back = backward.windows.get(&window);
+                let back = backward.get(window);
                 let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
                 if half_trip > delay {
                     result.discarded += u64::from(a < b);
@@ -170,6 +170,12 @@ impl Observations {
         }
     }
 
+    /// The messages by (sending clock, receiving clock).
+    pub fn directions(&self) -> impl Iterator<Item = ((u32, u32), &[OneWay])> {
+        let groups = self.one_way.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b));
+        groups.filter_map(|group| group.first().map(|seen| ((seen.a, seen.b), group)))
+    }
+
     /// A copy with the windows that `keep` wants.
     pub fn part(&self, keep: impl Fn(u32) -> bool) -> Observations {
         let two_way = self.two_way.iter().filter(|seen| keep(seen.window)).copied().collect();
@@ -205,33 +211,27 @@ impl Latencies {
     /// Estimates them: for each direction where its travel times are densest near their lower end; then the mean of both
     /// directions, which does not depend on the corrections.
     pub fn new(observations: &Observations, offsets: &[f64], windows: usize) -> Latencies {
-        let mut travels: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
-        for seen in observations.one_way.iter().filter(|seen| !observations.one_sided.contains(&(seen.a, seen.b))) {
-            travels.entry((seen.a, seen.b)).or_default().push(seen.travel(offsets, windows));
+        let mut travels: BTreeMap<(u32, u32), Travels> = BTreeMap::new();
+        for (pair, seen) in observations.directions().filter(|(pair, _)| !observations.one_sided.contains(pair)) {
+            travels.insert(pair, Travels::new(seen.iter().map(|seen| seen.travel(offsets, windows)).collect()));
         }
-        let quantile =
-            |sorted: &[f64], percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0);
-        let mut spreads = Vec::with_capacity(travels.len());
-        for values in travels.values_mut() {
-            values.sort_by(f64::total_cmp);
-            spreads.push(quantile(values, 25) - quantile(values, 5));
-        }
+        let mut spreads: Vec<f64> = travels.values().map(|travels| travels.quarter - travels.quick).collect();
         spreads.sort_by(f64::total_cmp);
         // Of the better half of the pairs: others may be delayed most of the time.
         let spread = spreads.get(spreads.len() / 4).copied().unwrap_or(0.0);
         let floor = observations.floor;
         let reference = usual(travels.iter().filter_map(|(&(a, b), there)| {
             let back = travels.get(&(b, a)).filter(|_| a < b)?;
-            Some((quantile(there, 5) + quantile(back, 5)) / 2.0)
+            Some((there.quick + back.quick) / 2.0)
         }));
         let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
         let modes: BTreeMap<(u32, u32), f64> = travels
             .iter()
-            .map(|(&pair, values)| {
-                let mut mode = quantile(values, 5);
+            .map(|(&pair, travels)| {
+                let mut mode = travels.quick;
                 for _ in 0..5 {
                     let (mut weights, mut sum) = (0.0, 0.0);
-                    for value in values {
+                    for value in &travels.values {
                         let weight = redescending(value - mode, spread);
                         weights += weight;
                         sum += weight * value;
@@ -256,21 +256,9 @@ impl Latencies {
         Latencies { of: of.collect(), spread }
     }
 
-    /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
-    /// it was too quick.
-    pub fn excess(&self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
-        seen.travel(offsets, windows) - self.of.get(&(seen.a, seen.b)).copied().unwrap_or(0.0)
-    }
-
-    /// How much a message with this excess counts: 1 near zero, vanishing if it was delayed by many `scale`s. One that would
-    /// have been too quick is impossible and keeps pulling, but never with more force than from a few scales away: within a
-    /// window a clock can do what its model cannot.
-    pub fn weight(&self, seen: &OneWay, excess: f64, scale: f64) -> f64 {
-        const FORCE: f64 = 4.0;
-        if excess <= 0.0 {
-            return (FORCE * scale / -excess).min(1.0);
-        }
-        if self.of.contains_key(&(seen.a, seen.b)) { redescending(excess, scale) } else { 0.0 }
+    /// What is known of the messages from one clock to another.
+    pub fn direction(&self, pair: (u32, u32)) -> Direction {
+        Direction { latency: self.of.get(&pair).copied() }
     }
 
     /// Mean cost of all observations, in spreads: messages that are too quick cost more than those that are delayed, and no
@@ -278,15 +266,71 @@ impl Latencies {
     pub fn misfit(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Option<f64> {
         const DELAYED: f64 = 3.0;
         const TOO_QUICK: f64 = 12.0;
-        let cost = |seen: &OneWay| {
-            let excess = self.excess(seen, offsets, windows) / self.spread;
-            if excess <= 0.0 {
-                return (-excess).min(TOO_QUICK);
-            }
-            if self.of.contains_key(&(seen.a, seen.b)) { excess.min(DELAYED) } else { 0.0 }
-        };
+        let mut sum = 0.0;
+        for (pair, seen) in observations.directions() {
+            let direction = self.direction(pair);
+            let cost = |seen: &OneWay| {
+                let excess = direction.excess(seen, offsets, windows) / self.spread;
+                if excess <= 0.0 {
+                    return (-excess).min(TOO_QUICK);
+                }
+                if direction.latency.is_some() { excess.min(DELAYED) } else { 0.0 }
+            };
+            sum += seen.iter().map(cost).sum::<f64>();
+        }
         let count = observations.one_way.len();
-        (count > 0).then(|| observations.one_way.iter().map(cost).sum::<f64>() / count as f64)
+        (count > 0).then(|| sum / count as f64)
+    }
+}
+
+/// The travel times of one direction.
+#[derive(Debug)]
+struct Travels {
+    /// In no order.
+    values: Vec<f64>,
+    /// The twentieth part and the fourth part of them are shorter.
+    quick: f64,
+    quarter: f64,
+}
+
+impl Travels {
+    fn new(mut values: Vec<f64>) -> Travels {
+        if values.is_empty() {
+            return Travels { values, quick: 0.0, quarter: 0.0 };
+        }
+        let [quick_at, quarter_at] = [5, 25].map(|percent| values.len() * percent / 100);
+        let (below, &mut quarter, _) = values.select_nth_unstable_by(quarter_at, f64::total_cmp);
+        let quick = match quick_at < quarter_at {
+            true => *below.select_nth_unstable_by(quick_at, f64::total_cmp).1,
+            false => quarter,
+        };
+        Travels { values, quick, quarter }
+    }
+}
+
+/// The messages of one direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Direction {
+    /// How long they travel that meet no delay, in ticks, if that is known.
+    latency: Option<f64>,
+}
+
+impl Direction {
+    /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
+    /// it was too quick.
+    pub fn excess(self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
+        seen.travel(offsets, windows) - self.latency.unwrap_or(0.0)
+    }
+
+    /// How much a message with this excess counts: 1 near zero, vanishing if it was delayed by many `scale`s. One that would
+    /// have been too quick is impossible and keeps pulling, but never with more force than from a few scales away: within a
+    /// window a clock can do what its model cannot.
+    pub fn weight(self, excess: f64, scale: f64) -> f64 {
+        const FORCE: f64 = 4.0;
+        if excess <= 0.0 {
+            return (FORCE * scale / -excess).min(1.0);
+        }
+        if self.latency.is_some() { redescending(excess, scale) } else { 0.0 }
     }
 }
 
@@ -340,6 +384,7 @@ mod tests {
             seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there });
             seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
         }
+        seen.one_way.sort_by_key(|one| one.a);
         let latencies = Latencies::new(&seen, &vec![0.0; 600], 300);
         assert!((latencies.of[&(0, 1)] - 53.0).abs() < 2.0, "{latencies:?}");
     }

@@ -8,10 +8,19 @@ use super::banded::Pentadiagonals;
 
 /// Most steps.
 const STEPS: usize = 300;
-/// Preconditioned residual that ends them, squared and per unknown: this part of a standard deviation is left, or of what it
-/// was at first.
-const TOLERANCE: f64 = 1e-7;
+/// Preconditioned residual that ends them, squared, as a part of what it was at first.
 const REDUCTION: f64 = 1e-12;
+
+/// How well a system is solved: what is left of the residual, preconditioned, squared and per unknown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Tolerance(f64);
+
+impl Tolerance {
+    /// A few thousandths of a standard deviation.
+    pub(super) const RESULT: Tolerance = Tolerance(1e-7);
+    /// A hundredth: enough to find the weights of the next round.
+    pub(super) const STEP: Tolerance = Tolerance(1e-4);
+}
 
 /// A term weight · (x(j) - x(i))², whose target is in the right-hand side.
 #[derive(Debug, Clone, Copy)]
@@ -130,20 +139,36 @@ impl<'a> System<'a> {
     }
 
     /// Improves `x`, which has one row per clock.
-    pub(super) fn minimise(mut self, x: &mut [f64]) {
+    pub(super) fn minimise(mut self, x: &mut [f64], tolerance: Tolerance) {
         if x.is_empty() {
             return;
         }
-        // In order of memory.
-        self.ties.sort_by_key(|tie| tie.i / self.clocks as u32);
+        self.order_ties();
         let mut found = self.turned(x);
-        self.conjugate_gradients(&mut found);
+        self.conjugate_gradients(&mut found, tolerance);
         for (k, value) in x.iter_mut().enumerate() {
             *value = found[(k % self.windows) * self.clocks + k / self.windows];
         }
     }
 
-    fn conjugate_gradients(&self, x: &mut [f64]) {
+    /// Window by window, which is the order of memory; within one as they came.
+    fn order_ties(&mut self) {
+        let window = |tie: &Tie| tie.i as usize / self.clocks;
+        let mut places = vec![0; self.windows + 1];
+        self.ties.iter().for_each(|tie| places[window(tie) + 1] += 1);
+        for at in 1..places.len() {
+            places[at] += places[at - 1];
+        }
+        let mut ordered = self.ties.clone();
+        for tie in &self.ties {
+            let place = &mut places[window(tie)];
+            ordered[*place] = *tie;
+            *place += 1;
+        }
+        self.ties = ordered;
+    }
+
+    fn conjugate_gradients(&self, x: &mut [f64], tolerance: Tolerance) {
         let factors = self.preconditioner();
         let precondition = |from: &[f64], to: &mut [f64]| {
             to.copy_from_slice(from);
@@ -159,7 +184,7 @@ impl<'a> System<'a> {
         precondition(&residual, &mut conditioned);
         let mut direction = conditioned.clone();
         let mut energy = dot(&residual, &conditioned);
-        let enough = (energy * REDUCTION).max(x.len() as f64 * TOLERANCE);
+        let enough = (energy * REDUCTION).max(x.len() as f64 * tolerance.0);
         for _ in 0..STEPS {
             if energy <= enough || energy <= 0.0 {
                 break;

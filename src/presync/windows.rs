@@ -65,15 +65,60 @@ pub struct Bound {
 pub struct DirectedBounds {
     /// Number of messages seen.
     pub messages: u64,
-    /// The tightest by window.
-    pub windows: BTreeMap<u32, Bound>,
+    /// The tightest by window, in order of windows.
+    windows: Vec<(u32, Bound)>,
 }
 
 impl DirectedBounds {
-    /// Adds `messages` of which `bound` is the tightest.
+    /// Adds `messages` of which `bound` is the tightest. Quick if no later window has been seen.
     pub fn add(&mut self, window: usize, bound: Bound, messages: u64) {
         self.messages += messages;
-        self.windows.entry(window as u32).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
+        let window = window as u32;
+        if self.windows.last().is_none_or(|(last, _)| *last < window) {
+            self.windows.push((window, bound));
+            return;
+        }
+        match self.windows.binary_search_by_key(&window, |(window, _)| *window) {
+            Ok(at) => self.windows[at].1 = self.windows[at].1.min(bound),
+            Err(at) => self.windows.insert(at, (window, bound)),
+        }
+    }
+
+    /// Adds other messages.
+    pub fn merge(&mut self, other: DirectedBounds) {
+        if self.windows.is_empty() {
+            self.windows = other.windows;
+        } else {
+            let mut own = std::mem::take(&mut self.windows).into_iter().peekable();
+            let mut others = other.windows.into_iter().peekable();
+            while let (Some((a, one)), Some((b, two))) = (own.peek().copied(), others.peek().copied()) {
+                self.windows.push((
+                    a.min(b),
+                    if a == b {
+                        one.min(two)
+                    } else if a < b {
+                        one
+                    } else {
+                        two
+                    },
+                ));
+                own.next_if(|_| a <= b);
+                others.next_if(|_| b <= a);
+            }
+            self.windows.extend(own.chain(others));
+        }
+        self.messages += other.messages;
+    }
+
+    /// The tightest by window, in order of windows.
+    pub fn windows(&self) -> &[(u32, Bound)] {
+        &self.windows
+    }
+
+    /// The tightest of a window.
+    pub fn get(&self, window: u32) -> Option<&Bound> {
+        let at = self.windows.binary_search_by_key(&window, |(window, _)| *window).ok()?;
+        self.windows.get(at).map(|(_, bound)| bound)
     }
 }
 
@@ -90,11 +135,7 @@ impl BoundTable {
     /// Adds what another rank has seen.
     pub fn merge(&mut self, other: BoundTable) {
         for (pair, bounds) in other.pairs {
-            let own = self.pairs.entry(pair).or_default();
-            own.messages += bounds.messages;
-            for (window, bound) in bounds.windows {
-                own.windows.entry(window).and_modify(|least| *least = (*least).min(bound)).or_insert(bound);
-            }
+            self.pairs.entry(pair).or_default().merge(bounds);
         }
         for (clock, distance) in other.shared {
             self.share(clock, distance);
@@ -110,7 +151,7 @@ impl BoundTable {
         };
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
-            for bound in bounds.windows.values() {
+            for (_, bound) in &bounds.windows {
                 let at = map(pair.1, bound.at);
                 (first, last) = (first.min(at), last.max(at));
             }
@@ -119,7 +160,7 @@ impl BoundTable {
         let mut table = BoundTable { pairs: BTreeMap::new(), shared: self.shared.clone() };
         for (&pair, bounds) in &self.pairs {
             let other = table.pairs.entry(pair).or_default();
-            for bound in bounds.windows.values().map(|bound| seen(pair, bound)) {
+            for bound in bounds.windows.iter().map(|(_, bound)| seen(pair, bound)) {
                 other.add(grid.window(bound.at), bound, 0);
             }
             other.messages = bounds.messages;
@@ -176,8 +217,8 @@ mod tests {
             let bounds = &coarse.pairs[&(0, 1)];
             prop_assert_eq!(bounds.messages, messages.len() as u64);
             let least = messages.iter().map(|message| message.1).min().unwrap() + shift;
-            prop_assert_eq!(bounds.windows.values().map(|bound| bound.distance).min(), Some(least));
-            for (&window, bound) in &bounds.windows {
+            prop_assert_eq!(bounds.windows.iter().map(|(_, bound)| bound.distance).min(), Some(least));
+            for &(window, bound) in &bounds.windows {
                 prop_assert_eq!(grid.window(bound.at), window as usize);
                 prop_assert_eq!(fine.window(bound.at - shift) * 100 + 50, (bound.at - shift) as usize);
             }

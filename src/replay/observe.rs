@@ -4,7 +4,7 @@
 //! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{Transport, gather_values};
-use crate::presync::windows::{Bound, BoundTable, Grid};
+use crate::presync::windows::{Bound, BoundTable, DirectedBounds, Grid};
 use crate::replay::bounds::{local_message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -86,8 +86,10 @@ fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
 struct Collector<'a> {
     grid: &'a Grid,
     table: BoundTable,
+    /// The pair of clocks whose messages are coming, and what of it is not yet in the table.
     pair: (u32, u32),
-    /// Messages of the pair since it was last added to the table, the window they are in, its times, and the tightest of them.
+    bounds: DirectedBounds,
+    /// Messages of the pair that are in neither, the window they are in, its times, and the tightest of them.
     count: u64,
     window: usize,
     span: Range<i64>,
@@ -99,7 +101,8 @@ const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX };
 
 impl<'a> Collector<'a> {
     fn new(grid: &'a Grid) -> Self {
-        Collector { grid, table: BoundTable::default(), pair: (0, 0), count: 0, window: 0, span: 0..0, least: NONE }
+        let (table, bounds) = (BoundTable::default(), DirectedBounds::default());
+        Collector { grid, table, pair: (0, 0), bounds, count: 0, window: 0, span: 0..0, least: NONE }
     }
 
     /// Takes messages as incoming channel, receive event and bound, those of a channel together.
@@ -128,7 +131,7 @@ impl<'a> Collector<'a> {
     /// The messages that follow are of this pair of clocks.
     fn pair(&mut self, pair: (u32, u32)) {
         if pair != self.pair {
-            self.flush();
+            self.store();
             self.pair = pair;
         }
     }
@@ -152,12 +155,21 @@ impl<'a> Collector<'a> {
         if self.pair.0 == self.pair.1 {
             self.table.share(self.pair.0, least.distance);
         } else {
-            self.table.pairs.entry(self.pair).or_default().add(self.window, least, count);
+            self.bounds.add(self.window, least, count);
+        }
+    }
+
+    /// Puts all that is known of the pair into the table.
+    fn store(&mut self) {
+        self.flush();
+        let bounds = std::mem::take(&mut self.bounds);
+        if bounds.messages > 0 {
+            self.table.pairs.entry(self.pair).or_default().merge(bounds);
         }
     }
 
     fn finish(mut self) -> BoundTable {
-        self.flush();
+        self.store();
         self.table
     }
 }

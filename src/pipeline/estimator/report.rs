@@ -7,29 +7,60 @@ use crate::presync::windows::Grid;
 use crate::report::{ClockEstimate, ClockPair, NodeClock};
 use std::collections::BTreeMap;
 
+/// Excesses of messages, in ticks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    count: u64,
+    weights: f64,
+    /// Weighted.
+    squares: f64,
+}
+
+impl Sums {
+    fn add(&mut self, excess: f64, weight: f64) {
+        self.merge(&Sums { count: 1, weights: weight, squares: weight * excess * excess });
+    }
+
+    fn merge(&mut self, other: &Sums) {
+        self.count += other.count;
+        self.weights += other.weights;
+        self.squares += other.squares;
+    }
+
+    /// Weighted root mean square.
+    fn deviation(&self) -> f64 {
+        if self.weights > 0.0 { (self.squares / self.weights).sqrt() } else { 0.0 }
+    }
+}
+
 impl Estimator {
     /// For the report.
     pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
         let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
-        let mut sums = vec![(0u64, 0.0f64, 0.0f64); map.bases.len()];
-        for seen in &self.observations.one_way {
-            let excess = self.latencies.excess(seen, &flat, grid.count);
-            let weight = self.latencies.weight(seen, excess, self.latencies.spread);
-            for clock in [seen.a, seen.b] {
-                if let Some((count, weights, squares)) = sums.get_mut(clock as usize) {
-                    *count += 1;
-                    *weights += weight;
-                    *squares += weight * excess * excess;
+        let mut sums = vec![Sums::default(); map.bases.len()];
+        // By the smaller and the larger clock.
+        let mut pairs: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+        for ((a, b), seen) in self.observations.directions() {
+            let direction = self.latencies.direction((a, b));
+            let mut sum = Sums::default();
+            for seen in seen {
+                let excess = direction.excess(seen, &flat, grid.count);
+                sum.add(excess, direction.weight(excess, self.latencies.spread));
+            }
+            for clock in [a, b] {
+                if let Some(of) = sums.get_mut(clock as usize) {
+                    of.merge(&sum);
                 }
             }
+            pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
         }
         let paths = self.paths(map.bases.len());
         let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
         let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
         let nodes: Vec<NodeClock> = clocks
-            .map(|(clock, (((count, weights, squares), first), row))| {
+            .map(|(clock, ((sums, first), row))| {
                 let drift = row.last().zip(row.first()).map_or(0.0, |(last, first)| (last - first) / length * 1e6);
                 let recorded = &map.offsets[clock];
                 let recorded_drift = recorded
@@ -40,15 +71,15 @@ impl Estimator {
                 NodeClock {
                     first_process: *first,
                     reference: clock == self.reference,
-                    observations: *count,
+                    observations: sums.count,
                     drift_ppm: drift + recorded_drift,
-                    residual_seconds: if *weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
+                    residual_seconds: sums.deviation() * tick,
                     uncertainty_seconds: paths.get(clock).copied().flatten().map(|(ticks, _)| ticks * tick),
                     hops: paths.get(clock).copied().flatten().map(|(_, hops)| hops),
                 }
             })
             .collect();
-        let pairs = self.pairs(&grid, &flat, &nodes, map);
+        let pairs = self.pairs(&grid, pairs, &nodes, map);
         ClockEstimate {
             requested,
             chosen: if chosen { self.model } else { Method::Linear },
@@ -75,30 +106,26 @@ impl Estimator {
     }
 
     /// Every pair of clocks that exchange messages.
-    fn pairs(&self, grid: &Grid, flat: &[f64], nodes: &[NodeClock], map: &ClockMap) -> Vec<ClockPair> {
+    fn pairs(
+        &self,
+        grid: &Grid,
+        sums: BTreeMap<(u32, u32), Sums>,
+        nodes: &[NodeClock],
+        map: &ClockMap,
+    ) -> Vec<ClockPair> {
         let tick = 1.0 / self.resolution.max(1) as f64;
-        // Samples, weights, weighted squares.
-        let mut sums: BTreeMap<(u32, u32), (u64, f64, f64)> = BTreeMap::new();
-        for seen in &self.observations.one_way {
-            let excess = self.latencies.excess(seen, flat, grid.count);
-            let weight = self.latencies.weight(seen, excess, self.latencies.spread);
-            let (count, weights, squares) = sums.entry((seen.a.min(seen.b), seen.a.max(seen.b))).or_default();
-            *count += 1;
-            *weights += weight;
-            *squares += weight * excess * excess;
-        }
         let begin: Vec<i64> = (self.offsets.iter().zip(&self.constants).zip(&map.bases))
             .map(|((row, constant), base)| shows(grid, row, *constant, base, 0))
             .collect();
-        let pairs = sums.into_iter().filter_map(|((a, b), (samples, weights, squares))| {
+        let pairs = sums.into_iter().filter_map(|((a, b), sums)| {
             let (one, other) = (nodes.get(a as usize)?, nodes.get(b as usize)?);
             let mut pair = ClockPair {
                 a: one.first_process,
                 b: other.first_process,
-                samples,
+                samples: sums.count,
                 offset_seconds: begin.get(a as usize)?.saturating_sub(*begin.get(b as usize)?) as f64 * tick,
                 drift_ppm: other.drift_ppm - one.drift_ppm,
-                deviation_seconds: if weights > 0.0 { (squares / weights).sqrt() * tick } else { 0.0 },
+                deviation_seconds: sums.deviation() * tick,
                 offset_error_seconds: None,
                 drift_error_ppm: None,
             };
