@@ -4,7 +4,7 @@ use crate::archive::truth;
 use crate::clc::latency::MinimumLatency;
 use crate::cli::EvaluateOptions;
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
-use crate::commands::Outcome;
+use crate::commands::{Outcome, write};
 use crate::matching::sync::SyncKind;
 use crate::pipeline::accuracy::{Distribution, Sum};
 use crate::pipeline::clocks::refine;
@@ -118,9 +118,7 @@ pub fn evaluate(
     });
     let mut plotted = Ok(());
     if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
-        plotted = evaluation_plot(evaluation).and_then(|svg| {
-            std::fs::write(path, svg).map_err(|error| Error::io(path, "cannot write the plot", &error))
-        });
+        plotted = evaluation_plot(evaluation).and_then(|svg| write(path, svg.as_bytes()));
     }
     agree(transport, plotted)?;
     Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))

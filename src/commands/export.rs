@@ -86,8 +86,8 @@ fn summary(options: &ExportOptions, exported: &Exported) -> String {
 /// The operating system refuses.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A device or a pipe is written to, not replaced.
-    let special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+    // A device, a pipe or a link (`/dev/stdout` is one) is written to, not replaced.
+    let special = path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file());
     let outcome = if special {
         std::fs::write(path, bytes)
     } else {
@@ -98,4 +98,26 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
             .map(|_| ())
     };
     outcome.map_err(|error| Error::io(path, "cannot write", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_devices_stay_what_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for text in ["first and longer", "second"] {
+            write(&link, text.as_bytes()).unwrap();
+            assert!(link.symlink_metadata().unwrap().is_symlink());
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+        write(&file, b"third").unwrap();
+        assert_eq!(std::fs::read(&link).unwrap(), b"third");
+        write(Path::new("/dev/null"), b"nothing").unwrap();
+        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }
