@@ -56,6 +56,8 @@ pub struct Problem<'a> {
 pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0];
 /// See [`ROUNDS`].
 pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0];
+/// See [`ROUNDS`]: enough to tell latencies.
+const ROUGH_ROUNDS: &[f64] = &[8.0, 1.0];
 /// Most solutions of the start, and the part of the way that one leaves.
 const LEAPS: usize = 5;
 const RELATIVE: f64 = 1e-6;
@@ -177,12 +179,12 @@ const FIRST_TRIED: usize = 3;
 
 impl Problem<'_> {
     /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
-    /// the windows between ([`Latencies::misfit`]). Returns q, and the clocks with the q of this problem.
-    pub fn choose_roughness(&self, start: &Offsets) -> (f64, Offsets) {
+    /// the windows between ([`Latencies::misfit`]).
+    pub fn choose_roughness(&self, start: &Offsets) -> f64 {
         let even = self.observations.part(|window| window % 2 == 0);
         let odd = self.observations.part(|window| window % 2 == 1);
         // Something to judge by: with clocks that are far off, latencies are anything.
-        let roughly = Problem { rounds: &[8.0, 1.0], ..*self }.solve_to(Tolerance::STEP, start);
+        let roughly = Problem { rounds: ROUGH_ROUNDS, ..*self }.solve_to(Tolerance::STEP, start);
         let latencies = Latencies::new(self.observations, &self.flat(&roughly), self.windows);
         let misfit = |choice: usize| {
             let roughness = ROUGHNESSES[choice] * self.observations.floor;
@@ -190,8 +192,7 @@ impl Problem<'_> {
                 .solve_to(Tolerance::STEP, start);
             latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY)
         };
-        let choice = valley(ROUGHNESSES.len(), FIRST_TRIED, misfit);
-        (ROUGHNESSES[choice] * self.observations.floor, roughly)
+        ROUGHNESSES[valley(ROUGHNESSES.len(), FIRST_TRIED, misfit)] * self.observations.floor
     }
 }
 

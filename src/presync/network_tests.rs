@@ -59,7 +59,7 @@ proptest! {
         let seen = observe(&[(0, 1)], &truth, 2000);
         let start = vec![vec![0.0; windows]; 2];
         let mut problem = problem(&seen, &truth, &[]);
-        problem.roughness = problem.choose_roughness(&start).0;
+        problem.roughness = problem.choose_roughness(&start);
         let found = problem.solve(&start);
         prop_assert!(worst(&found, &truth) < 0.02 * amplitude + 40.0, "{}", worst(&found, &truth));
     }
@@ -72,7 +72,7 @@ fn a_jump_stays_sharp() {
     let seen = observe(&[(0, 1)], &truth, 2000);
     let start = vec![vec![0.0; windows]; 2];
     let mut problem = problem(&seen, &truth, &[]);
-    problem.roughness = problem.choose_roughness(&start).0;
+    problem.roughness = problem.choose_roughness(&start);
     assert!(worst(&problem.solve(&start), &truth) < 1000.0);
 }
 
@@ -127,4 +127,15 @@ fn clocks_that_are_decades_apart_are_found() {
         // To what a number of this size can say.
         assert!(worst(&found, &truth) <= 1024.0, "{windows}: {}", worst(&found, &truth));
     }
+}
+
+#[test]
+fn a_valley_is_found_on_either_side_of_the_start() {
+    let heights = |list: [i32; 6]| valley(6, 3, |place| f64::from(list[place]));
+    assert_eq!(heights([5, 4, 1, 2, 3, 6]), 2);
+    assert_eq!(heights([9, 8, 7, 6, 2, 3]), 4);
+    assert_eq!(heights([0, 1, 2, 3, 4, 5]), 0);
+    // Two: the lower one. On flat ground: the first.
+    assert_eq!(heights([9, 3, 2, 5, 1, 4]), 4);
+    assert_eq!(heights([1; 6]), 0);
 }

@@ -197,7 +197,7 @@ impl Estimator {
             if self.model != Method::Network {
                 problem.rounds = &[];
             } else if self.at_finest == 1 {
-                self.roughness = problem.choose_roughness(&now).0;
+                self.roughness = problem.choose_roughness(&now);
             } else {
                 problem.rounds = LAST_ROUNDS;
             }
