@@ -1,7 +1,7 @@
 //! The judgement of a trace against the truth, as text.
 
 use super::evaluation::{ErrorStatistics, Evaluation, PhaseAccuracy};
-use super::format::{count, duration, percent, plural};
+use super::format::{count, duration, percent, plural, sum};
 use super::table::{Table, labelled};
 
 const INDENT: usize = 13;
@@ -66,7 +66,7 @@ pub fn evaluation_text(evaluation: &Evaluation) -> String {
             None => "more".to_owned(),
         };
         row(&mut table, &label, &|phase| {
-            let total: u64 = phase.intervals.classes.iter().map(|class| class.intervals).sum();
+            let total = sum(phase.intervals.classes.iter().map(|class| class.intervals));
             let own = phase.intervals.classes.get(class).map_or(0, |class| class.intervals);
             percent(own as f64 * 100.0 / total.max(1) as f64)
         });

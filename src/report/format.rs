@@ -1,5 +1,10 @@
 //! Numbers as people read them: thousands separators, units that fit. And text that is safe to print.
 
+/// The sum of counts that may come from a stored report, which may say anything: at most the largest number there is.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 /// `1234567` as `1,234,567`.
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())

@@ -2,7 +2,7 @@
 
 use super::element::{duration, escape, facts, figure, table};
 use super::plot::{Frame, ticks};
-use crate::report::format::{count, percent};
+use crate::report::format::{count, percent, sum};
 use crate::report::{IntervalChange, Moves, Report, Slopes};
 
 pub fn body(report: &Report) -> Option<String> {
@@ -42,7 +42,7 @@ pub fn body(report: &Report) -> Option<String> {
 
 fn intervals(moves: &Moves) -> String {
     let change = &moves.interval_change;
-    let all: u64 = change.classes.iter().map(|class| class.intervals).sum();
+    let all = sum(change.classes.iter().map(|class| class.intervals));
     let rows = change.classes.iter().map(|class| {
         let name = match class.up_to_percent {
             Some(0.0) => "unchanged".to_owned(),

@@ -1,7 +1,7 @@
 //! The chapter on pairs: violated messages by sender and receiver.
 
 use super::element::{duration, escape, stage_name, table};
-use crate::report::format::{count, percent};
+use crate::report::format::{count, percent, sum};
 use crate::report::{PairMatrix, PairUnit, Report};
 use crate::trace::Ticks;
 
@@ -24,7 +24,7 @@ pub fn body(report: &Report) -> Option<String> {
          too early; a point is a pair without any.</p>\n<div class=\"pair\">\n"
     );
     for (stage, numbers) in details.stages.iter().zip(&pairs.stages) {
-        let total: u64 = numbers.violated.iter().sum();
+        let total = sum(numbers.violated.iter().copied());
         let name = stage_name(&stage.stage);
         if total == 0 {
             html += &format!(
@@ -116,9 +116,7 @@ pub fn picture(size: u64, attributes: &str, label: &str, fields: impl Iterator<I
 
 fn worst_pairs(report: &Report, pairs: &PairMatrix, one: &str) -> String {
     let Some(details) = &report.details else { return String::new() };
-    let total = |index: usize| -> u64 {
-        pairs.stages.iter().map(|stage| stage.violated.get(index).copied().unwrap_or(0)).sum()
-    };
+    let total = |index: usize| sum(pairs.stages.iter().map(|stage| stage.violated.get(index).copied().unwrap_or(0)));
     let mut order: Vec<usize> = (0..pairs.senders.len()).filter(|&index| total(index) > 0).collect();
     if order.is_empty() {
         return String::new();

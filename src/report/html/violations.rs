@@ -2,7 +2,7 @@
 
 use super::element::{duration, escape, figure, fold, stage_name, table};
 use super::plot::{Frame, short, ticks};
-use crate::report::format::{count, percent};
+use crate::report::format::{count, percent, sum};
 use crate::report::{CollectiveKind, Details, Report, Stage, StageDetails};
 
 pub fn body(report: &Report) -> String {
@@ -101,7 +101,7 @@ fn over_time(details: &Details, span: f64) -> String {
     }
     svg += &frame.x_axis(&times, "seconds since the first event");
     let totals = details.stages.iter().map(|stage| {
-        let (checked, violated) = (stage.checked.iter().sum::<u64>(), stage.violated.iter().sum::<u64>());
+        let (checked, violated) = (sum(stage.checked.iter().copied()), sum(stage.violated.iter().copied()));
         let share = if checked == 0 { 0.0 } else { 100.0 * violated as f64 / checked as f64 };
         format!("{} {} on average", stage_name(&stage.stage), percent(share))
     });
@@ -121,7 +121,11 @@ fn distances(details: &Details) -> String {
     classes.sort_by(|a, b| a.0.total_cmp(&b.0));
     classes.dedup();
     let of = |stage: &StageDetails, over: f64| {
-        stage.distances.iter().find(|class| class.over_seconds == over).map_or(0, |c| c.messages + c.collective_ends)
+        stage
+            .distances
+            .iter()
+            .find(|class| class.over_seconds == over)
+            .map_or(0, |c| c.messages.saturating_add(c.collective_ends))
     };
     let most = stages.iter().flat_map(|s| classes.iter().map(move |class| of(s, class.0))).max().unwrap_or(0).max(1);
     let frame = Frame::new(900.0, 250.0);
