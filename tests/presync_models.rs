@@ -121,3 +121,137 @@ fn the_latency_is_that_of_the_network() {
     assert!((0.3..1.5).contains(&microseconds("same_node_seconds")), "{latency}");
     assert!((1.7..2.5).contains(&microseconds("other_node_seconds")), "{latency}");
 }
+
+/// Clocks that drift evenly, seldom messages, receivers that wait: what straight lines are for, and hard for them.
+const SELDOM: &str = "--ranks 4 --ranks-per-node 1 --events 300 --compute 10ms --pattern halo1d --measurements 0 -q";
+/// The same with many messages.
+const OFTEN: &str = "--ranks 16 --ranks-per-node 2 --events 20k --compute 1ms --clock linear -q";
+
+/// What `check` says about clocks.
+#[track_caller]
+fn clocks(arguments: &str, directory: &Path) -> Value {
+    let line = format!("check {arguments} --report -");
+    let finished = run(alone().args(line.split_whitespace()).current_dir(directory));
+    assert!(finished.status <= 1, "{line}: {finished:?}");
+    json(&finished)["clocks"].clone()
+}
+
+fn numbers(clocks: &Value, list: &str, field: &str) -> Vec<f64> {
+    clocks[list].as_array().expect(list).iter().map(|clock| clock[field].as_f64().unwrap_or(f64::INFINITY)).collect()
+}
+
+#[test]
+fn no_message_violates_hulls_of_clocks_that_drift_evenly() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for (number, seed) in [3, 5, 9, 11].into_iter().enumerate() {
+        for (clock, name) in [("drift=1000ppm", "steep"), ("linear", "usual")] {
+            let trace = format!("{name}{number}");
+            clc(&format!("simulate {trace} {SELDOM} --clock {clock} --seed {seed}"), path);
+            let hull = judge(&trace, "hull", path);
+            assert_eq!(hull.presync.1, 0, "{clock} {seed}: {hull:?}");
+            let clocks = clocks(&format!("{trace} --presync hull"), path);
+            assert!(numbers(&clocks, "pairs", "deviation_seconds").iter().all(|margin| *margin > 0.0), "{clocks}");
+            assert!(!clocks["reason"].as_str().expect("a reason").contains("feasible"), "{clocks}");
+        }
+    }
+}
+
+#[test]
+fn a_hull_says_where_no_line_is_feasible() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    clc(&format!("simulate trace --clock sine {USUAL}"), directory.path());
+    let clocks = clocks("trace --presync hull", directory.path());
+    assert!(numbers(&clocks, "pairs", "deviation_seconds").iter().any(|margin| *margin < 0.0), "{clocks}");
+    assert!(clocks["reason"].as_str().expect("a reason").contains("no line is feasible"), "{clocks}");
+}
+
+#[test]
+fn regression_finds_straight_clocks_and_their_drifts() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(&format!("simulate with {OFTEN}"), path);
+    clc(&format!("simulate without --measurements 0 {OFTEN}"), path);
+    for model in ["regression", "hull", "network"] {
+        let found = judge("without", model, path);
+        assert!(found.presync.0 < 6e-6 && found.presync.1 == 0, "{model}: {found:?}");
+        // Measured at the beginning and at the end, seen through all messages between.
+        let measured = numbers(&clocks("with --presync network --reference 0", path), "clocks", "drift_ppm");
+        let found = numbers(&clocks(&format!("without --presync {model} --reference 0"), path), "clocks", "drift_ppm");
+        assert!(measured.iter().any(|drift| drift.abs() > 5.0), "{measured:?}");
+        for (found, measured) in found.iter().zip(&measured) {
+            assert!((found - measured).abs() < 4.0, "{model}: {found} {measured}");
+        }
+    }
+}
+
+#[test]
+fn the_uncertainty_is_no_smaller_than_the_error() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    for seed in 1..=4 {
+        clc(&format!("simulate seldom{seed} {SELDOM} --clock linear --seed {seed}"), path);
+        clc(&format!("simulate often{seed} --measurements 0 {OFTEN} --seed {seed}"), path);
+        for trace in ["seldom", "often"] {
+            for model in ["regression", "hull", "network"] {
+                let trace = format!("{trace}{seed}");
+                let error = judge(&trace, model, path).presync.0;
+                let clocks = clocks(&format!("{trace} --presync {model}"), path);
+                let known = numbers(&clocks, "clocks", "uncertainty_seconds").into_iter().fold(0.0, f64::max);
+                assert!(known.is_finite() && known >= error, "{trace} {model}: known to {known}, off by {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_lines_is_not_called_a_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(&format!("simulate trace --clock linear --measurements 0 {USUAL}"), path);
+    let lines = clocks("trace --presync regression", path);
+    assert_eq!(lines["chosen"], "regression");
+    // Segments with two windows each, and a line needs three round trips.
+    let none = clocks("trace --presync regression --segment 1ms", path);
+    assert_eq!(none["chosen"], "network", "{none}");
+    assert!(none["reason"].as_str().expect("a reason").contains("too few round trips"), "{none}");
+}
+
+#[test]
+fn any_clock_can_be_global_time() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(&format!("simulate trace --clock linear {USUAL}"), path);
+    let reference = |clocks: &Value| -> Vec<u64> {
+        let clocks = clocks["clocks"].as_array().expect("clocks").iter();
+        clocks.filter(|clock| clock["reference"] == true).filter_map(|clock| clock["first_process"].as_u64()).collect()
+    };
+    for model in ["network", "regression", "hull"] {
+        // Recorded offsets refer to process 0. Processes 6 and 7 are on one node.
+        let zero = clocks(&format!("trace --presync {model} --reference 0"), path);
+        let other = clocks(&format!("trace --presync {model} --reference 7"), path);
+        assert_eq!((reference(&zero), reference(&other)), (vec![0], vec![6]), "{model}");
+        let [zero, other] = [&zero, &other].map(|clocks| numbers(clocks, "clocks", "drift_ppm"));
+        assert!(zero[0].abs() < 0.1 && other[3].abs() < 0.1 && zero[3].abs() > 1.0, "{model}: {zero:?} {other:?}");
+        assert!((other[0] + zero[3]).abs() < 0.5, "{model}: {zero:?} {other:?}");
+        // No clock is global time, and they drift against the one that they make together.
+        let mean = clocks(&format!("trace --presync {model} --reference mean"), path);
+        assert!(reference(&mean).is_empty(), "{mean}");
+        let drifts = numbers(&mean, "clocks", "drift_ppm");
+        assert!(drifts.iter().sum::<f64>().abs() < 1.0, "{model}: {drifts:?}");
+    }
+}
+
+#[test]
+fn processes_of_a_node_whose_clocks_drift_apart_have_a_clock_each() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate base --pattern pipeline --ranks 6 --ranks-per-node 3 --events 2k --compute 1ms --clock perfect -q",
+        path,
+    );
+    clc("perturb base trace --per-process --clock drift=300ppm -q", path);
+    assert_eq!(clocks("trace --presync network", path)["clocks"].as_array().expect("clocks").len(), 6);
+    clc("perturb base common --clock drift=300ppm -q", path);
+    assert_eq!(clocks("common --presync network", path)["clocks"].as_array().expect("clocks").len(), 2);
+}

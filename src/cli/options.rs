@@ -242,7 +242,7 @@ pub struct SynchronisationOptions {
     ///
     /// The delay is half the round trip of the quickest messages of a pair of nodes in one window, which needs no
     /// synchronised clocks. By default slow ones count less and less, but are not discarded.
-    #[arg(long, value_name = "DURATION", help_heading = MODEL, value_parser = Duration::parse)]
+    #[arg(long, value_name = "DURATION", help_heading = MODEL, value_parser = values::delay)]
     pub max_delay: Option<Duration>,
 
     /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all

@@ -105,6 +105,15 @@ pub(super) fn segment(text: &str) -> Parsed<Duration> {
     Ok(length)
 }
 
+/// Reads a transport delay, which is not zero.
+pub(super) fn delay(text: &str) -> Parsed<Duration> {
+    let delay = Duration::parse(text)?;
+    if delay.picoseconds() == 0 {
+        return Err("a transport delay of 0 would leave no round trip".to_owned());
+    }
+    Ok(delay)
+}
+
 /// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.
 pub(super) fn window(text: &str) -> Parsed<Window> {
     let (from, to) = text.split_once(':').ok_or_else(|| format!("`{text}` is not FROM:TO, such as 1.2s:1.3s"))?;
@@ -203,6 +212,12 @@ mod tests {
         assert_eq!(reference("auto"), Ok(Reference::Auto));
         assert_eq!(reference("17"), Ok(Reference::Process(17)));
         assert!(reference("-1").is_err() && reference("mode").expect_err("name").contains("median"));
+    }
+
+    #[test]
+    fn delays_are_not_zero() {
+        assert!(delay("1ns").is_ok());
+        assert!(delay("0").is_err() && delay("0us").is_err() && delay("-1us").is_err());
     }
 
     #[test]

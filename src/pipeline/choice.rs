@@ -17,6 +17,7 @@ use crate::pipeline::load::Loaded;
 use crate::presync::Method;
 use crate::replay::passes;
 use crate::replay::survey::survey;
+use crate::report::format::{count, plural};
 use crate::trace::progress::Silent;
 use crate::trace::{Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,11 @@ pub fn choose(
     let estimated = survey(transport, &loaded.program, times)?;
     let (before, after) = (recorded.violated(), estimated.violated());
     if after > before {
-        let reason = format!("the estimated clocks would leave {after} violations, the recorded ones leave {before}");
+        let reason = format!(
+            "the estimated clocks would leave {}, the recorded ones leave {}",
+            violations(after),
+            count(before)
+        );
         return Ok((false, reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
@@ -67,18 +72,25 @@ pub fn choose(
         }
         if after > 0 && !corrects_better(transport, loaded, times)? {
             let reason = format!(
-                "the {after} violations that estimated clocks would leave would move the trace further from them than the \
-                 {before} that the recorded ones leave"
+                "the {} that estimated clocks would leave would move the trace further from them than the {} that the recorded \
+                 ones leave",
+                violations(after),
+                count(before)
             );
             return Ok((false, reason));
         }
     }
     let reason = if after < before {
-        format!("{after} violations are left, {before} with the recorded clocks")
+        let are = if after == 1 { "is" } else { "are" };
+        format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
     } else {
         "the estimated clocks agree better with the messages".to_owned()
     };
     Ok((true, reason))
+}
+
+fn violations(number: u64) -> String {
+    plural(number, "violation")
 }
 
 /// Whether the logical clock, starting from `estimated` times, stays closer to them than it comes starting from the recorded ones.

@@ -47,17 +47,16 @@ impl ClockMap {
         let mut whole = ClockMap::default();
         let mut separate: Vec<bool> = vec![false; count];
         split.iter().for_each(|&node| separate[node as usize] = true);
-        let mut first: Vec<Option<LinearClock>> = vec![None; count];
-        for record in recorded {
+        let mut first: Vec<Option<(&[ClockOffset], LinearClock)>> = vec![None; count];
+        for record in recorded.iter().filter(|record| !record.offsets.is_empty()) {
             let node = nodes[record.timeline as usize] as usize;
-            match (&first[node], record.offsets.first()) {
-                (Some(clock), Some(own)) => {
-                    let time = own.time.min(RANGE as u64) as i64;
-                    let difference = clock.map(Ticks(time)).0 as f64 - (time as f64 + own.offset as f64);
-                    separate[node] |= difference.abs() > apart;
+            let clock = LinearClock::new(&record.offsets)?;
+            match &first[node] {
+                Some((offsets, known)) => {
+                    separate[node] |= differ(&record.offsets, offsets, known, apart);
+                    separate[node] |= differ(offsets, &record.offsets, &clock, apart);
                 }
-                (None, Some(_)) => first[node] = Some(LinearClock::new(&record.offsets)?),
-                _ => {}
+                None => first[node] = Some((&record.offsets, clock)),
             }
         }
         let mut known: Vec<Option<u32>> = vec![None; count];
@@ -84,6 +83,19 @@ impl ClockMap {
         whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
         Ok(whole)
     }
+}
+
+/// Whether any of these offsets is farther than `apart` ticks from a clock, beyond whose own measurements it can drift.
+fn differ(offsets: &[ClockOffset], measured: &[ClockOffset], clock: &LinearClock, apart: f64) -> bool {
+    offsets.iter().any(|offset| {
+        let beyond = |own: &ClockOffset| offset.time.abs_diff(own.time);
+        let inside = measured.first().is_some_and(|first| first.time <= offset.time)
+            && measured.last().is_some_and(|last| offset.time <= last.time);
+        let beyond = if inside { 0 } else { measured.iter().map(beyond).min().unwrap_or(0) };
+        let time = offset.time.min(RANGE as u64) as i64;
+        let off = clock.map(Ticks(time)).0 as f64 - (time as f64 + offset.offset as f64);
+        off.abs() > apart + DRIFTING * beyond as f64
+    })
 }
 
 /// Refined clocks of all timelines.
@@ -113,6 +125,8 @@ impl RefinedClocks {
 /// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
 /// a round trip at most.
 const SAME_CLOCK: f64 = 20e-6;
+/// Beyond measurements a clock is taken to drift by no more than this part.
+const DRIFTING: f64 = 1e-4;
 
 /// What is wanted beside the model of [`LoadOptions::presync`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -144,6 +158,16 @@ pub fn refine(
     if !options.presync.refines() && wanted.reference != Reference::Auto {
         let message = format!("--presync {} has no reference to choose", options.presync.name());
         return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+    }
+    let usual = Limits::default();
+    let unused = [
+        ("--confidence", wanted.limits.confidence != usual.confidence && !options.presync.refines()),
+        ("--segment", wanted.limits.segment != usual.segment && !options.presync.refines()),
+        ("--max-delay", wanted.limits.delay != usual.delay && !options.presync.refines() && !wanted.latency),
+    ];
+    if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
+        let message = format!("--presync {} makes no use of {option}", options.presync.name());
+        return Err(Error::new(message).hint("it goes with auto, network, regression or hull"));
     }
     if let Reference::Process(process) = wanted.reference
         && process as usize >= opened.timelines.processes
@@ -304,4 +328,41 @@ fn span(transport: &mut dyn Transport, loaded: &Loaded, refined: &RefinedClocks)
     }
     transport.all_reduce(ReduceOp::Min, &mut ends)?;
     Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offsets of one timeline, as (time, offset).
+    fn recorded(timeline: u32, offsets: &[(u64, i64)]) -> Recorded {
+        let offsets = offsets.iter().map(|&(time, offset)| ClockOffset { time, offset, standard_deviation: 0.0 });
+        Recorded { timeline, offsets: offsets.collect() }
+    }
+
+    /// How many clocks the two processes of one node have.
+    fn clocks(one: &[(u64, i64)], other: &[(u64, i64)]) -> usize {
+        let records = [recorded(0, one), recorded(1, other)];
+        ClockMap::new(&[0, 0], &records, &[], 20.0).expect("a map").bases.len()
+    }
+
+    #[test]
+    fn processes_whose_recorded_offsets_agree_share_a_clock() {
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(10, 15), (1_000_010, 115)]), 1);
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[]), 1);
+        // Beyond its measurements a clock may drift.
+        assert_eq!(clocks(&[(0, 5)], &[(0, 5), (1_000_000, 95)]), 1);
+    }
+
+    #[test]
+    fn processes_whose_recorded_offsets_differ_do_not() {
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(0, 45), (1_000_000, 145)]), 2);
+        // They agree at first.
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(0, 5), (1_000_000, 1005)]), 2);
+        // Between the measurements of the other.
+        assert_eq!(clocks(&[(0, 5), (500_000, 305), (1_000_000, 5)], &[(0, 5), (1_000_000, 5)]), 2);
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 5)], &[(0, 5), (500_000, 305), (1_000_000, 5)]), 2);
+        // Farther than it can have drifted.
+        assert_eq!(clocks(&[(0, 5)], &[(0, 5), (1_000_000, 205)]), 2);
+    }
 }

@@ -4,29 +4,48 @@
 //! most some u(t). The line has the largest margin to all of them: max over the slope β of min(u - βt) - max(l - βt), a
 //! concave function of which the upper hull of l and the lower hull of u decide.
 
-use super::observations::Observations;
 use super::reference::Line;
 use std::collections::BTreeMap;
 
 /// Points (window, value) of a pair: what the difference is at least, and at most.
 type Limits = [Vec<(f64, f64)>; 2];
 
+/// What a message says at the very moment of its receive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// The clock of the sender.
+    pub a: u32,
+    /// The clock of the receiver.
+    pub b: u32,
+    /// Window.
+    pub window: u32,
+    /// When it was received: windows since the middle of the first one.
+    pub at: f64,
+    /// The correction of b minus that of a is at least this, then.
+    pub least: f64,
+}
+
 /// Steepest line, in ticks per window, is `steepest`. A line for each pair and segment of `segment` windows
-/// with messages in both directions; its deviation is the margin, and a line with a negative one
+/// with messages in both directions, in order of windows; its deviation is the margin, and a line with a negative one
 /// ([`Line::deviation`]) violates messages: there is none that does not.
-pub fn hulls(observations: &Observations, segment: u32, steepest: f64) -> Vec<Line> {
+pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64) -> Vec<Line> {
     let mut limits: BTreeMap<(u32, u32, u32), Limits> = BTreeMap::new();
-    for seen in &observations.one_way {
+    for seen in seen {
         let (pair, side, value) =
             if seen.a < seen.b { ((seen.a, seen.b), 0, seen.least) } else { ((seen.b, seen.a), 1, -seen.least) };
         let limits = limits.entry((pair.0, pair.1, seen.window / segment.max(1))).or_default();
-        limits[side].push((f64::from(seen.window), value));
+        limits[side].push((seen.at, value));
     }
     let lines = limits.into_iter().filter_map(|((a, b, segment), [least, most])| {
         let samples = (least.len() + most.len()) as u64;
         let (intercept, slope, margin) = widest(&least, &most, steepest)?;
-        let (slope_error, intercept_error) = (0.0, margin.abs());
-        Some(Line { a, b, segment, intercept, slope, deviation: margin, slope_error, intercept_error, samples })
+        let (centre, centre_error, slope_error) = (0.0, margin.abs(), 0.0);
+        let (deviation, intercept_error, error) = (margin, centre_error, 0.0);
+        #[rustfmt::skip]
+        let line = Line {
+            a, b, segment, intercept, slope, deviation, centre, centre_error, slope_error, intercept_error, error, samples,
+        };
+        Some(line)
     });
     lines.collect()
 }

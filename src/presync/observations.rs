@@ -66,7 +66,9 @@ pub struct Observations {
     pub one_sided: BTreeSet<(u32, u32)>,
     /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
     pub half_trips: BTreeMap<(u32, u32), f64>,
-    /// The shortest half round trip of any pair, in ticks; 0 without any. Not quite the shortest: in a window in which a
+    /// The shortest half round trip of each pair (a < b), in ticks.
+    pub shortest_trips: BTreeMap<(u32, u32), f64>,
+    /// The shortest half round trip of any pair, in ticks; 0 without any. Neither is quite the shortest: in a window in which a
     /// clock jumps, round trips are nonsense.
     pub shortest: f64,
     /// The resolution of all this: no observation is better.
@@ -116,6 +118,7 @@ impl Observations {
                 let quick = trips.get(trips.len() / QUICK_SHARE).copied().unwrap_or(0.0).max(0.0);
                 result.half_trips.insert((a, b), quick);
                 let shortest = trips.get(trips.len() / SHORTEST_SHARE).copied().unwrap_or(0.0).max(0.0);
+                result.shortest_trips.insert((a, b), shortest);
                 result.shortest = if result.half_trips.len() == 1 { shortest } else { result.shortest.min(shortest) };
             }
         }

@@ -19,14 +19,43 @@ pub struct Line {
     pub intercept: f64,
     /// Per window.
     pub slope: f64,
-    /// Standard deviation of the residuals, or margin of a hull; what paths are judged by.
+    /// Standard deviation of the residuals, or margin of a hull.
     pub deviation: f64,
+    /// Window at which the line is known best.
+    pub centre: f64,
+    /// Standard error there.
+    pub centre_error: f64,
     /// Standard error of the slope.
     pub slope_error: f64,
     /// Standard error of the intercept.
     pub intercept_error: f64,
+    /// Largest standard error within its segment.
+    pub error: f64,
     /// What it was made from.
     pub samples: u64,
+}
+
+impl Line {
+    /// Standard error of the value at a window.
+    pub fn error_at(&self, window: f64) -> f64 {
+        self.centre_error.hypot(self.slope_error * (window - self.centre))
+    }
+
+    /// What paths are judged by: the standard deviation of a value that the line predicts, or the margin.
+    fn length(&self) -> f64 {
+        self.deviation.hypot(self.error)
+    }
+}
+
+/// Corrections of all clocks from lines between pairs of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Composition {
+    /// The corrections.
+    pub offsets: Offsets,
+    /// One reference per group of clocks that lines connect.
+    pub roots: Vec<u32>,
+    /// The neighbour on every clock's way to its root, in the last segment; none for roots.
+    pub towards: Vec<Option<u32>>,
 }
 
 /// What is global time.
@@ -64,19 +93,14 @@ fn paths(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, root: u32) -> Ve
 
 /// The corrections of all clocks that the lines of all segments give, on `windows` windows with `segment` of them each: along
 /// the paths of least deviation from the root, which is `root` or the clock with the smallest sum of deviations. Clocks that no
-/// path reaches form groups of their own, each with its own root. Also returns the roots.
-pub fn compose(
-    lines: &[Line],
-    clocks: usize,
-    windows: usize,
-    segment: usize,
-    root: Option<u32>,
-) -> (Offsets, Vec<u32>) {
+/// path reaches form groups of their own, each with its own root.
+pub fn compose(lines: &[Line], clocks: usize, windows: usize, segment: usize, root: Option<u32>) -> Composition {
+    let mut towards: Vec<Option<u32>> = vec![None; clocks];
     let mut offsets: Offsets = vec![vec![0.0; windows]; clocks];
     let mut roots = Vec::new();
     // A line that messages violate is the last resort: longer than any path without one.
-    let detour: f64 = lines.iter().map(|line| line.deviation.abs()).sum();
-    let length = |line: &Line| if line.deviation < 0.0 { detour - line.deviation } else { line.deviation };
+    let detour: f64 = lines.iter().map(Line::length).sum();
+    let length = |line: &Line| if line.deviation < 0.0 { detour + line.length() } else { line.length() };
     let mut here: BTreeMap<(u32, u32), Line> = BTreeMap::new();
     lines.iter().for_each(|line| _ = here.entry((line.a, line.b)).or_insert(*line));
     for number in 0..windows.div_ceil(segment.max(1)) {
@@ -109,6 +133,7 @@ pub fn compose(
                         return true;
                     }
                     done[clock as usize] = true;
+                    towards[clock as usize] = Some(from);
                     let line = here.get(&(from.min(clock), from.max(clock)));
                     let source = offsets[from as usize].clone();
                     let sign = if from < clock { 1.0 } else { -1.0 };
@@ -125,7 +150,7 @@ pub fn compose(
             }
         }
     }
-    (offsets, roots)
+    Composition { offsets, roots, towards }
 }
 
 /// One root per group of connected clocks.

@@ -2,7 +2,21 @@ use super::*;
 use proptest::prelude::*;
 
 fn line(a: u32, b: u32, intercept: f64, slope: f64, deviation: f64) -> Line {
-    Line { a, b, segment: 0, intercept, slope, deviation, slope_error: 0.0, intercept_error: 0.0, samples: 9 }
+    let (centre, centre_error, slope_error, intercept_error, error) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    Line {
+        a,
+        b,
+        segment: 0,
+        intercept,
+        slope,
+        deviation,
+        centre,
+        centre_error,
+        slope_error,
+        intercept_error,
+        error,
+        samples: 9,
+    }
 }
 
 proptest! {
@@ -14,7 +28,7 @@ proptest! {
             let (a, b) = (*p as usize % (k + 1), k + 1);
             line(a as u32, b as u32, values[b].0 - values[a].0, values[b].1 - values[a].1, 1.0)
         }).collect();
-        let (offsets, roots) = compose(&lines, clocks, 7, 3, Some(0));
+        let Composition { offsets, roots, .. } = compose(&lines, clocks, 7, 3, Some(0));
         prop_assert_eq!(roots, [0]);
         for (n, row) in offsets.iter().enumerate() {
             for (w, offset) in row.iter().enumerate() {
@@ -28,27 +42,36 @@ proptest! {
 fn the_best_path_and_the_most_central_clock_are_taken() {
     // 0 - 1 - 2 in good lines, 0 - 2 in a bad one.
     let lines = [line(0, 1, 10.0, 0.0, 1.0), line(1, 2, 5.0, 0.0, 1.0), line(0, 2, 99.0, 0.0, 50.0)];
-    let (offsets, roots) = compose(&lines, 4, 1, 1, None);
+    let Composition { offsets, roots, towards } = compose(&lines, 4, 1, 1, None);
+    assert_eq!(towards, [Some(1), None, Some(1), None]);
     // Clock 3 talks to nobody.
     assert_eq!(roots, [1, 3]);
     assert_eq!([offsets[0][0], offsets[1][0], offsets[2][0], offsets[3][0]], [-10.0, 0.0, 5.0, 0.0]);
-    assert_eq!(compose(&lines, 4, 1, 1, Some(2)).0[0][0], -15.0);
+    assert_eq!(compose(&lines, 4, 1, 1, Some(2)).offsets[0][0], -15.0);
+}
+
+#[test]
+fn a_line_that_is_exact_by_chance_is_not_the_best_path() {
+    // Its residuals are small, its slope is unknown.
+    let chance = Line { error: 70.0, ..line(0, 2, 99.0, 0.0, 0.1) };
+    let lines = [line(0, 1, 10.0, 0.0, 30.0), line(1, 2, 5.0, 0.0, 30.0), chance];
+    assert_eq!(compose(&lines, 3, 1, 1, Some(0)).offsets[2], [15.0]);
 }
 
 #[test]
 fn a_line_that_messages_violate_is_the_last_resort() {
     // Hardly violated, but a detour of good lines is better.
     let lines = [line(0, 1, 10.0, 0.0, 90.0), line(1, 2, 5.0, 0.0, 90.0), line(0, 2, 99.0, 0.0, -1.0)];
-    assert_eq!(compose(&lines, 3, 1, 1, Some(0)).0[2], [15.0]);
+    assert_eq!(compose(&lines, 3, 1, 1, Some(0)).offsets[2], [15.0]);
     // Without one it is what there is.
-    assert_eq!(compose(&lines[1..], 3, 1, 1, Some(0)).0[2], [99.0]);
+    assert_eq!(compose(&lines[1..], 3, 1, 1, Some(0)).offsets[2], [99.0]);
 }
 
 #[test]
 fn a_silent_pair_keeps_its_latest_line() {
     let at = |segment: u32, slope: f64| Line { segment, ..line(0, 1, 0.0, slope, 1.0) };
     // Silent in the segments 0, 3 and 4.
-    let (offsets, _) = compose(&[at(1, 1.0), at(2, 2.0)], 2, 10, 2, Some(0));
+    let Composition { offsets, .. } = compose(&[at(1, 1.0), at(2, 2.0)], 2, 10, 2, Some(0));
     assert_eq!(offsets[1], [0.0, 1.0, 2.0, 3.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0]);
 }
 

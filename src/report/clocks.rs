@@ -1,6 +1,7 @@
 //! The clocks that were estimated from messages.
 
 use crate::presync::Method;
+use crate::presync::reference::Reference;
 use serde::{Deserialize, Serialize};
 
 /// What the messages told about the clocks, and what came of it.
@@ -12,6 +13,14 @@ pub struct ClockEstimate {
     pub chosen: Method,
     /// Why.
     pub reason: String,
+    /// `--reference`: what is global time.
+    pub reference: Reference,
+    /// `--confidence`: share of the round trips that regression puts a line through.
+    pub confidence: f64,
+    /// `--segment`: longest straight line.
+    pub segment_seconds: f64,
+    /// `--max-delay`; null without a limit.
+    pub max_delay_seconds: Option<f64>,
     /// Windows of time in which the clocks were estimated.
     pub windows: u64,
     /// Length of a window.
@@ -25,10 +34,10 @@ pub struct ClockEstimate {
     pub misfit_recorded: Option<f64>,
     /// Round trips that were discarded because their transport took longer than `--max-delay`.
     pub discarded: u64,
-    /// Total disagreement of the clocks under the recorded offsets, as the estimate sees it: the sum over all pairs of
-    /// clocks of what one is off the other, mean over the run.
+    /// Total disagreement of the clocks under the recorded offsets, as the estimate sees it: the sum over all pairs that
+    /// exchange messages of what one is off the other, mean over the run.
     pub skew_recorded_seconds: f64,
-    /// What is left of it: the sum over all pairs that exchange messages of what these are off the estimate.
+    /// What is left of it: the sum of the residuals of the same pairs.
     pub skew_estimated_seconds: f64,
     /// Every pair of clocks that exchange messages.
     pub pairs: Vec<ClockPair>,
@@ -51,8 +60,9 @@ pub struct NodeClock {
     pub drift_ppm: f64,
     /// Root mean square of what those of its messages that met no delay are off the estimate.
     pub residual_seconds: f64,
-    /// What messages cannot exclude, were one direction of the network slow: the latencies along the best path to the
-    /// reference; null where no path has messages in both directions.
+    /// How well it is known against the reference (with a time made from several clocks: against the clock that the estimate started
+    /// from): along the best path to it, half the shortest round trip of each pair and its residual, for `regression` also
+    /// the standard error of the line, for `hull` the margin where that is wider; null where no path has messages in both directions.
     pub uncertainty_seconds: Option<f64>,
 }
 
@@ -63,13 +73,15 @@ pub struct ClockPair {
     pub a: u32,
     /// The first process of the other.
     pub b: u32,
-    /// The quickest messages of each window and direction.
+    /// The quickest messages of each window and direction; for `regression` the round trips that lines were put through.
     pub samples: u64,
     /// What b's clock shows less than a's at the beginning.
     pub offset_seconds: f64,
     /// Mean change of that offset, in millionths.
     pub drift_ppm: f64,
-    /// Root mean square of what undelayed messages are off the estimate; of a straight line, the standard deviation of the
+    /// Root mean square of what undelayed messages are off the estimate.
+    pub residual_seconds: f64,
+    /// The same; of a straight line, the standard deviation of the
     /// residuals (`regression`) or the margin to the messages (`hull`: negative if no line is feasible), largest over the segments.
     pub deviation_seconds: f64,
     /// Standard error of the offset; for `regression` only.

@@ -101,23 +101,30 @@ pub(super) fn trace(report: &Report) -> String {
         line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
         let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
         let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
-        line(
-            "",
-            format!(
-                "estimated in {} of {}: drift up to {drift:.2} ppm, residual up to {}",
-                plural(estimate.windows, "window"),
-                duration(estimate.window_seconds),
-                duration(residual)
-            ),
-        );
-        line(
-            "",
-            format!(
-                "total disagreement (skew) {}, {} of it left",
-                duration(estimate.skew_recorded_seconds),
-                duration(estimate.skew_estimated_seconds)
-            ),
-        );
+        if !estimate.pairs.is_empty() {
+            let unknown = estimate.clocks.iter().filter(|clock| clock.uncertainty_seconds.is_none()).count() as u64;
+            let uncertainty = match most(|clock| clock.uncertainty_seconds.unwrap_or(0.0)) {
+                most if unknown == 0 => format!("uncertainty up to {}", duration(most)),
+                _ => format!("uncertainty unknown for {}", plural(unknown, "clock")),
+            };
+            line(
+                "",
+                format!(
+                    "estimated in {} of {}: drift up to {drift:.2} ppm, residual up to {}, {uncertainty}",
+                    plural(estimate.windows, "window"),
+                    duration(estimate.window_seconds),
+                    duration(residual),
+                ),
+            );
+            line(
+                "",
+                format!(
+                    "total disagreement (skew) {}, {} of it left",
+                    duration(estimate.skew_recorded_seconds),
+                    duration(estimate.skew_estimated_seconds)
+                ),
+            );
+        }
     }
     let latency = &parameters.latency;
     line(

@@ -6,9 +6,9 @@ use crate::clc::latency::MinimumLatency;
 use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::graph::components;
-use crate::presync::hull::hulls;
+use crate::presync::hull::{Limit, hulls};
 use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
-use crate::presync::observations::{Latencies, Observations, Offsets};
+use crate::presync::observations::{Latencies, Observations, Offsets, OneWay};
 use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
@@ -63,14 +63,15 @@ pub struct Estimator {
     model: Method,
     wanted: Reference,
     limits: Limits,
-    /// Lines between pairs of clocks, if that is the model, and the width of the windows that they are in.
+    /// Lines between pairs of clocks, if that is the model, and the neighbour on every clock's way to the reference.
     lines: Vec<Line>,
+    towards: Vec<Option<u32>>,
     reference: usize,
     /// Whether recorded offsets or the user name the reference.
     reference_given: bool,
     /// Groups of clocks that messages do not connect.
     groups: usize,
-    /// Added to global time by a time that all clocks make together, by window.
+    /// Added to global time by a time that all clocks make together, or that one makes that recorded offsets do not refer to, by window.
     synthesis: Vec<f64>,
     /// Whole part of every clock's correction, so that the rest stays small.
     constants: Vec<i64>,
@@ -105,6 +106,7 @@ impl Estimator {
             wanted,
             limits,
             lines: Vec::new(),
+            towards: Vec::new(),
             reference: given.unwrap_or(0),
             reference_given: given.is_some(),
             groups: 1,
@@ -191,22 +193,27 @@ impl Estimator {
             afresh: self.asked <= FINER,
             rounds: ROUNDS,
         };
-        let finest = self.asked >= self.finest;
-        if finest {
+        let mut lines = None;
+        if self.asked >= self.finest {
             self.at_finest += 1;
-            if self.model != Method::Network {
-                problem.rounds = &[];
-            } else if self.at_finest == 1 {
-                self.roughness = problem.choose_roughness(&now);
-            } else {
-                problem.rounds = LAST_ROUNDS;
+            if self.model != Method::Network && self.grid.is_some() {
+                lines = self.lines(table, &seen, &grid, clocks);
+                if lines.is_none() {
+                    self.model = Method::Network;
+                }
             }
-            problem.roughness = self.roughness;
+            if lines.is_none() {
+                if self.roughness == 0.0 {
+                    self.roughness = problem.choose_roughness(&now);
+                } else {
+                    problem.rounds = LAST_ROUNDS;
+                }
+                problem.roughness = self.roughness;
+            }
         }
-        let straight = self.model != Method::Network && finest && self.grid.is_some();
-        let lines = if straight { self.lines(&seen, &grid, clocks) } else { None };
         let solved = lines.unwrap_or_else(|| begin(&mut problem, &now));
-        let done = self.at_finest > 1 || straight;
+        // What was the quickest message of a window is another one with clocks that drift otherwise.
+        let done = self.at_finest > 1;
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
             let solved = problem.flat(&solved);
@@ -251,18 +258,36 @@ impl Estimator {
 
     /// The corrections so far at the windows of a new grid.
     fn interpolated(&self, grid: &Grid, clocks: usize) -> Offsets {
-        let Some(old) = &self.grid else { return vec![vec![0.0; grid.count]; clocks] };
-        let value = |row: &[f64], time: i64| {
-            let exact = (time - old.centre(0)) as f64 / old.width as f64;
-            let left = (exact.floor().max(0.0) as usize).min(row.len().saturating_sub(2));
-            match (row.get(left), row.get(left + 1)) {
-                (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
-                (Some(a), None) => *a,
-                _ => 0.0,
-            }
-        };
+        if self.grid.is_none() {
+            return vec![vec![0.0; grid.count]; clocks];
+        }
         let times: Vec<i64> = (0..grid.count).map(|window| grid.centre(window)).collect();
-        self.offsets.iter().map(|row| times.iter().map(|&time| value(row, time)).collect()).collect()
+        self.offsets.iter().map(|row| times.iter().map(|&time| self.correction(row, time)).collect()).collect()
+    }
+
+    /// The correction so far at a time of a clock with these corrections by window.
+    fn correction(&self, row: &[f64], time: i64) -> f64 {
+        let Some(grid) = &self.grid else { return 0.0 };
+        let exact = (time - grid.centre(0)) as f64 / grid.width as f64;
+        let left = (exact.floor().max(0.0) as usize).min(row.len().saturating_sub(2));
+        match (row.get(left), row.get(left + 1)) {
+            (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
+            (Some(a), None) => *a,
+            _ => 0.0,
+        }
+    }
+
+    /// What a message says at the moment of its receive.
+    fn limit(&self, table: &BoundTable, seen: &OneWay, grid: &Grid) -> Option<Limit> {
+        let bound = table.pairs.get(&(seen.a, seen.b))?.get(seen.window)?;
+        let now = |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
+        Some(Limit {
+            a: seen.a,
+            b: seen.b,
+            window: seen.window,
+            at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
+            least: now(seen.b) - now(seen.a) - bound.distance as f64,
+        })
     }
 
     /// Clocks that stay as recorded: the reference; and of other clocks that no messages hold from both sides against it, one per
@@ -282,22 +307,28 @@ impl Estimator {
     }
 
     /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
-    fn lines(&mut self, seen: &Observations, grid: &Grid, clocks: usize) -> Option<Offsets> {
+    fn lines(&mut self, table: &BoundTable, seen: &Observations, grid: &Grid, clocks: usize) -> Option<Offsets> {
         let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
         let lines = match self.model {
-            Method::Hull => hulls(seen, segment, STEEPEST * grid.width as f64),
+            Method::Hull => {
+                let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
+                hulls(limits, segment, STEEPEST * grid.width as f64)
+            }
             _ => regression(seen, segment, self.limits.confidence),
         };
+        if lines.is_empty() {
+            return None;
+        }
         let root = self.reference_given.then_some(self.reference as u32);
-        let (offsets, roots) = compose(&lines, clocks, grid.count, segment as usize, root);
-        self.reference = roots.first().map_or(0, |root| *root as usize);
-        self.lines = lines;
-        (!self.lines.is_empty()).then_some(offsets)
+        let composition = compose(&lines, clocks, grid.count, segment as usize, root);
+        self.reference = composition.roots.first().map_or(0, |root| *root as usize);
+        (self.lines, self.towards) = (lines, composition.towards);
+        Some(composition.offsets)
     }
 
-    /// Makes global time from all clocks, if that is wanted.
+    /// Makes global time from all clocks, or the one that is wanted.
     fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
-        if !matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic) {
+        if self.wanted == Reference::Auto {
             return;
         }
         let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
@@ -306,7 +337,11 @@ impl Estimator {
             let first = readings.first().copied().unwrap_or(0);
             elapsed.push(readings.iter().map(|reading| reading.saturating_sub(first) as f64).collect());
         }
-        let together = synthesise(&elapsed, self.wanted);
+        let together = match self.wanted {
+            // Recorded offsets may refer to another clock.
+            Reference::Process(_) => elapsed.swap_remove(self.reference),
+            _ => synthesise(&elapsed, self.wanted),
+        };
         self.synthesis =
             together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
     }

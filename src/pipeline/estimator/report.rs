@@ -3,9 +3,15 @@
 use super::{Estimator, shows};
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::Method;
+use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
+use crate::report::format::{duration, plural};
 use crate::report::{ClockEstimate, ClockPair, NodeClock};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Drift from which on a remark is made, in millionths: clocks of computers are good to some ten.
+const UNUSUAL_DRIFT: f64 = 1000.0;
 
 /// Excesses of messages, in ticks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,8 +62,15 @@ impl Estimator {
             }
             pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
         }
-        let paths = self.paths(map.bases.len());
+        let paths = self.paths(map.bases.len(), |pair| {
+            let residual = pairs.get(&pair).map_or(0.0, Sums::deviation);
+            Some(self.uncertainty(pair)? + residual)
+        });
         let length = (grid.width as f64 * (grid.count.saturating_sub(1)) as f64).max(1.0);
+        // A time made from all clocks, or from one that recorded offsets are not measured against, has a drift of its own.
+        let together = self.synthesis.last().zip(self.synthesis.first()).map_or(0.0, |(last, first)| last - first);
+        let common = together / length * 1e6;
+        let several = matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic);
         let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
         let nodes: Vec<NodeClock> = clocks
             .map(|(clock, ((sums, first), row))| {
@@ -70,39 +83,64 @@ impl Estimator {
                     .map_or(0.0, |(a, b)| 1e6 * (b.offset - a.offset) as f64 / (b.time - a.time) as f64);
                 NodeClock {
                     first_process: *first,
-                    reference: clock == self.reference,
+                    reference: clock == self.reference && !several,
                     observations: sums.count,
-                    drift_ppm: drift + recorded_drift,
+                    drift_ppm: drift + recorded_drift + common,
                     residual_seconds: sums.deviation() * tick,
                     uncertainty_seconds: paths.get(clock).copied().flatten().map(|(ticks, _)| ticks * tick),
                     hops: paths.get(clock).copied().flatten().map(|(_, hops)| hops),
                 }
             })
             .collect();
+        let skew = self.skew(&pairs, grid.count);
         let pairs = self.pairs(&grid, pairs, &nodes, map);
         ClockEstimate {
             requested,
             chosen: if chosen { self.model } else { Method::Linear },
-            reason: match self.groups {
-                0 | 1 => reason,
-                groups => format!("{reason}; {groups} groups of nodes exchange no messages with each other"),
-            },
+            reason: reason + &self.remarks(requested, chosen, &nodes, &grid),
+            reference: self.wanted,
+            confidence: self.limits.confidence,
+            segment_seconds: self.limits.segment,
+            max_delay_seconds: Some(self.limits.delay).filter(|delay| delay.is_finite()),
             windows: grid.count as u64,
             window_seconds: grid.width as f64 * tick,
             latency_seconds: self.shortest.other_node.0 as f64 * tick,
             misfit_estimated: self.misfits.map(|(estimated, _)| estimated),
             misfit_recorded: self.misfits.map(|(_, recorded)| recorded),
             discarded: self.observations.discarded,
-            skew_recorded_seconds: self.skew(grid.count) * tick,
-            // A margin that is not negative is no disagreement.
-            skew_estimated_seconds: pairs
-                .iter()
-                .map(|pair| pair.deviation_seconds)
-                .map(|off| if self.model == Method::Hull { (-off).max(0.0) } else { off })
-                .sum(),
+            skew_recorded_seconds: skew * tick,
+            skew_estimated_seconds: pairs.iter().map(|pair| pair.residual_seconds).fold(0.0, |sum, off| sum + off),
             pairs,
             clocks: nodes,
         }
+    }
+
+    /// What a reader has to know besides why the clocks were chosen.
+    fn remarks(&self, requested: Method, chosen: bool, nodes: &[NodeClock], grid: &Grid) -> String {
+        let mut text = String::new();
+        if matches!(requested, Method::Regression | Method::Hull) && self.model == Method::Network && self.groups > 0 {
+            text += "; there are too few round trips for straight lines, so clocks were estimated as by network";
+        }
+        if self.model == Method::Hull {
+            let margins = self.lines.iter().map(|line| line.deviation);
+            let infeasible = margins.clone().filter(|margin| *margin < 0.0).count();
+            if infeasible > 0 {
+                let worst = -margins.fold(0.0, f64::min) / self.resolution.max(1) as f64;
+                text += &format!(
+                    "; for {infeasible} of {} no line is feasible: messages contradict the best ones by up to {}",
+                    plural(self.lines.len() as u64, "line"),
+                    duration(worst)
+                );
+            }
+        }
+        let drift = nodes.iter().map(|node| node.drift_ppm.abs()).fold(0.0, f64::max);
+        if chosen && drift > UNUSUAL_DRIFT && grid.count > 1 {
+            text += &format!("; a drift of {drift:.0} ppm is unusual for a clock that works");
+        }
+        if self.groups > 1 {
+            text += &format!("; {} groups of nodes exchange no messages with each other", self.groups);
+        }
+        text
     }
 
     /// Every pair of clocks that exchange messages.
@@ -125,12 +163,14 @@ impl Estimator {
                 samples: sums.count,
                 offset_seconds: begin.get(a as usize)?.saturating_sub(*begin.get(b as usize)?) as f64 * tick,
                 drift_ppm: other.drift_ppm - one.drift_ppm,
+                residual_seconds: sums.deviation() * tick,
                 deviation_seconds: sums.deviation() * tick,
                 offset_error_seconds: None,
                 drift_error_ppm: None,
             };
             let lines = || self.lines.iter().filter(|line| (line.a, line.b) == (a, b));
             if let Some(first) = lines().next() {
+                pair.samples = lines().map(|line| line.samples).sum();
                 let deviations = lines().map(|line| line.deviation * tick);
                 if self.model == Method::Hull {
                     pair.deviation_seconds = deviations.fold(f64::INFINITY, f64::min);
@@ -145,73 +185,58 @@ impl Estimator {
         pairs.collect()
     }
 
-    /// The sum over all pairs of clocks of the difference of their corrections, mean over the windows, in ticks: what the clocks
-    /// disagree without the estimate.
-    fn skew(&self, windows: usize) -> f64 {
-        let at = |window: usize| {
-            let clocks = self.offsets.iter().zip(&self.constants);
-            let mut values: Vec<f64> =
-                clocks.map(|(row, constant)| row.get(window).copied().unwrap_or(0.0) + *constant as f64).collect();
-            disagreement(&mut values)
+    /// The sum over all pairs that exchange messages of the difference of their corrections, mean over the windows, in ticks: what the
+    /// clocks disagree without the estimate.
+    fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, windows: usize) -> f64 {
+        let at = |clock: u32, window: usize| {
+            let row = self.offsets.get(clock as usize).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
+            row + self.constants.get(clock as usize).map_or(0.0, |constant| *constant as f64)
         };
-        (0..windows).map(at).sum::<f64>() / windows.max(1) as f64
+        let apart = |window: usize| pairs.keys().map(move |&(a, b)| (at(a, window) - at(b, window)).abs());
+        (0..windows).flat_map(apart).fold(0.0, |sum, apart| sum + apart) / windows.max(1) as f64
     }
 
-    /// What messages cannot exclude: an error of every clock against the reference of the latencies along the best path to it, in
-    /// ticks; and how many pairs that path has. None where no path has messages in both directions.
-    fn paths(&self, clocks: usize) -> Vec<Option<(f64, u32)>> {
-        let mut best: Vec<Option<(f64, u32)>> = vec![None; clocks];
-        if let Some(own) = best.get_mut(self.reference) {
-            *own = Some((0.0, 0));
-        }
-        // As many rounds as the longest path has edges, as in Bellman and Ford.
-        for _ in 0..clocks {
-            let mut changed = false;
-            for (&(a, b), latency) in &self.latencies.of {
-                if !self.latencies.of.contains_key(&(b, a)) {
-                    continue;
-                }
-                let Some(through) =
-                    best.get(a as usize).copied().flatten().map(|known| (known.0 + latency, known.1 + 1))
-                else {
-                    continue;
-                };
-                if let Some(known) = best.get_mut(b as usize)
-                    && known.is_none_or(|known| through < known)
-                {
-                    *known = Some(through);
-                    changed = true;
+    /// How well the clocks of a pair (a < b) are known against each other, in ticks, apart from residuals: half its shortest round trip, which
+    /// needs no estimate. Were all of it one way, the offset would be wrong by that much. Of a straight line also its standard error at the
+    /// worst place, of a hull the margin if that is wider. None without a round trip.
+    fn uncertainty(&self, pair: (u32, u32)) -> Option<f64> {
+        let half_trip = *self.observations.shortest_trips.get(&pair)?;
+        let lines = self.lines.iter().filter(|line| (line.a, line.b) == pair);
+        Some(match self.model {
+            Method::Hull => lines.map(|line| line.deviation.abs()).fold(half_trip, f64::max),
+            _ => half_trip + lines.map(|line| line.error).fold(0.0, f64::max),
+        })
+    }
+
+    /// The uncertainties (by the smaller and the larger clock) along the path from every clock to the reference, added up, in ticks; and how many
+    /// pairs that path has. It is the path that the clock was composed along, or the one with the smallest sum. None where no path has messages
+    /// in both directions.
+    fn paths(&self, clocks: usize, uncertainty: impl Fn((u32, u32)) -> Option<f64>) -> Vec<Option<(f64, u32)>> {
+        let all = self.observations.shortest_trips.keys().copied();
+        let taken = |(a, b): &(u32, u32)| {
+            let towards = |clock: u32| self.towards.get(clock as usize).copied().flatten();
+            self.lines.is_empty() || towards(*a) == Some(*b) || towards(*b) == Some(*a)
+        };
+        let mut neighbours: Vec<Vec<(u32, f64)>> = vec![Vec::new(); clocks];
+        for (a, b) in all.filter(taken) {
+            let Some(length) = uncertainty((a, b)) else { continue };
+            for (from, to) in [(a, b), (b, a)] {
+                if let Some(list) = neighbours.get_mut(from as usize) {
+                    list.push((to, length));
                 }
             }
-            if !changed {
-                break;
+        }
+        let mut best: Vec<Option<(f64, u32)>> = vec![None; clocks];
+        // Sums are not negative, so their bits are in order.
+        let mut open = BinaryHeap::from([Reverse((0u64, 0, self.reference))]);
+        while let Some(Reverse((bits, hops, clock))) = open.pop() {
+            let Some(slot) = best.get_mut(clock).filter(|slot| slot.is_none()) else { continue };
+            let sum = f64::from_bits(bits);
+            *slot = Some((sum, hops));
+            for &(next, length) in &neighbours[clock] {
+                open.push(Reverse(((sum + length).to_bits(), hops + 1, next as usize)));
             }
         }
         best
-    }
-}
-
-/// The sum over all pairs of values of how far they are apart.
-fn disagreement(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    // In order, the k-th value is above k others and below the rest.
-    let above = |k: usize| 2.0 * k as f64 - (values.len() as f64 - 1.0);
-    values.iter().enumerate().map(|(k, value)| above(k) * value).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::disagreement;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_disagreement_is_that_of_all_pairs(mut values in prop::collection::vec(-1e6f64..1e6, 0..12)) {
-            let mut expected = 0.0;
-            for (k, a) in values.iter().enumerate() {
-                expected += values[..k].iter().map(|b| (a - b).abs()).sum::<f64>();
-            }
-            prop_assert!((disagreement(&mut values) - expected).abs() < 1e-6);
-        }
     }
 }

@@ -1,9 +1,13 @@
 //! The chapter on clocks: the frame of the diagram that the script draws, and the same in numbers.
 
 use super::element::{duration, escape, fold, table};
+use crate::presync::Method;
 use crate::report::format::{count, plural};
 use crate::report::{ClockError, ClockEstimate, NodeCurve, Report};
 use crate::trace::Ticks;
+
+/// Most rows of a table; all of them are in the JSON report.
+const MOST_ROWS: usize = 256;
 
 pub fn body(report: &Report) -> Option<String> {
     let error = &report.details.as_ref()?.clock_error;
@@ -118,13 +122,14 @@ fn numbers(report: &Report, error: &ClockError, corrected: bool) -> String {
 }
 
 fn estimated(estimate: &ClockEstimate) -> String {
-    let rows = estimate.clocks.iter().take(256).map(|clock| {
+    let rows = estimate.clocks.iter().take(MOST_ROWS).map(|clock| {
         vec![
             format!("of rank {}{}", clock.first_process, if clock.reference { " (reference)" } else { "" }),
             count(clock.observations),
             format!("{:.3} ppm", clock.drift_ppm),
             duration(clock.residual_seconds),
             clock.uncertainty_seconds.map_or("unknown".to_owned(), duration),
+            clock.hops.map_or("unknown".to_owned(), |hops| count(hops.into())),
         ]
     });
     let text = format!(
@@ -135,6 +140,36 @@ fn estimated(estimate: &ClockEstimate) -> String {
         escape(estimate.chosen.name()),
         escape(&estimate.reason)
     );
-    let head = ["clock", "observations", "drift", "residual", "uncertainty"];
-    text + &fold("Estimated clocks", &table("Estimated clocks", &head, rows))
+    let head = ["clock", "observations", "drift", "residual", "uncertainty", "hops"];
+    text + &fold("Estimated clocks", &table("Estimated clocks", &head, rows)) + &pairs(estimate)
+}
+
+/// The pairs of clocks, those first that agree least with the estimate.
+fn pairs(estimate: &ClockEstimate) -> String {
+    if estimate.pairs.is_empty() {
+        return String::new();
+    }
+    let mut pairs: Vec<_> = estimate.pairs.iter().collect();
+    pairs.sort_by(|x, y| y.residual_seconds.total_cmp(&x.residual_seconds));
+    let with_error = |value: String, error: Option<String>| match error {
+        Some(error) => format!("{value} ± {error}"),
+        None => value,
+    };
+    let rows = pairs.iter().take(MOST_ROWS).map(|pair| {
+        vec![
+            format!("of ranks {} and {}", pair.a, pair.b),
+            with_error(duration(pair.offset_seconds), pair.offset_error_seconds.map(duration)),
+            with_error(
+                format!("{:.3} ppm", pair.drift_ppm),
+                pair.drift_error_ppm.map(|error| format!("{error:.3} ppm")),
+            ),
+            duration(pair.deviation_seconds),
+            duration(pair.residual_seconds),
+            count(pair.samples),
+        ]
+    });
+    let deviation = if estimate.chosen == Method::Hull { "margin" } else { "deviation" };
+    let head = ["clocks", "offset at the beginning", "drift", deviation, "residual", "samples"];
+    let caption = format!("Pairs of clocks that exchange messages, {} of {}", pairs.len().min(MOST_ROWS), pairs.len());
+    fold("Pairs of clocks", &table(&caption, &head, rows))
 }
