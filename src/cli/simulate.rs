@@ -63,6 +63,10 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
     pub compute: i64,
 
+    /// Once, in the middle of the run, all compute for so long without communication
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "0s", value_parser = duration, help_heading = APPLICATION)]
+    pub idle: i64,
+
     /// Calls of a user function within each computation: events without communication
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, help_heading = APPLICATION)]
     pub calls: u32,
@@ -219,6 +223,7 @@ impl SimulateOptions {
             communicators: self.communicators,
             latency: LatencyModel { eager_limit: self.eager_limit, ..self.network.model(self.bandwidth) },
             compute: self.compute,
+            idle: self.idle,
             calls: self.calls,
             imbalance: self.imbalance,
             message_bytes: self.message_bytes,
@@ -249,6 +254,7 @@ impl SimulateOptions {
             ("pattern", self.pattern.name().to_owned()),
             ("communicators", self.communicators.to_string()),
             ("compute", picoseconds(self.compute)),
+            ("idle", picoseconds(self.idle)),
             ("calls", self.calls.to_string()),
             ("imbalance", self.imbalance.to_string()),
             ("message-bytes", self.message_bytes.to_string()),

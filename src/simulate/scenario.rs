@@ -37,6 +37,8 @@ pub struct Scenario {
     pub latency: LatencyModel,
     /// Mean computation time of a process between communication, in picoseconds.
     pub compute: i64,
+    /// Once, when half of the events are there, all compute for so long without communication, in picoseconds.
+    pub idle: i64,
     /// Calls of a user function within each computation: events without communication.
     pub calls: u32,
     /// Load imbalance: the mean computation of each process is up to this share longer or shorter (0 to 1).
@@ -63,6 +65,7 @@ impl Default for Scenario {
             clock: ClockSpec::default(),
             latency: LatencyModel::default(),
             compute: 50_000_000,
+            idle: 0,
             calls: 0,
             imbalance: 0.2,
             message_bytes: 4096,
@@ -117,6 +120,7 @@ impl Scenario {
             "allowed are 1 to 1048576",
         )?;
         check((0..=SECOND).contains(&self.compute), format!("a computation of {} ps", self.compute), "0 to 1 s")?;
+        check((0..=3600 * SECOND).contains(&self.idle), format!("{} ps without communication", self.idle), "0 to 1 h")?;
         check(self.calls <= 1_000_000, format!("{} calls per computation", self.calls), "0 to 1000000")?;
         check((0.0..=1.0).contains(&self.imbalance), format!("an imbalance of {}", self.imbalance), "0 to 1")?;
         check(self.message_bytes <= 1 << 30, format!("messages of {} bytes", self.message_bytes), "at most 2^30")?;
@@ -164,6 +168,9 @@ impl Scenario {
     /// An invalid scenario.
     pub fn estimate_length(&self) -> Result<i64> {
         self.validate()?;
+        if self.idle > 0 {
+            return Ok(Scenario { idle: 0, ..self.clone() }.estimate_length()? + self.idle);
+        }
         let target = self.events.saturating_mul(u64::from(self.ranks));
         let perfect = || vec![Clock::perfect(); self.ranks as usize * self.threads as usize];
         // The first steps fill pipelines; the rate is that of the steps after them.
@@ -211,7 +218,14 @@ impl Scenario {
         let mut pattern = Pattern::new(self.pattern, self.ranks, families, self.seed);
         engine.initialise()?;
         let mut number = 0;
+        let mut idle = self.idle;
         while engine.emitted < target && number < steps {
+            if idle > 0 && engine.emitted >= target / 2 {
+                for rank in 0..self.ranks as usize {
+                    engine.compute(rank, idle)?;
+                }
+                idle = 0;
+            }
             pattern.step(&work, number, &mut engine)?;
             number += 1;
         }

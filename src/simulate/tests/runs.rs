@@ -177,6 +177,26 @@ fn definitions_describe_the_run() -> Result<()> {
 }
 
 #[test]
+fn an_idle_phase_is_silent_and_makes_the_run_longer() -> Result<()> {
+    for &pattern in PatternKind::ALL {
+        let busy = small(pattern, 8);
+        let idle = Scenario { idle: 1_000_000_000_000, ..busy.clone() };
+        check(&idle, &record(&idle)?);
+        let silence = |scenario: &Scenario| -> Result<i64> {
+            let recorded = record(scenario)?;
+            // Nobody does anything but compute between these two.
+            let mut times: Vec<i64> = recorded.0.iter().flatten().map(|record| record.1.0).collect();
+            times.sort_unstable();
+            Ok(times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0))
+        };
+        let second = i64::try_from(idle.resolution).unwrap_or(i64::MAX);
+        assert!(silence(&idle)? > second * 9 / 10 && silence(&busy)? < second / 10, "{}", pattern.name());
+        assert_eq!(idle.estimate_length()?, busy.estimate_length()? + idle.idle);
+    }
+    Ok(())
+}
+
+#[test]
 fn impossible_scenarios_are_refused() -> Result<()> {
     let good = Scenario::default();
     good.validate()?;
@@ -192,6 +212,7 @@ fn impossible_scenarios_are_refused() -> Result<()> {
         (Scenario { resolution: 0, ..good.clone() }, "resolution"),
         (Scenario { imbalance: f64::NAN, ..good.clone() }, "imbalance"),
         (Scenario { compute: -1, ..good.clone() }, "computation"),
+        (Scenario { idle: -1, ..good.clone() }, "without communication"),
         (Scenario { measurements: MeasurementPlan { exchanges: 0, count: 2 }, ..good.clone() }, "exchanges"),
     ] {
         let error = scenario.run(&mut Discard).err().map(|e| e.to_string()).unwrap_or_default();
