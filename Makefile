@@ -8,7 +8,7 @@ DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 
 .DEFAULT_GOAL := build
-.PHONY: help setup demo test soak fuzz miri memcheck bench scaling accuracy install install-built build doc fmt lint record clean
+.PHONY: help setup demo test soak fuzz miri memcheck asan bench scaling accuracy install install-built build doc fmt lint record clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,9 @@ miri: ## undefined behaviour in the layers without MPI and files; needs nightly 
 
 memcheck: ## wrong uses of memory in some runs without MPI; needs valgrind
 	scripts/sanitize.sh memcheck
+
+asan: ## wrong uses of memory in tests with and without MPI; needs nightly Rust
+	scripts/sanitize.sh address
 
 bench: build ## how fast it is on this machine
 	cargo bench --locked --bench kernels

@@ -69,7 +69,7 @@ for target in "${targets[@]}"; do
         CLC_REPLAY_FUZZ_SEEDS=$corpus "$place/bin/$target" -runs=0 >"$place/$target.log" 2>&1
     fi
     echo "fuzz.sh: $target, $seconds s, output in $place/$target.log"
-    if "$place/bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
+    if "$place/bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
         -artifact_prefix="$findings/" "$corpus" "tests/fuzz/corpus/$target" >>"$place/$target.log" 2>&1; then
         :
     else

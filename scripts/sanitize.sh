@@ -3,7 +3,9 @@
 #
 #   scripts/sanitize.sh miri        unit tests of the layers without MPI and without files, interpreted by miri (a few cases of each property)
 #   scripts/sanitize.sh memcheck    some unit tests, a correction, a conversion and a correction of the native trace under valgrind, without MPI
+#   scripts/sanitize.sh address     unit tests, every fault, damaged inputs, the reference and MPI on 1 to 7 ranks, built with the address sanitizer
 #
+# address needs nightly Rust with rust-std, and the MPI that is built against (MPICC); minutes of building, and as many of running.
 # miri needs nightly Rust: rustup toolchain install nightly --component miri,rust-src. memcheck needs valgrind, nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,8 +44,24 @@ case ${1-} in
         CLC_REPLAY_MPI=never "${memcheck[@]}" "$program" convert "$trace" "$out/native.clct" --quiet
         CLC_REPLAY_MPI=never "${memcheck[@]}" "$program" "$out/native.clct" -o "$out/corrected.clct" --quiet
         ;;
+    address)
+        need rustc +nightly --version
+        host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+        # MPI libraries keep what they have allocated; fibres and stacks of their own are not ours to judge.
+        export ASAN_OPTIONS="${ASAN_OPTIONS-detect_leaks=0}"
+        address() { # KIND...: `cargo test` with the sanitizer
+            RUSTFLAGS="${RUSTFLAGS-} -Zsanitizer=address" CARGO_TARGET_DIR=$place/address \
+                cargo +nightly test --locked --target "$host" "$@"
+        }
+        address --lib
+        for test in local_transport native_damage otf2_damage replay_reference fuzz_corpus many_communicators mpi_transport; do
+            address --test "$test"
+        done
+        # The sanitizer reserves more address space than any limit on it leaves, and takes longer to die.
+        address --test faults -- --skip environment::memory --skip mpi::call_on_rank_0
+        ;;
     -h | --help)
-        sed -n '2,7s/^# \{0,1\}//p' "$0"
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
         ;;
     *)
         echo "sanitize.sh: which tool? (see --help)" >&2
