@@ -48,8 +48,12 @@ fn controls(error: &ClockError, corrected: bool) -> String {
         let checked = if on { " checked" } else { "" };
         format!("<label><input type=\"checkbox\" id=\"part-{id}\"{checked}> {name}</label>")
     };
+    // Where the replay had nothing to do, its part would be a line at zero.
+    let moved =
+        |node: &NodeCurve| node.forward_ticks.iter().chain(&node.backward_ticks).flatten().any(|ticks| *ticks != 0);
+    let moved = error.nodes.iter().any(moved);
     let mut html = String::from("<div class=\"controls\"><fieldset><legend>Parts</legend>");
-    html += &part("presync", "pre-synchronisation", !corrected);
+    html += &part("presync", "pre-synchronisation", !corrected || !moved);
     if corrected {
         html += &part("forward", "forward", true);
         html += &part("backward", "backward", true);

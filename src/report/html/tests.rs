@@ -131,3 +131,16 @@ fn tables_have_captions_and_pictures_have_words() {
         assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");
     }
 }
+
+#[test]
+fn the_part_of_the_clock_error_that_is_not_zero_is_shown() {
+    let mut report = sample::corrected();
+    let shown = "id=\"part-presync\" checked";
+    assert!(!html(&report).expect("a page").contains(shown));
+    for node in &mut report.details.as_mut().expect("details").clock_error.nodes {
+        for ticks in node.forward_ticks.iter_mut().chain(&mut node.backward_ticks).flatten() {
+            *ticks = 0;
+        }
+    }
+    assert!(html(&report).expect("a page").contains(shown));
+}
