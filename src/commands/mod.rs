@@ -24,6 +24,7 @@ pub use evaluate::evaluate;
 pub use export::{export, write};
 pub use generate::{completions_of, man};
 pub use info::info;
+pub use output::check_targets;
 pub use perturb::perturb;
 pub use report::report;
 pub use simulate::simulate;

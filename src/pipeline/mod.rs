@@ -19,5 +19,6 @@ pub mod output;
 pub mod perturb;
 pub mod regions;
 mod stale;
+pub mod targets;
 pub mod timing;
 pub mod write;

@@ -3,6 +3,7 @@
 use crate::archive::native;
 use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::stale;
+use crate::pipeline::targets::trace_around;
 use crate::trace::{Error, Result};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -69,6 +70,9 @@ impl Output {
         let place = parent.join(name);
         let place = place.canonicalize().unwrap_or(place);
         check(&place)?;
+        if trace_around(&parent).is_some() {
+            return Err(Error::new("the output lies inside another trace").in_file(path));
+        }
         if place.symlink_metadata().is_ok() {
             if !force {
                 return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
