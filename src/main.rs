@@ -3,8 +3,8 @@
 use clc_replay::cli::{Job, Stop, logging, progress};
 use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
-use clc_replay::pipeline::interrupt;
 use clc_replay::pipeline::memory::{self, Memory};
+use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
 use clc_replay::trace::Result;
 use std::path::Path;
@@ -51,10 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 static MEMORY: Memory = Memory;
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
-    if let Some(stop) = stop {
-        stop.print();
-    }
-    ExitCode::from(status)
+    ExitCode::from(stop.map_or(status, Stop::print))
 }
 
 /// Does the job and prints what came out; returns the exit status, which is the same on every rank.
@@ -120,9 +117,7 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
     }
     let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
     if let Some(printed) = printed {
-        use std::io::Write;
-        // A closed pipe (`| head`) is no failure of the correction.
-        let _ = std::io::stdout().lock().write_all(printed.as_bytes());
+        files::print(printed.as_bytes())?;
     }
     Ok(status)
 }

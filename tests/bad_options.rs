@@ -140,6 +140,35 @@ fn outputs_that_hit_something() {
     }
 }
 
+/// What cannot be written to standard output is an error; what nobody wants to read is none.
+#[test]
+fn standard_output_that_is_full() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    run(alone().args(["check", "trace", "-q", "--report", "rep.json"]).current_dir(there)).expect(1, "a report");
+    for words in [
+        "export trace -o - -q",
+        "check trace --report -",
+        "check trace",
+        "info trace",
+        "trace --dry-run",
+        "report rep.json",
+        "completions bash",
+        "--help",
+        "check --help",
+        "--version",
+    ] {
+        let program = alone().get_program().to_owned();
+        let shell = |end: &str| {
+            let mut command = Command::new("bash");
+            command.args(["-o", "pipefail", "-c", &format!("\"$0\" {words} {end}")]).arg(&program).current_dir(there);
+            run(command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG"))
+        };
+        refusal(shell(">/dev/full"), false, &["cannot write to standard output: No space left on device"]);
+        assert_ne!(shell("| true").status, 2, "{words}");
+    }
+}
+
 #[test]
 fn check_and_info_refuse_damage_too() {
     let copy = Copy::of(HALO);

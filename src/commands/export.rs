@@ -6,6 +6,7 @@ use crate::comm::{Transport, agree};
 use crate::commands::Outcome;
 use crate::pipeline::clocks::refine;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
+use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::report::format::plural;
@@ -53,10 +54,8 @@ pub fn export(
     let mut said = None;
     let written = match exported {
         Some(exported) if to_stdout => {
-            // A closed pipe (`| head`) is no failure.
-            let _ = std::io::stdout().lock().write_all(exported.text.as_bytes());
             said = Some(String::new());
-            Ok(())
+            files::print(exported.text.as_bytes())
         }
         Some(exported) => {
             said = Some(summary(options, &exported));

@@ -9,6 +9,7 @@ pub mod details;
 pub mod estimator;
 pub mod evaluate;
 pub mod export;
+pub mod files;
 pub mod interrupt;
 pub mod load;
 pub mod made;
