@@ -6,7 +6,7 @@ use clc_replay::commands::{self, Outcome};
 use clc_replay::pipeline::memory::{self, Memory};
 use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
-use clc_replay::trace::Result;
+use clc_replay::trace::{Error, Result};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -76,16 +76,26 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
     };
     drop(progress);
     let printed = match &outcome {
-        Some(outcome) => print(job, outcome, quiet),
+        Some(outcome) => print(job, outcome, quiet).map_err(|error| after(outcome, error)),
         None => Ok(Stop::CONSISTENT),
     };
     // All ranks end alike: rank 0 knows how.
     comm::broadcast_value(transport, 0, printed)?
 }
 
+/// Says that the trace was written, if it was: the status alone would deny it.
+fn after(outcome: &Outcome, error: Error) -> Error {
+    match outcome.output() {
+        Some(output) => {
+            Error { message: format!("{}; but the trace was written, to {output}", error.message), ..error }
+        }
+        None => error,
+    }
+}
+
 fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
     if let (Some(path), Outcome::Report(report)) = (job.html(), outcome) {
-        commands::write(path, report::html(report)?.as_bytes())?;
+        files::write(path, report::html(report)?.as_bytes())?;
     }
     let (text, machine, status) = match outcome {
         Outcome::Report(report) => {
@@ -113,7 +123,7 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
     let json = job.json();
     let to_stdout = json == Some(Path::new("-"));
     if let Some(path) = json.filter(|_| !to_stdout) {
-        commands::write(path, machine.as_bytes())?;
+        files::write(path, machine.as_bytes())?;
     }
     let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
     if let Some(printed) = printed {

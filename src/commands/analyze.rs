@@ -5,8 +5,9 @@ use crate::cli::AnalyzeOptions;
 use crate::comm::{Transport, agree};
 use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::replayed::Replayed;
-use crate::commands::{Outcome, summary, write};
+use crate::commands::{Outcome, summary};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
+use crate::pipeline::files;
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
@@ -111,7 +112,7 @@ pub fn analyze(
 fn write_tables(directory: &Path, analysis: &Analysis) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
     for (name, table) in analysis_csv(analysis) {
-        write(&directory.join(name), table.as_bytes())?;
+        files::write(&directory.join(name), table.as_bytes())?;
     }
     Ok(())
 }

@@ -1,7 +1,14 @@
-//! Standard output.
+//! Files beside the trace (reports, pages, tables, plots), and standard output.
 
+use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::stale;
+use crate::pipeline::targets::{parent, resolve};
 use crate::trace::{Error, Result};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Writes to standard output. Whoever has closed its other end (`| head`) wants no more: that is no failure.
 ///
@@ -14,5 +21,117 @@ pub fn print(bytes: &[u8]) -> Result<()> {
             Err(Error::new(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Writes a file that appears complete or not at all.
+///
+/// # Errors
+/// The operating system refuses.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    // A device, a pipe or a link (`/dev/stdout` is one) is written to, not replaced.
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).map_err(|error| failed(path, &error));
+    }
+    let mut pending = Pending::create(path, path)?;
+    pending.fill(bytes)?;
+    pending.publish()
+}
+
+/// Finds out before any work whether a file can be written later, and removes what killed runs have left of it. Leaves nothing.
+///
+/// # Errors
+/// It cannot.
+pub fn probe(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path, &error)),
+        Ok(_) if path.is_dir() => return Err(Error::new("cannot write: it is a directory").in_file(path)),
+        Ok(metadata) if metadata.is_symlink() && path.exists() => {
+            return File::options().write(true).open(path).map(|_| ()).map_err(|error| failed(path, &error));
+        }
+        _ => {}
+    }
+    let place = resolve(path);
+    if let Some(name) = place.file_name() {
+        stale::sweep(parent(&place), name).iter().for_each(|text| tracing::warn!("{text}"));
+    }
+    Pending::create(&place, path).map(|_| ())
+}
+
+/// Finds out whether files can be made in `directory`, for `path`.
+///
+/// # Errors
+/// They cannot.
+pub fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
+    Pending::create(&directory.join("any"), path).map(|_| ())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    let failed = Error::io(path, "cannot write", error);
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => failed.hint("the directory above it has to exist"),
+        _ => failed,
+    }
+}
+
+/// A file that is being made beside its place.
+struct Pending {
+    file: File,
+    temporary: Temporary,
+    unfinished: Unfinished,
+    place: PathBuf,
+}
+
+/// Removes the file of this name, if it still has it.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Pending {
+    /// For `place`, which the user calls `shown`.
+    fn create(place: &Path, shown: &Path) -> Result<Pending> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let mut name = stale::prefix(place.file_name().unwrap_or(OsStr::new("")));
+        name.push(NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
+        let path = parent(place).join(name);
+        let made = Unfinished::make(&path, || File::options().write(true).create_new(true).open(&path));
+        let (file, unfinished) = made.map_err(|error| failed(shown, &error))?;
+        Ok(Pending { file, temporary: Temporary(path), unfinished, place: place.to_path_buf() })
+    }
+
+    fn fill(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|error| failed(&self.place, &error))
+    }
+
+    fn publish(self) -> Result<()> {
+        let Pending { temporary, unfinished, place, .. } = self;
+        unfinished.finish(|| std::fs::rename(&temporary.0, &place)).map_err(|error| failed(&place, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_devices_stay_what_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for text in ["first and longer", "second"] {
+            probe(&link).unwrap();
+            write(&link, text.as_bytes()).unwrap();
+            assert!(link.symlink_metadata().unwrap().is_symlink());
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+        write(&file, b"third").unwrap();
+        assert_eq!(std::fs::read(&link).unwrap(), b"third");
+        write(Path::new("/dev/null"), b"nothing").unwrap();
+        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 }

@@ -43,18 +43,16 @@ fn sweep_one(path: &Path, owner: &str) -> String {
     let process = match (parts.next(), parts.next().and_then(|process| process.parse::<u32>().ok())) {
         (Some(host), Some(process)) if host == here && !host.is_empty() => process,
         (Some(host), Some(_)) => {
-            return format!(
-                "{shown} is the unfinished output of a run on {host}; if that has ended, remove the directory"
-            );
+            return format!("{shown} is the unfinished output of a run on {host}; if that has ended, remove it");
         }
         _ => {
-            return format!("{shown} is the unfinished output of another run; if that has ended, remove the directory");
+            return format!("{shown} is the unfinished output of another run; if that has ended, remove it");
         }
     };
     if is_running(process) {
         return format!("process {process} seems to be writing the same output, into {shown}");
     }
-    match std::fs::remove_dir_all(path) {
+    match if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) } {
         Ok(()) => format!("{shown}, the unfinished output of a run that was killed, was removed"),
         Err(error) => format!("{shown}, the unfinished output of a run that was killed, cannot be removed: {error}"),
     }

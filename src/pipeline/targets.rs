@@ -1,6 +1,7 @@
 //! Where a command writes, looked at before any work: what it reads is not hit, and no output hits another.
 
 use crate::archive::{directory_of, native, truth};
+use crate::pipeline::files;
 use crate::trace::{Error, Result};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -63,15 +64,31 @@ impl Target<'_> {
         (!special).then(|| resolve(&self.path))
     }
 
+    /// Whether it can be made at all: after the work it would be late to find out.
+    fn can_be_made(&self, place: &Path) -> Result<()> {
+        match self.kind {
+            Kind::File => files::probe(&self.path),
+            Kind::Files if place.exists() && !place.is_dir() => {
+                Err(Error::new("cannot write: it is no directory").in_file(&self.path))
+            }
+            // Directories that are missing are made.
+            Kind::Files => match place.ancestors().find(|above| above.symlink_metadata().is_ok()) {
+                Some(above) => files::probe_directory(above, &self.path),
+                None => Ok(()),
+            },
+            Kind::Trace => Ok(()),
+        }
+    }
+
     fn error(&self, message: String) -> Error {
         Error::new(message).in_file(&self.path).hint("choose another place")
     }
 }
 
-/// Checks that none of `targets` lies in one of `inputs`, or where another one is.
+/// Checks that none of `targets` lies in one of `inputs`, or where another one is, and that files can be made there.
 ///
 /// # Errors
-/// One does.
+/// One does, or cannot.
 pub fn check(inputs: &[Input], targets: &[Target]) -> Result<()> {
     let mut earlier: Vec<(&Target, PathBuf)> = Vec::new();
     for target in targets {
@@ -95,6 +112,7 @@ pub fn check(inputs: &[Input], targets: &[Target]) -> Result<()> {
                 return Err(target.error(format!("{inner} would write into the directory of {outer}")));
             }
         }
+        target.can_be_made(&place)?;
         earlier.push((target, place));
     }
     Ok(())

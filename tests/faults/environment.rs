@@ -143,6 +143,29 @@ fn outputs() -> Vec<Case> {
             &["not/there.json", "cannot write"],
             nothing,
         ),
+        arguments(
+            "corrected_report_nowhere",
+            "the directory above the report of a correction is missing",
+            &["trace", "-o", "out", "--report", "not/there.json"],
+            &[
+                "not/there.json: cannot write: No such file or directory (os error 2) (the directory above it has to exist)",
+            ],
+            nothing,
+        ),
+        arguments(
+            "corrected_page_is_a_directory",
+            "a directory in the place of the page of a correction",
+            &["trace", "-o", "out", "--html", "there"],
+            &["there: cannot write: it is a directory"],
+            |s| std::fs::create_dir(s.directory().join("there")).unwrap(),
+        ),
+        arguments(
+            "tables_below_file",
+            "a file in the place of a directory above the tables of an analysis",
+            &["analyze", "trace", "--csv", "file/tables"],
+            &["file/tables: cannot write: Not a directory"],
+            |s| std::fs::write(s.directory().join("file"), "").unwrap(),
+        ),
         special(
             "output_kept",
             "damage found late, with --force and an earlier output",
@@ -216,6 +239,24 @@ fn space() -> Vec<Case> {
                 command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "/traces.def");
                 command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
                 refused_cleanly(s, ranks, &run(&mut command), &["traces.def: ", "No space left on device"]);
+            },
+        ),
+        special(
+            "disk_full_report",
+            "the disk is full when the report is written, after the corrected trace",
+            "status 2, one line that says that the trace was written; no report",
+            |_| {},
+            |s, ranks| {
+                let mut command = s.correction(ranks);
+                command.args(["--report", "late.json"]);
+                command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "late.json");
+                command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
+                let says =
+                    ["late.json: cannot write: No space left on device (os error 28); but the trace was written, to "];
+                one_line(&run(&mut command), ranks, &says.map(str::to_owned));
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                assert!(!s.directory().join("late.json").exists());
+                s.output_is_right();
             },
         ),
         special(
@@ -359,6 +400,20 @@ fn permissions() -> Vec<Case> {
                 let finished = run(&mut as_nobody(s, s.correction(ranks)));
                 set_mode(s.directory(), 0o755);
                 refused_cleanly(s, ranks, &finished, &["cannot write the output there", "Permission denied"]);
+            },
+        ),
+        special(
+            "read_only_directory_of_report",
+            "the directory above the report is read-only",
+            "status 2, one line, nothing left",
+            |s| s.options(&["--report", "closed/r.json"]),
+            |s, ranks| {
+                let closed = s.directory().join("closed");
+                std::fs::create_dir(&closed).unwrap();
+                set_mode(&closed, 0o555);
+                open_to_all(s);
+                let finished = run(&mut as_nobody(s, s.correction(ranks)));
+                refused_cleanly(s, ranks, &finished, &["closed/r.json: cannot write: Permission denied (os error 13)"]);
             },
         ),
         special(
