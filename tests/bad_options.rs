@@ -169,6 +169,45 @@ fn standard_output_that_is_full() {
     }
 }
 
+/// Pipes into which nobody writes, and files without an end, in the place of what lies beside a trace.
+#[test]
+fn pipes_and_files_without_an_end() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    let make = |line: &str| run(alone().args(line.split(' ')).current_dir(there));
+    make("check trace -q --report rep.json").expect(1, "a report");
+    make("simulate s --pattern ring --ranks 2 --events 200 -q").expect(0, "a trace with its truth");
+    make("convert s s.clct -q").expect(0, "a native trace with its truth");
+    for path in ["s/truth/0.truth", "s.clct/truth/0.truth", "pipe"] {
+        let _ = std::fs::remove_file(there.join(path));
+        run(Command::new("mkfifo").arg(path).current_dir(there)).expect(0, "mkfifo");
+    }
+    for (line, says) in [
+        ("evaluate s --truth s", "s/truth/0.truth: not a regular file"),
+        ("convert s new.clct", "s/truth/0.truth: "),
+        ("convert s.clct new --to otf2", "s.clct/truth/0.truth: "),
+        ("report pipe", "pipe: not a regular file"),
+        ("report /dev/zero", "/dev/zero: not a regular file"),
+    ] {
+        refused_by(alone(), &copy, line.split(' '), &[says, "not a regular file"]);
+    }
+    refused_by(with_ranks(3), &copy, ["evaluate", "s", "--truth", "s"], &["not a regular file"]);
+    // What a shell hands over is read to its end, if it has one.
+    let shell = |line: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).arg(alone().get_program()).current_dir(there);
+        run(command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG"))
+    };
+    for line in [
+        "cat rep.json | \"$0\" report /dev/stdin",
+        "\"$0\" report <(cat rep.json)",
+        "\"$0\" report /dev/stdin <rep.json",
+    ] {
+        shell(line).expect(1, line);
+    }
+    refusal(shell("\"$0\" report /dev/stdin </dev/zero"), false, &["/dev/stdin: too long for a stored report"]);
+}
+
 #[test]
 fn check_and_info_refuse_damage_too() {
     let copy = Copy::of(HALO);

@@ -1,6 +1,8 @@
 //! Files that lie in the directory of a trace without being part of it, and copying them.
 
+use crate::archive::open_file;
 use crate::trace::{Error, Result};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A file beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
@@ -31,9 +33,16 @@ pub(super) fn list(
     Ok(())
 }
 
-/// Copies a file to a place where none is.
+/// Copies a regular file, and its permissions, to a place where none is.
+///
+/// # Errors
+/// It cannot be read, is something else than a regular file, or cannot be written.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    std::fs::copy(from, to)
-        .map(|_| ())
+    let (mut source, _) = open_file(from)?;
+    File::create(to)
+        .and_then(|mut target| {
+            std::io::copy(&mut source, &mut target)?;
+            target.set_permissions(source.metadata()?.permissions())
+        })
         .map_err(|error| Error::io(from, &format!("cannot copy to {}", to.display()), &error))
 }
