@@ -14,8 +14,7 @@ use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
 use crate::report::{Analysis, Report, SCHEMA, Violations, analysis_csv};
 use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
-use std::path::Path;
+use crate::trace::{Result, Ticks};
 
 /// Analyses the trace with the times that a reader sees and with corrected ones; writes no trace. Collective over the analysis ranks; the
 /// outcome is on rank 0.
@@ -63,7 +62,7 @@ pub fn analyze(
     timing.lap("analyse", loaded.events());
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
-        written = write_tables(directory, analysis);
+        written = files::write_all(directory, &analysis_csv(analysis));
     }
     agree(transport, written)?;
 
@@ -106,13 +105,4 @@ pub fn analyze(
         details: None,
         analysis,
     }))))
-}
-
-/// Writes the tables of the analysis into `directory`, which is made if it is not there.
-fn write_tables(directory: &Path, analysis: &Analysis) -> Result<()> {
-    std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
-    for (name, table) in analysis_csv(analysis) {
-        files::write(&directory.join(name), table.as_bytes())?;
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Files beside the trace (reports, pages, tables, plots), and standard output.
 
 use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::output::open_permissions;
 use crate::pipeline::stale;
 use crate::pipeline::targets::{parent, resolve};
 use crate::trace::{Error, Result};
@@ -33,9 +34,62 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| failed(path, &error));
     }
-    let mut pending = Pending::create(path, path)?;
-    pending.fill(bytes)?;
-    pending.publish()
+    Pending::create(path, path, bytes)?.publish()
+}
+
+/// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there.
+///
+/// # Errors
+/// The operating system refuses.
+pub fn write_all<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result<()> {
+    let place = resolve(directory);
+    if place.is_dir() { write_into(directory, files) } else { write_directory(directory, &place, files) }
+}
+
+/// All are made before the first one is put into its place.
+fn write_into<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result<()> {
+    let mut pending = Vec::new();
+    for (name, bytes) in files {
+        let path = directory.join(name);
+        probe(&path)?;
+        let special = path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file());
+        pending.push(if special { None } else { Some(Pending::create(&path, &path, bytes.as_ref())?) });
+    }
+    let mut written: Vec<&str> = Vec::new();
+    for ((name, bytes), pending) in files.iter().zip(pending) {
+        let outcome = match pending {
+            Some(pending) => pending.publish(),
+            None => write(&directory.join(name), bytes.as_ref()),
+        };
+        outcome.map_err(|error| match written.as_slice() {
+            [] => error,
+            some => error.hint(format!("written before it: {}", some.join(", "))),
+        })?;
+        written.push(name);
+    }
+    Ok(())
+}
+
+/// Makes the directory beside its place, or beside the first of those above it that are missing.
+fn write_directory<T: AsRef<[u8]>>(directory: &Path, place: &Path, files: &[(String, T)]) -> Result<()> {
+    let top = place.ancestors().take_while(|above| !above.exists()).last().unwrap_or(place);
+    let name = top.file_name().unwrap_or(OsStr::new(""));
+    sweep(top);
+    let making = tempfile::Builder::new()
+        .prefix(&stale::prefix(name))
+        .tempdir_in(parent(top))
+        .map_err(|e| failed(directory, &e))?;
+    let unfinished = Unfinished::new(making.path());
+    let inner = place.strip_prefix(top).map_or_else(|_| making.path().to_path_buf(), |below| making.path().join(below));
+    std::fs::create_dir_all(&inner).map_err(|error| failed(directory, &error))?;
+    for (name, bytes) in files {
+        std::fs::write(inner.join(name), bytes).map_err(|error| failed(&directory.join(name), &error))?;
+    }
+    open_permissions(making.path())?;
+    unfinished.finish(|| std::fs::rename(making.path(), top)).map_err(|error| failed(directory, &error))?;
+    // It has another name now; there is nothing left to remove.
+    let _ = making.keep();
+    Ok(())
 }
 
 /// Finds out before any work whether a file can be written later, and removes what killed runs have left of it. Leaves nothing.
@@ -52,10 +106,15 @@ pub fn probe(path: &Path) -> Result<()> {
         _ => {}
     }
     let place = resolve(path);
+    sweep(&place);
+    Pending::create(&place, path, &[]).map(|_| ())
+}
+
+/// Removes, or names, what other runs have left of a file or directory.
+fn sweep(place: &Path) {
     if let Some(name) = place.file_name() {
-        stale::sweep(parent(&place), name).iter().for_each(|text| tracing::warn!("{text}"));
+        stale::sweep(parent(place), name).iter().for_each(|text| tracing::warn!("{text}"));
     }
-    Pending::create(&place, path).map(|_| ())
 }
 
 /// Finds out whether files can be made in `directory`, for `path`.
@@ -63,7 +122,7 @@ pub fn probe(path: &Path) -> Result<()> {
 /// # Errors
 /// They cannot.
 pub fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
-    Pending::create(&directory.join("any"), path).map(|_| ())
+    Pending::create(&directory.join("any"), path, &[]).map(|_| ())
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
@@ -74,9 +133,8 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// A file that is being made beside its place.
+/// A file that is complete beside its place.
 struct Pending {
-    file: File,
     temporary: Temporary,
     unfinished: Unfinished,
     place: PathBuf,
@@ -93,18 +151,16 @@ impl Drop for Temporary {
 
 impl Pending {
     /// For `place`, which the user calls `shown`.
-    fn create(place: &Path, shown: &Path) -> Result<Pending> {
+    fn create(place: &Path, shown: &Path, bytes: &[u8]) -> Result<Pending> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mut name = stale::prefix(place.file_name().unwrap_or(OsStr::new("")));
         name.push(NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
         let path = parent(place).join(name);
         let made = Unfinished::make(&path, || File::options().write(true).create_new(true).open(&path));
-        let (file, unfinished) = made.map_err(|error| failed(shown, &error))?;
-        Ok(Pending { file, temporary: Temporary(path), unfinished, place: place.to_path_buf() })
-    }
-
-    fn fill(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| failed(&self.place, &error))
+        let (mut file, unfinished) = made.map_err(|error| failed(shown, &error))?;
+        let pending = Pending { temporary: Temporary(path), unfinished, place: place.to_path_buf() };
+        file.write_all(bytes).map_err(|error| failed(shown, &error))?;
+        Ok(pending)
     }
 
     fn publish(self) -> Result<()> {

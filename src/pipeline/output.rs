@@ -177,7 +177,7 @@ fn is_empty_or_archive(directory: &Path) -> Result<bool> {
 }
 
 /// Temporary directories are private; a trace is as readable as the user's other new directories.
-fn open_permissions(directory: &Path) -> Result<()> {
+pub(super) fn open_permissions(directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot set permissions of the output", &error);
     // A fresh directory shows which permissions the user's umask gives.
     let probe = directory.join(".mode");

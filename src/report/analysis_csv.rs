@@ -4,8 +4,8 @@ use super::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
 use std::fmt::Write;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
-pub fn analysis_csv(analysis: &Analysis) -> Vec<(&'static str, String)> {
-    vec![
+pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
+    let tables = [
         ("execution.csv", execution(&analysis.execution)),
         ("parallelism.csv", parallelism(&analysis.execution)),
         ("processes.csv", processes(&analysis.execution)),
@@ -19,7 +19,8 @@ pub fn analysis_csv(analysis: &Analysis) -> Vec<(&'static str, String)> {
         ("critical_path_stretches.csv", stretches(&analysis.critical_path)),
         ("traffic_by_pair.csv", traffic_by_pair(analysis)),
         ("traffic_over_time.csv", traffic_over_time(analysis)),
-    ]
+    ];
+    tables.map(|(name, table)| (name.to_owned(), table)).into()
 }
 
 /// A text as a field: in quotation marks if it has to be.

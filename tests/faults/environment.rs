@@ -259,6 +259,24 @@ fn space() -> Vec<Case> {
                 s.output_is_right();
             },
         ),
+        tables(
+            "disk_full_tables",
+            "the disk is full when a table of an analysis is written",
+            &["analyze", "trace", "--csv", "new/tables"],
+            "waits.csv",
+        ),
+        tables(
+            "disk_full_tables_again",
+            "the same, into a directory that is there",
+            &["analyze", "trace", "--csv", "there"],
+            "waits.csv",
+        ),
+        tables(
+            "disk_full_manual",
+            "the disk is full when a page of the manual is written",
+            &["man", "new"],
+            "clc-replay-info.1",
+        ),
         special(
             "file_limit",
             "files may have 8 KiB at most (ulimit -f)",
@@ -354,6 +372,25 @@ fn space() -> Vec<Case> {
         )
         .on(&[1]),
     ]
+}
+
+/// A directory of files of which one cannot be written.
+fn tables(name: &str, fault: &str, words: &'static [&'static str], file: &'static str) -> Case {
+    let make = move |s: &mut Scene| {
+        s.options = words.iter().map(|&word| word.to_owned()).collect();
+        s.word = file.to_owned();
+        std::fs::create_dir(s.directory().join("there")).unwrap();
+        std::fs::write(s.directory().join("there/execution.csv"), "of an earlier run").unwrap();
+    };
+    special(name, fault, "status 2, one line, nothing has changed", make, |s, ranks| {
+        let before = tree(s.directory());
+        let mut command = s.program(ranks);
+        command.args(&s.options).env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", &s.word);
+        let finished = run(command.env("SHIM_ERRNO", libc::ENOSPC.to_string()));
+        let says = format!("{}: cannot write: No space left on device (os error 28)", s.word);
+        one_line(&finished, ranks, &[says]);
+        assert!(before == tree(s.directory()), "something has changed");
+    })
 }
 
 /// Error lines of a run that may fail on several ranks at once, at most one each.
