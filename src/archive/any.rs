@@ -379,7 +379,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Files beside the trace that do not belong to its format; none unless the directory was opened.
+    /// What lies beside the trace and belongs neither to its format nor to the truth; nothing unless the directory was opened.
     ///
     /// # Errors
     /// A directory cannot be read.

@@ -1,20 +1,33 @@
-//! Files that lie in the directory of a trace without being part of it, and copying them.
+//! What lies in the directory of a trace without being part of it, and copying them.
 
 use crate::archive::open_file;
 use crate::trace::{Error, Result};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A file beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
+/// Something beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sibling {
     /// Where it is.
     pub path: PathBuf,
     /// Where it belongs, relative to the archive's directory.
     pub relative: PathBuf,
+    /// What it is.
+    pub kind: SiblingKind,
 }
 
-/// Lists the regular files of `directory` that are not `known`.
+/// What can lie beside an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiblingKind {
+    /// A regular file.
+    File,
+    /// A directory; what is in it comes after it.
+    Directory,
+    /// A link, which may lead anywhere, a pipe, a device.
+    Other,
+}
+
+/// Lists everything in `directory` that is not `known`, with what is in its directories.
 pub(super) fn list(
     directory: &Path,
     relative: &Path,
@@ -25,9 +38,18 @@ pub(super) fn list(
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        let is_known = name.to_str().is_some_and(known);
-        if !is_known && entry.path().is_file() {
-            into.push(Sibling { path: entry.path(), relative: relative.join(&name) });
+        if name.to_str().is_some_and(known) {
+            continue;
+        }
+        let kind = match entry.file_type().map_err(failed)? {
+            kind if kind.is_file() => SiblingKind::File,
+            kind if kind.is_dir() => SiblingKind::Directory,
+            _ => SiblingKind::Other,
+        };
+        let (path, relative) = (entry.path(), relative.join(&name));
+        into.push(Sibling { path: path.clone(), relative: relative.clone(), kind });
+        if kind == SiblingKind::Directory {
+            list(&path, &relative, &|_| false, into)?;
         }
     }
     Ok(())
