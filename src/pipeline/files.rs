@@ -1,7 +1,7 @@
 //! Files beside the trace (reports, pages, tables, plots), and standard output.
 
 use crate::pipeline::interrupt::Unfinished;
-use crate::pipeline::output::open_permissions;
+use crate::pipeline::output::{open_permissions, plain};
 use crate::pipeline::stale;
 use crate::pipeline::targets::{parent, resolve};
 use crate::trace::{Error, Result};
@@ -78,7 +78,7 @@ fn write_directory<T: AsRef<[u8]>>(directory: &Path, place: &Path, files: &[(Str
     let making = tempfile::Builder::new()
         .prefix(&stale::prefix(name))
         .tempdir_in(parent(top))
-        .map_err(|e| failed(directory, &e))?;
+        .map_err(|error| failed(directory, &plain(error)))?;
     let unfinished = Unfinished::new(making.path());
     let inner = place.strip_prefix(top).map_or_else(|_| making.path().to_path_buf(), |below| making.path().join(below));
     std::fs::create_dir_all(&inner).map_err(|error| failed(directory, &error))?;

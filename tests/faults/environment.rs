@@ -136,6 +136,24 @@ fn outputs() -> Vec<Case> {
             &["not a name for an output directory"],
             nothing,
         ),
+        special(
+            "output_long_name",
+            "an output whose name is as long as names may be, and one that is longer",
+            "corrected; status 2, one line",
+            |_| {},
+            |s, ranks| {
+                for (length, status) in [(255, 0), (256, 2)] {
+                    let name = "n".repeat(length);
+                    let finished = run(s.program(ranks).args(["trace", "-o", &name]));
+                    assert_eq!(finished.status, status, "{finished:?}");
+                    assert_eq!(s.directory().join(&name).exists(), status == 0);
+                    if status == 2 {
+                        one_line(&finished, ranks, &[format!("{name}: "), "File name too long".into()]);
+                    }
+                }
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+            },
+        ),
         arguments(
             "report_nowhere",
             "the report cannot be written",
@@ -437,6 +455,7 @@ fn permissions() -> Vec<Case> {
                 let finished = run(&mut as_nobody(s, s.correction(ranks)));
                 set_mode(s.directory(), 0o755);
                 refused_cleanly(s, ranks, &finished, &["cannot write the output there", "Permission denied"]);
+                assert!(!finished.stderr.contains(".out.part-"), "a name that nobody has asked for: {finished:?}");
             },
         ),
         special(
