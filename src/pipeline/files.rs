@@ -63,7 +63,7 @@ fn write_into<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result
         };
         outcome.map_err(|error| match written.as_slice() {
             [] => error,
-            some => error.hint(format!("written before it: {}", some.join(", "))),
+            some => Error { message: format!("{}; written before it: {}", error.message, some.join(", ")), ..error },
         })?;
         written.push(name);
     }
@@ -97,12 +97,14 @@ fn write_directory<T: AsRef<[u8]>>(directory: &Path, place: &Path, files: &[(Str
 /// # Errors
 /// It cannot.
 pub fn probe(path: &Path) -> Result<()> {
-    match path.symlink_metadata() {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path, &error)),
-        Ok(_) if path.is_dir() => return Err(Error::new("cannot write: it is a directory").in_file(path)),
-        Ok(metadata) if metadata.is_symlink() && path.exists() => {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => return Err(Error::new("cannot write: it is a directory").in_file(path)),
+        // Opening a pipe would wait for a reader.
+        Ok(metadata) if !metadata.is_file() => return Ok(()),
+        Ok(_) if path.is_symlink() => {
             return File::options().write(true).open(path).map(|_| ()).map_err(|error| failed(path, &error));
         }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path, &error)),
         _ => {}
     }
     let place = resolve(path);
@@ -172,6 +174,27 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_cannot_be_put_into_place_names_those_that_were() {
+        let above = tempfile::tempdir().unwrap();
+        let files = |last: &str| ["a", "b", last].map(|name| (name.to_owned(), name.to_owned()));
+        let here = above.path().join("not/there");
+        write_all(&here, &files("c")).unwrap();
+        // A link to what cannot be written although it can be opened.
+        std::os::unix::fs::symlink("/dev/full", here.join("d")).unwrap();
+        let error = write_all(&here, &files("d")).unwrap_err().to_string();
+        assert!(error.contains("No space left") && error.ends_with("; written before it: a, b"), "{error}");
+        // Known before anything is written.
+        std::fs::create_dir(here.join("e")).unwrap();
+        std::fs::write(here.join("a"), "old").unwrap();
+        let error = write_all(&here, &files("e")).unwrap_err().to_string();
+        assert!(error.ends_with("e: cannot write: it is a directory"), "{error}");
+        assert_eq!(std::fs::read_to_string(here.join("a")).unwrap(), "old");
+        let mut names: Vec<_> = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    }
 
     #[test]
     fn links_and_devices_stay_what_they_are() {
