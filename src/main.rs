@@ -3,10 +3,10 @@
 use clc_replay::cli::{Job, Stop, logging, progress};
 use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
-use clc_replay::pipeline::interrupt;
 use clc_replay::pipeline::memory::{self, Memory};
+use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
-use clc_replay::trace::Result;
+use clc_replay::trace::{Error, Result};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,57 +51,51 @@ const PATIENCE: Duration = Duration::from_secs(3);
 static MEMORY: Memory = Memory;
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
-    if let Some(stop) = stop {
-        stop.print();
-    }
-    ExitCode::from(status)
+    ExitCode::from(stop.map_or(status, Stop::print))
 }
 
 /// Does the job and prints what came out; returns the exit status, which is the same on every rank.
 fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
     let quiet = job.log_options().quiet;
-    let bar = progress::watched(transport.progress(), transport.rank(), quiet);
-    let html = match job {
-        Job::Correct(options) => options.html.as_deref(),
-        Job::Check(options) => options.html.as_deref(),
-        Job::Analyze(options) => options.html.as_deref(),
-        Job::Report(options) => options.html.as_deref(),
-        _ => None,
+    let progress = progress::watched(transport.progress(), transport.rank(), quiet);
+    commands::check_targets(transport, job)?;
+    let bar = progress.as_ref();
+    let outcome = match job {
+        Job::Correct(options) => commands::correct(transport, options, bar)?,
+        Job::Check(options) => commands::check(transport, options, bar)?,
+        Job::Analyze(options) => commands::analyze(transport, options, bar)?,
+        Job::Info(options) => commands::info(transport, options, bar)?,
+        Job::Perturb(options) => commands::perturb(transport, options, bar)?,
+        Job::Evaluate(options) => commands::evaluate(transport, options, bar)?,
+        Job::Simulate(options) => commands::simulate(transport, options, bar)?,
+        Job::Convert(options) => commands::convert(transport, options, bar)?,
+        Job::Report(options) => commands::report(transport, options)?,
+        Job::Export(options) => commands::export(transport, options, bar)?,
+        Job::Man(options) => commands::man(transport, options)?,
+        Job::Completions(options) => commands::completions_of(transport, options)?,
     };
-    let (outcome, json) = match job {
-        Job::Correct(options) => {
-            (commands::correct(transport, options, bar.as_ref())?, options.common.report.as_deref())
-        }
-        Job::Check(options) => (commands::check(transport, options, bar.as_ref())?, options.common.report.as_deref()),
-        Job::Analyze(options) => {
-            (commands::analyze(transport, options, bar.as_ref())?, options.common.report.as_deref())
-        }
-        Job::Info(options) => (commands::info(transport, options, bar.as_ref())?, options.report.as_deref()),
-        Job::Perturb(options) => (commands::perturb(transport, options, bar.as_ref())?, options.made.report.as_deref()),
-        Job::Evaluate(options) => {
-            (commands::evaluate(transport, options, bar.as_ref())?, options.common.report.as_deref())
-        }
-        Job::Simulate(options) => {
-            (commands::simulate(transport, options, bar.as_ref())?, options.made.report.as_deref())
-        }
-        Job::Convert(options) => (commands::convert(transport, options, bar.as_ref())?, options.report.as_deref()),
-        Job::Report(options) => (commands::report(transport, options)?, None),
-        Job::Export(options) => (commands::export(transport, options, bar.as_ref())?, None),
-        Job::Man(options) => (commands::man(transport, options)?, None),
-        Job::Completions(options) => (commands::completions_of(transport, options)?, None),
-    };
-    drop(bar);
+    drop(progress);
     let printed = match &outcome {
-        Some(outcome) => print(job, outcome, json, html, quiet),
+        Some(outcome) => print(job, outcome, quiet).map_err(|error| after(outcome, error)),
         None => Ok(Stop::CONSISTENT),
     };
     // All ranks end alike: rank 0 knows how.
     comm::broadcast_value(transport, 0, printed)?
 }
 
-fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>, quiet: bool) -> Result<u8> {
-    if let (Some(path), Outcome::Report(report)) = (html, outcome) {
-        commands::write(path, report::html(report)?.as_bytes())?;
+/// Says that the trace was written, if it was: the status alone would deny it.
+fn after(outcome: &Outcome, error: Error) -> Error {
+    match outcome.output() {
+        Some(output) => {
+            Error { message: format!("{}; but the trace was written, to {output}", error.message), ..error }
+        }
+        None => error,
+    }
+}
+
+fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
+    if let (Some(path), Outcome::Report(report)) = (job.html(), outcome) {
+        files::write(path, report::html(report)?.as_bytes())?;
     }
     let (text, machine, status) = match outcome {
         Outcome::Report(report) => {
@@ -126,15 +120,14 @@ fn print(job: &Job, outcome: &Outcome, json: Option<&Path>, html: Option<&Path>,
         Outcome::Text(text) => (text.clone(), String::new(), Stop::CONSISTENT),
         Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };
+    let json = job.json();
     let to_stdout = json == Some(Path::new("-"));
     if let Some(path) = json.filter(|_| !to_stdout) {
-        commands::write(path, machine.as_bytes())?;
+        files::write(path, machine.as_bytes())?;
     }
     let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
     if let Some(printed) = printed {
-        use std::io::Write;
-        // A closed pipe (`| head`) is no failure of the correction.
-        let _ = std::io::stdout().lock().write_all(printed.as_bytes());
+        files::print(printed.as_bytes())?;
     }
     Ok(status)
 }

@@ -74,6 +74,140 @@ fn options_that_make_no_sense() {
     refused_by(command, &copy, ["trace"], &["CLC_REPLAY_MPI is 'perhaps'"]);
 }
 
+/// What a command reads is in the place of what it writes, or two outputs are in the same.
+#[test]
+fn outputs_that_hit_something() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    let make = |words: &[&str]| run(alone().args(words).current_dir(there));
+    make(&["simulate", "s", "--pattern", "ring", "--ranks", "2", "--events", "200", "-q"])
+        .expect(0, "a trace with its truth");
+    make(&["convert", "trace", "n.clct", "-q"]).expect(0, "a native trace");
+    make(&["check", "trace", "-q", "--report", "rep.json"]).expect(1, "a report");
+    std::os::unix::fs::symlink("trace/traces.def", there.join("link")).unwrap();
+    std::os::unix::fs::symlink("trace/new", there.join("dangling")).unwrap();
+    // An event file that lies elsewhere belongs to the trace as well.
+    std::fs::rename(copy.events(1), there.join("elsewhere.evt")).unwrap();
+    std::os::unix::fs::symlink(there.join("elsewhere.evt"), copy.events(1)).unwrap();
+    let input = "would write into the trace that is read";
+    let cases: [(&str, &str); 30] = [
+        ("check trace --report trace/traces.otf2", input),
+        ("check trace --html trace/traces.def", input),
+        ("check trace/traces.otf2 --html trace/traces.def", input),
+        ("check trace --report elsewhere.evt", input),
+        ("check trace --report link", "link: --report would write into the trace"),
+        ("check trace --report dangling", "dangling: --report would write into the trace"),
+        ("trace -o out --report trace/traces/0.evt", "trace/traces/0.evt: --report would write into the trace"),
+        ("trace --dry-run --html trace/new.html", input),
+        ("info trace --report trace/traces.def", input),
+        ("info n.clct/definitions.clcd --report n.clct/definitions.clcd", input),
+        ("convert n.clct new --report n.clct/new.json", input),
+        ("perturb trace new --report trace/new.json", input),
+        ("export trace --force -o trace/traces/0.evt", "--output would write into the trace"),
+        ("analyze trace --csv trace", "--csv would write into the trace"),
+        ("analyze trace --csv trace/tables", "--csv would write into the trace"),
+        ("analyze trace --csv s", "s: --csv would write into a trace"),
+        ("analyze trace --report trace/traces.def", input),
+        ("report rep.json --html rep.json", "rep.json: --html would write into the file that is read"),
+        ("evaluate s --truth s --plot s/truth/0.truth", "s/truth/0.truth: --plot would write into the trace"),
+        ("evaluate trace --truth s/truth --plot s/traces.def", input),
+        ("evaluate s --truth s --report s/traces.def", input),
+        ("trace --dry-run --report rr --html rr", "--html are the same"),
+        ("trace --dry-run --report rr --html ./s/../rr", "--html are the same"),
+        ("trace -o out --html out", "--output are the same"),
+        ("trace --report trace-clc/x", "--report would write into the directory of --output"),
+        ("convert trace m.clct --report m.clct/x", "--report would write into the directory of TARGET"),
+        ("simulate trace/sub", "trace/sub: the output lies inside another trace"),
+        ("simulate trace/traces/sub", "trace/traces/sub: the output lies inside another trace"),
+        ("simulate n.clct/events/sub", "n.clct/events/sub: the output lies inside another trace"),
+        ("man trace", "trace: DIR would write into a trace"),
+    ];
+    for (words, says) in cases {
+        refused_by(alone(), &copy, words.split(' '), &[says]);
+    }
+    for (words, says) in [cases[0], cases[21]] {
+        refused_by(with_ranks(3), &copy, words.split(' '), &[says]);
+    }
+    // What is no file is nobody's, and beside the trace is place enough.
+    for words in [
+        "check trace -q --report /dev/null --html /dev/null",
+        "check trace -q --report beside.json --html trace.html",
+        "check trace -q --report beside.json --html trace.html",
+        "check trace --report /dev/stdout",
+        "check trace --report -",
+    ] {
+        make(&words.split(' ').collect::<Vec<_>>()).expect(1, words);
+    }
+}
+
+/// What cannot be written to standard output is an error; what nobody wants to read is none.
+#[test]
+fn standard_output_that_is_full() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    run(alone().args(["check", "trace", "-q", "--report", "rep.json"]).current_dir(there)).expect(1, "a report");
+    for words in [
+        "export trace -o - -q",
+        "check trace --report -",
+        "check trace",
+        "info trace",
+        "trace --dry-run",
+        "report rep.json",
+        "completions bash",
+        "--help",
+        "check --help",
+        "--version",
+    ] {
+        let program = alone().get_program().to_owned();
+        let shell = |end: &str| {
+            let mut command = Command::new("bash");
+            command.args(["-o", "pipefail", "-c", &format!("\"$0\" {words} {end}")]).arg(&program).current_dir(there);
+            run(command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG"))
+        };
+        refusal(shell(">/dev/full"), false, &["cannot write to standard output: No space left on device"]);
+        assert_ne!(shell("| true").status, 2, "{words}");
+    }
+}
+
+/// Pipes into which nobody writes, and files without an end, in the place of what lies beside a trace.
+#[test]
+fn pipes_and_files_without_an_end() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    let make = |line: &str| run(alone().args(line.split(' ')).current_dir(there));
+    make("check trace -q --report rep.json").expect(1, "a report");
+    make("simulate s --pattern ring --ranks 2 --events 200 -q").expect(0, "a trace with its truth");
+    make("convert s s.clct -q").expect(0, "a native trace with its truth");
+    for path in ["s/truth/0.truth", "s.clct/truth/0.truth", "pipe"] {
+        let _ = std::fs::remove_file(there.join(path));
+        run(Command::new("mkfifo").arg(path).current_dir(there)).expect(0, "mkfifo");
+    }
+    for (line, says) in [
+        ("evaluate s --truth s", "s/truth/0.truth: not a regular file"),
+        ("convert s new.clct", "s/truth/0.truth: "),
+        ("convert s.clct new --to otf2", "s.clct/truth/0.truth: "),
+        ("report pipe", "pipe: not a regular file"),
+        ("report /dev/zero", "/dev/zero: not a regular file"),
+    ] {
+        refused_by(alone(), &copy, line.split(' '), &[says, "not a regular file"]);
+    }
+    refused_by(with_ranks(3), &copy, ["evaluate", "s", "--truth", "s"], &["not a regular file"]);
+    // What a shell hands over is read to its end, if it has one.
+    let shell = |line: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).arg(alone().get_program()).current_dir(there);
+        run(command.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG"))
+    };
+    for line in [
+        "cat rep.json | \"$0\" report /dev/stdin",
+        "\"$0\" report <(cat rep.json)",
+        "\"$0\" report /dev/stdin <rep.json",
+    ] {
+        shell(line).expect(1, line);
+    }
+    refusal(shell("\"$0\" report /dev/stdin </dev/zero"), false, &["/dev/stdin: too long for a stored report"]);
+}
+
 #[test]
 fn check_and_info_refuse_damage_too() {
     let copy = Copy::of(HALO);

@@ -34,6 +34,22 @@ impl Format {
     }
 }
 
+/// The directory of the trace that `path` names: itself, or the one that holds it if it is the anchor or definition file.
+pub fn directory_of(path: &Path) -> &Path {
+    let is_named_so = path.extension().is_some_and(|extension| extension == "otf2")
+        || path.file_name().is_some_and(|name| name == native::DEFINITIONS);
+    match path.parent() {
+        Some(parent) if is_named_so && !path.is_dir() => {
+            if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            }
+        }
+        _ => path,
+    }
+}
+
 /// A trace on disk. Small: it can be sent to all analysis ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Archive {
@@ -363,7 +379,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Files beside the trace that do not belong to its format; none unless the directory was opened.
+    /// What lies beside the trace and belongs neither to its format nor to the truth; nothing unless the directory was opened.
     ///
     /// # Errors
     /// A directory cannot be read.

@@ -12,9 +12,9 @@ mod siblings;
 mod times;
 pub mod truth;
 
-pub use any::{Archive, Format};
+pub use any::{Archive, Format, directory_of};
 pub use left_out::{LeftOut, Thing};
 pub use mmap::{MappedFile, mapped_at, open_file};
 pub use scan::ScanSummary;
-pub use siblings::{Sibling, copy};
+pub use siblings::{Sibling, SiblingKind, copy};
 pub use times::{Marker, MarkerScope, TimeMap};

@@ -1,18 +1,33 @@
-//! Files that lie in the directory of a trace without being part of it, and copying them.
+//! What lies in the directory of a trace without being part of it, and copying them.
 
+use crate::archive::open_file;
 use crate::trace::{Error, Result};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A file beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
+/// Something beside the archive that is not part of the format (`scorep.cfg`, `MANIFEST.md`, profiles).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sibling {
     /// Where it is.
     pub path: PathBuf,
     /// Where it belongs, relative to the archive's directory.
     pub relative: PathBuf,
+    /// What it is.
+    pub kind: SiblingKind,
 }
 
-/// Lists the regular files of `directory` that are not `known`.
+/// What can lie beside an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiblingKind {
+    /// A regular file.
+    File,
+    /// A directory; what is in it comes after it.
+    Directory,
+    /// A link, which may lead anywhere, a pipe, a device.
+    Other,
+}
+
+/// Lists everything in `directory` that is not `known`, with what is in its directories.
 pub(super) fn list(
     directory: &Path,
     relative: &Path,
@@ -23,17 +38,33 @@ pub(super) fn list(
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        let is_known = name.to_str().is_some_and(known);
-        if !is_known && entry.path().is_file() {
-            into.push(Sibling { path: entry.path(), relative: relative.join(&name) });
+        if name.to_str().is_some_and(known) {
+            continue;
+        }
+        let kind = match entry.file_type().map_err(failed)? {
+            kind if kind.is_file() => SiblingKind::File,
+            kind if kind.is_dir() => SiblingKind::Directory,
+            _ => SiblingKind::Other,
+        };
+        let (path, relative) = (entry.path(), relative.join(&name));
+        into.push(Sibling { path: path.clone(), relative: relative.clone(), kind });
+        if kind == SiblingKind::Directory {
+            list(&path, &relative, &|_| false, into)?;
         }
     }
     Ok(())
 }
 
-/// Copies a file to a place where none is.
+/// Copies a regular file, and its permissions, to a place where none is.
+///
+/// # Errors
+/// It cannot be read, is something else than a regular file, or cannot be written.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    std::fs::copy(from, to)
-        .map(|_| ())
+    let (mut source, _) = open_file(from)?;
+    File::create(to)
+        .and_then(|mut target| {
+            std::io::copy(&mut source, &mut target)?;
+            target.set_permissions(source.metadata()?.permissions())
+        })
         .map_err(|error| Error::io(from, &format!("cannot copy to {}", to.display()), &error))
 }

@@ -28,7 +28,7 @@ Examples:
 
 Exit status:
   0  the trace is complete in the other format, but for what is printed as left out
-  2  an error; nothing was written
+  2  an error; no trace was written, unless the line says so
 
 Read on: docs/formats.md describes the native format byte by byte.";
 

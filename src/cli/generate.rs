@@ -2,6 +2,7 @@
 
 use super::command;
 use super::options::LogOptions;
+use crate::pipeline::files;
 use crate::trace::{Error, Result};
 use clap::{Args, Command};
 use std::path::{Path, PathBuf};
@@ -41,24 +42,24 @@ pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
 /// # Errors
 /// A file cannot be written.
 pub fn man(directory: &Path) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
     let mut whole = command();
     whole.build();
-    let mut written = vec![page(directory, whole.clone())?];
+    let mut pages = vec![page(directory, whole.clone())?];
     for subcommand in whole.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        written.push(page(directory, subcommand.clone().version(env!("CARGO_PKG_VERSION")))?);
+        pages.push(page(directory, subcommand.clone().version(env!("CARGO_PKG_VERSION")))?);
     }
-    Ok(written)
+    files::write_all(directory, &pages)?;
+    Ok(pages.iter().map(|(name, _)| directory.join(name)).collect())
 }
 
-fn page(directory: &Path, command: Command) -> Result<PathBuf> {
+/// Name and contents.
+fn page(directory: &Path, command: Command) -> Result<(String, Vec<u8>)> {
     // A subcommand's display name is that of the program and its own with a dash, once the whole is built.
-    let path = directory.join(format!("{}.1", command.get_display_name().unwrap_or(command.get_name())));
+    let name = format!("{}.1", command.get_display_name().unwrap_or(command.get_name()));
     let mut text = Vec::new();
     clap_mangen::Man::new(command)
         .manual("clc-replay")
         .render(&mut text)
-        .and_then(|()| std::fs::write(&path, text))
-        .map_err(|error| Error::io(&path, "cannot write the man page", &error))?;
-    Ok(path)
+        .map_err(|error| Error::io(&directory.join(&name), "cannot write the man page", &error))?;
+    Ok((name, text))
 }

@@ -45,7 +45,7 @@ Examples:
 Exit status:
   0  no violations: there were none, or all are corrected, and the result has been verified
   1  violations remain (check: the trace has violations)
-  2  an error; no corrected trace was written
+  2  an error; no corrected trace was written, unless the line says so
 
 Read on: docs/report.md explains every number of the report.";
 
@@ -88,7 +88,7 @@ Examples:
 
 Exit status:
   0  the trace is complete
-  2  an error; nothing was written
+  2  an error; no trace was written, unless the line says so
 
 Read on: docs/clocks.md has all clock models.";
 
@@ -104,7 +104,7 @@ Examples:
 
 Exit status:
   0  the trace is complete
-  2  an error; nothing was written
+  2  an error; no trace was written, unless the line says so
 
 Read on: docs/clocks.md has all clock models.";
 

@@ -9,6 +9,7 @@ mod decimal;
 mod duration;
 mod evaluate;
 mod export;
+mod files;
 mod generate;
 mod help;
 pub mod logging;

@@ -4,7 +4,7 @@
 
 use super::duration::Duration;
 use super::values::{self, LatencyOption};
-use crate::archive::native;
+use crate::archive::{directory_of, native};
 use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
 use crate::pipeline::clocks::Wanted;
 use crate::presync::reference::Reference;
@@ -317,11 +317,8 @@ pub struct LogOptions {
 
 /// The trace directory's name with `-clc`, beside it; before the ending of a native trace.
 fn default_output(trace: &Path) -> Result<PathBuf> {
-    let is_anchor = trace.extension().is_some_and(|extension| extension == "otf2")
-        || trace.file_name().is_some_and(|name| name == native::DEFINITIONS);
-    let directory = if is_anchor { trace.parent().unwrap_or(trace) } else { trace };
-    // "" is the parent of a bare file name; "." and ".." have no name to add to.
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let directory = directory_of(trace);
+    // "." and ".." have no name to add to.
     let directory = match directory.file_name() {
         Some(_) => directory.to_path_buf(),
         None => directory.canonicalize().map_err(|error| Error::io(directory, "cannot resolve", &error))?,
@@ -353,6 +350,13 @@ mod tests {
         assert_eq!(output("a/lulesh.64"), Path::new("a/lulesh.64-clc"));
         assert_eq!(output("a/lulesh.64.clct"), Path::new("a/lulesh.64-clc.clct"));
         assert_eq!(output("a/lulesh.clct/definitions.clcd"), Path::new("a/lulesh-clc.clct"));
+        let above = tempfile::tempdir().expect("a directory");
+        let directory = above.path().join("run.otf2");
+        std::fs::create_dir(&directory).expect("a directory");
+        assert_eq!(
+            default_output(&directory).expect("a directory that is named like a file"),
+            above.path().join("run.otf2-clc")
+        );
         let here = std::env::current_dir().expect("a current directory");
         let beside = format!("{}-clc", here.display());
         assert_eq!(output("."), Path::new(&beside));

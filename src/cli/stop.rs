@@ -1,5 +1,6 @@
 //! How the program ends before or instead of a job: one printer of errors, one place for exit statuses.
 
+use crate::pipeline::files;
 use crate::report::format::printable;
 use crate::trace::Error;
 use clap::error::{ContextKind, ContextValue};
@@ -18,7 +19,7 @@ impl Stop {
     pub const CONSISTENT: u8 = 0;
     /// Exit status if violations remain, or `check` found some.
     pub const VIOLATED: u8 = 1;
-    /// Exit status of an error: nothing was written.
+    /// Exit status of an error: no trace was written, unless the line says so.
     pub const ERROR: u8 = 2;
 
     /// A wrong use of the program.
@@ -31,15 +32,15 @@ impl Stop {
         self.status
     }
 
-    /// Prints help to standard output, or one line `clc-replay: error: ...` to standard error. For one rank only.
-    pub fn print(&self) {
-        // Nobody is left to be told if this fails (a closed pipe after `--help | head`).
-        let _ = if self.status == 0 {
-            std::io::stdout().lock().write_all(self.text.as_bytes())
-        } else {
-            // One write: other processes of the job may say something, too.
-            std::io::stderr().lock().write_all(format!("{self}\n").as_bytes())
-        };
+    /// Prints help to standard output, or one line `clc-replay: error: ...` to standard error; returns the exit status, which is that of an error
+    /// if the help cannot be printed. For one rank only.
+    pub fn print(&self) -> u8 {
+        if self.status == 0 {
+            return files::print(self.text.as_bytes()).map_or_else(|error| Stop::from(error).print(), |()| 0);
+        }
+        // One write: other processes of the job may say something, too. Nobody is left to be told if it fails.
+        let _ = std::io::stderr().lock().write_all(format!("{self}\n").as_bytes());
+        self.status
     }
 }
 

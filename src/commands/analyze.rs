@@ -5,16 +5,16 @@ use crate::cli::AnalyzeOptions;
 use crate::comm::{Transport, agree};
 use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::replayed::Replayed;
-use crate::commands::{Outcome, summary, write};
+use crate::commands::{Outcome, summary};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
+use crate::pipeline::files;
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
 use crate::report::{Analysis, Report, SCHEMA, Violations, analysis_csv};
 use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
-use std::path::Path;
+use crate::trace::{Result, Ticks};
 
 /// Analyses the trace with the times that a reader sees and with corrected ones; writes no trace. Collective over the analysis ranks; the
 /// outcome is on rank 0.
@@ -62,7 +62,7 @@ pub fn analyze(
     timing.lap("analyse", loaded.events());
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
-        written = write_tables(directory, analysis);
+        written = files::write_all(directory, &analysis_csv(analysis));
     }
     agree(transport, written)?;
 
@@ -105,13 +105,4 @@ pub fn analyze(
         details: None,
         analysis,
     }))))
-}
-
-/// Writes the tables of the analysis into `directory`, which is made if it is not there.
-fn write_tables(directory: &Path, analysis: &Analysis) -> Result<()> {
-    std::fs::create_dir_all(directory).map_err(|error| Error::io(directory, "cannot make the directory", &error))?;
-    for (name, table) in analysis_csv(analysis) {
-        write(&directory.join(name), table.as_bytes())?;
-    }
-    Ok(())
 }

@@ -4,13 +4,14 @@ use crate::archive::truth;
 use crate::clc::latency::MinimumLatency;
 use crate::cli::EvaluateOptions;
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
-use crate::commands::{Outcome, write};
+use crate::commands::Outcome;
 use crate::matching::sync::SyncKind;
 use crate::pipeline::accuracy::{Distribution, Sum};
 use crate::pipeline::clocks::refine;
 use crate::pipeline::evaluate::{
     COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes,
 };
+use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::{Opened, open};
 use crate::replay::bounds::bounds;
@@ -118,7 +119,7 @@ pub fn evaluate(
     });
     let mut plotted = Ok(());
     if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
-        plotted = evaluation_plot(evaluation).and_then(|svg| write(path, svg.as_bytes()));
+        plotted = evaluation_plot(evaluation).and_then(|svg| files::write(path, svg.as_bytes()));
     }
     agree(transport, plotted)?;
     Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))

@@ -6,12 +6,12 @@ use crate::comm::{Transport, agree};
 use crate::commands::Outcome;
 use crate::pipeline::clocks::refine;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
+use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::report::format::plural;
 use crate::trace::progress::Progress;
 use crate::trace::{Error, Result, Ticks};
-use std::io::Write;
 use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.
@@ -53,14 +53,12 @@ pub fn export(
     let mut said = None;
     let written = match exported {
         Some(exported) if to_stdout => {
-            // A closed pipe (`| head`) is no failure.
-            let _ = std::io::stdout().lock().write_all(exported.text.as_bytes());
             said = Some(String::new());
-            Ok(())
+            files::print(exported.text.as_bytes())
         }
         Some(exported) => {
             said = Some(summary(options, &exported));
-            write(&options.output, exported.text.as_bytes())
+            files::write(&options.output, exported.text.as_bytes())
         }
         None => Ok(()),
     };
@@ -78,46 +76,4 @@ fn summary(options: &ExportOptions, exported: &Exported) -> String {
         }
     };
     format!("Wrote {what} to {}\n", options.output.display())
-}
-
-/// Writes a file that appears complete or not at all.
-///
-/// # Errors
-/// The operating system refuses.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A device, a pipe or a link (`/dev/stdout` is one) is written to, not replaced.
-    let special = path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file());
-    let outcome = if special {
-        std::fs::write(path, bytes)
-    } else {
-        tempfile::Builder::new()
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-            .tempfile_in(directory)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.persist(path).map_err(|error| error.error)))
-            .map(|_| ())
-    };
-    outcome.map_err(|error| Error::io(path, "cannot write", &error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_and_devices_stay_what_they_are() {
-        let directory = tempfile::tempdir().unwrap();
-        let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        for text in ["first and longer", "second"] {
-            write(&link, text.as_bytes()).unwrap();
-            assert!(link.symlink_metadata().unwrap().is_symlink());
-            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-        }
-        write(&file, b"third").unwrap();
-        assert_eq!(std::fs::read(&link).unwrap(), b"third");
-        write(Path::new("/dev/null"), b"nothing").unwrap();
-        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
-    }
 }

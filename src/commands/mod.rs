@@ -21,9 +21,10 @@ pub use check::check;
 pub use convert::convert;
 pub use correct::correct;
 pub use evaluate::evaluate;
-pub use export::{export, write};
+pub use export::export;
 pub use generate::{completions_of, man};
 pub use info::info;
+pub use output::check_targets;
 pub use perturb::perturb;
 pub use report::report;
 pub use simulate::simulate;
@@ -45,4 +46,16 @@ pub enum Outcome {
     Converted(Box<Conversion>),
     /// Text to be printed as it is.
     Text(String),
+}
+
+impl Outcome {
+    /// The trace that was written, if one was.
+    pub fn output(&self) -> Option<&str> {
+        match self {
+            Outcome::Report(report) => report.output.as_deref(),
+            Outcome::Made(made) => Some(&made.output),
+            Outcome::Converted(conversion) => Some(&conversion.output),
+            Outcome::Info(_) | Outcome::Evaluation(_) | Outcome::Text(_) => None,
+        }
+    }
 }

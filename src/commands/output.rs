@@ -1,13 +1,24 @@
 //! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
 
+use crate::cli::Job;
 use crate::comm::{Transport, agree, broadcast_value};
 use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
+use crate::pipeline::targets;
 use crate::report::Warnings;
 use crate::trace::Result;
 use std::path::{Path, PathBuf};
+
+/// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.
+///
+/// # Errors
+/// An output lies in the input, or where another one is.
+pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
+    let checked = if transport.rank() == 0 { targets::check(&job.inputs(), &job.targets()) } else { Ok(()) };
+    broadcast_value(transport, 0, checked)?
+}
 
 /// An output that is being made.
 pub struct Prepared {

@@ -1,11 +1,15 @@
 //! `clc-replay report FILE`: a stored report again, as text and as a page.
 
+use crate::archive::open_file;
 use crate::cli::ReportOptions;
 use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
 use crate::report::{Report, SCHEMA};
 use crate::trace::{Error, Result};
 use serde::Deserialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 /// What says which form the file has.
 #[derive(Deserialize)]
@@ -29,7 +33,7 @@ pub fn report(transport: &mut dyn Transport, options: &ReportOptions) -> Result<
 
 fn read(options: &ReportOptions) -> Result<Report> {
     let path = &options.report;
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, "cannot read the report", &error))?;
+    let text = text(path)?;
     let wrong = |message: String| Error::new(message).in_file(path);
     let hint = "give a file that `clc-replay --report` or `clc-replay check --report` has written";
     let form: Form =
@@ -41,4 +45,21 @@ fn read(options: &ReportOptions) -> Result<Report> {
         return Err(wrong("not the report of a correction or a check".to_owned()).hint(hint));
     }
     serde_json::from_str(&text).map_err(|error| wrong(format!("cannot understand the report: {error}")))
+}
+
+/// Most bytes of a stored report: its lists are bounded.
+const LONGEST: u64 = 256 << 20;
+
+/// The whole file, if it has an end.
+fn text(path: &Path) -> Result<String> {
+    // What somebody has opened for this program already (`/dev/stdin`, `<(...)`) may be a pipe.
+    let given = ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|start| path.starts_with(start));
+    let failed = |error: std::io::Error| Error::io(path, "cannot read the report", &error);
+    let file = if given { File::open(path).map_err(failed)? } else { open_file(path)?.0 };
+    let mut text = String::new();
+    let length = file.take(LONGEST + 1).read_to_string(&mut text).map_err(failed)?;
+    if length as u64 > LONGEST {
+        return Err(Error::new("too long for a stored report").in_file(path));
+    }
+    Ok(text)
 }

@@ -3,7 +3,7 @@
 use crate::archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
 use crate::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
 use crate::archive::truth::{self, TruthReader, TruthWriter};
-use crate::archive::{Archive, Format, LeftOut, Thing, copy};
+use crate::archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
 use crate::comm::{Transport, agree, all_gather_values};
 use crate::pipeline::open::Opened;
 use crate::report::Warnings;
@@ -199,7 +199,8 @@ pub fn convert_globals(opened: &Opened, target: &Path, converted: &mut Converted
             NativeWriter::within(target, definitions.clock.resolution).finish(&header, &definitions)?;
         }
         Archive::Native(trace) => {
-            for sibling in trace.siblings(&opened.definitions)? {
+            let siblings = trace.siblings(&opened.definitions)?.into_iter();
+            for sibling in siblings.filter(|sibling| sibling.kind != SiblingKind::Directory) {
                 converted.left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
             }
             let undefined = |c: &&crate::trace::Communicator| c.members == crate::trace::CommMembers::Undefined;

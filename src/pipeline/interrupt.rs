@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Signals by which users and batch systems end programs.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Directories to be removed.
+/// Directories and files to be removed.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The writing end of the pipe.
@@ -29,17 +29,28 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this exists, a signal removes the directory.
+/// While this exists, a signal removes the directory or file.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// For an existing directory.
+    /// For a directory that is there.
     pub fn new(directory: &Path) -> Unfinished {
-        static LISTEN: Once = Once::new();
-        LISTEN.call_once(listen);
+        listen_once();
         unfinished().push(directory.to_path_buf());
         Unfinished(directory.to_path_buf())
+    }
+
+    /// For a file that `act` makes.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub fn make<T>(path: &Path, act: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<(T, Unfinished)> {
+        listen_once();
+        let mut list = unfinished();
+        let made = act()?;
+        list.push(path.to_path_buf());
+        Ok((made, Unfinished(path.to_path_buf())))
     }
 
     /// Does something that no signal interrupts; after it the directory is safe.
@@ -160,6 +171,11 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     }
 }
 
+fn listen_once() {
+    static LISTEN: Once = Once::new();
+    LISTEN.call_once(listen);
+}
+
 /// Installs the handlers, but for signals that are ignored (`nohup`) or that somebody else handles. Without them all is as it was.
 fn listen() {
     let mut ends = [0; 2];
@@ -236,10 +252,10 @@ fn free_reserve() {
     }
 }
 
-/// Removes a directory into which threads and other ranks may still write for a moment.
-fn remove(directory: &Path) {
+/// Removes a file, or a directory into which threads and other ranks may still write for a moment.
+fn remove(path: &Path) {
     for _ in 0..50 {
-        match std::fs::remove_dir_all(directory) {
+        match if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) } {
             Ok(()) => return,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(_) => std::thread::sleep(Duration::from_millis(20)),

@@ -3,6 +3,7 @@
 use crate::archive::native;
 use crate::pipeline::interrupt::Unfinished;
 use crate::pipeline::stale;
+use crate::pipeline::targets::trace_around;
 use crate::trace::{Error, Result};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -69,7 +70,16 @@ impl Output {
         let place = parent.join(name);
         let place = place.canonicalize().unwrap_or(place);
         check(&place)?;
-        if place.symlink_metadata().is_ok() {
+        if trace_around(&parent).is_some() {
+            return Err(Error::new("the output lies inside another trace").in_file(path));
+        }
+        let there = match place.symlink_metadata() {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(path, "cannot write the output there", &error));
+            }
+            there => there.is_ok(),
+        };
+        if there {
             if !force {
                 return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
             }
@@ -85,7 +95,7 @@ impl Output {
         let making = tempfile::Builder::new()
             .prefix(&stale::prefix(name))
             .tempdir_in(&parent)
-            .map_err(|error| Error::io(&parent, "cannot write the output there", &error))?;
+            .map_err(|error| Error::io(&parent, "cannot write the output there", &plain(error)))?;
         let unfinished = Unfinished::new(making.path());
         Ok(Output { path: place, warnings, making, unfinished, force })
     }
@@ -130,7 +140,8 @@ fn put_into_place(path: &Path, making: tempfile::TempDir, force: bool) -> Result
     }
     // Not every file system can do that.
     let parent = path.parent().unwrap_or(Path::new("."));
-    let aside = tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(failed)?;
+    let aside =
+        tempfile::Builder::new().prefix(".clc-replay-old-").tempdir_in(parent).map_err(|error| failed(plain(error)))?;
     std::fs::rename(path, aside.path().join("old")).map_err(failed)?;
     match std::fs::rename(making.path(), path) {
         Ok(()) => {
@@ -172,8 +183,15 @@ fn is_empty_or_archive(directory: &Path) -> Result<bool> {
     Ok(empty)
 }
 
+/// An error without the name of the temporary directory, which nobody has asked for.
+pub(super) fn plain(error: std::io::Error) -> std::io::Error {
+    let text = error.to_string();
+    let end = text.find(" at path \"").unwrap_or(text.len());
+    std::io::Error::new(error.kind(), text.get(..end).unwrap_or(&text))
+}
+
 /// Temporary directories are private; a trace is as readable as the user's other new directories.
-fn open_permissions(directory: &Path) -> Result<()> {
+pub(super) fn open_permissions(directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot set permissions of the output", &error);
     // A fresh directory shows which permissions the user's umask gives.
     let probe = directory.join(".mode");

@@ -1,6 +1,7 @@
 //! Unfinished outputs of runs that could not clean up: their names say whose they are.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The name of an unfinished output begins like this: `.NAME.part-HOST-PROCESS-`.
@@ -10,9 +11,18 @@ pub fn prefix(output: &OsStr) -> OsString {
     name
 }
 
+/// Most bytes of the name of an output in that of an unfinished one, which must not be longer than any name may be.
+const LONGEST: usize = 160;
+
 fn common_prefix(output: &OsStr) -> OsString {
+    let bytes = output.as_bytes();
+    let mut end = bytes.len().min(LONGEST);
+    // Not within a character of UTF-8.
+    while end < bytes.len() && bytes.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) && end > 0 {
+        end -= 1;
+    }
     let mut name = OsString::from(".");
-    name.push(output);
+    name.push(OsStr::from_bytes(bytes.get(..end).unwrap_or(bytes)));
     name.push(".part-");
     name
 }
@@ -43,18 +53,16 @@ fn sweep_one(path: &Path, owner: &str) -> String {
     let process = match (parts.next(), parts.next().and_then(|process| process.parse::<u32>().ok())) {
         (Some(host), Some(process)) if host == here && !host.is_empty() => process,
         (Some(host), Some(_)) => {
-            return format!(
-                "{shown} is the unfinished output of a run on {host}; if that has ended, remove the directory"
-            );
+            return format!("{shown} is the unfinished output of a run on {host}; if that has ended, remove it");
         }
         _ => {
-            return format!("{shown} is the unfinished output of another run; if that has ended, remove the directory");
+            return format!("{shown} is the unfinished output of another run; if that has ended, remove it");
         }
     };
     if is_running(process) {
         return format!("process {process} seems to be writing the same output, into {shown}");
     }
-    match std::fs::remove_dir_all(path) {
+    match if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) } {
         Ok(()) => format!("{shown}, the unfinished output of a run that was killed, was removed"),
         Err(error) => format!("{shown}, the unfinished output of a run that was killed, cannot be removed: {error}"),
     }
@@ -96,6 +104,19 @@ mod tests {
             assert_eq!(has_ended(line), ended, "{line}");
         }
         assert!(is_running(std::process::id()));
+    }
+
+    #[test]
+    fn long_names_are_shortened_between_characters() {
+        for (name, kept) in [("n".repeat(255), 160), ("ä".repeat(127), 160), (format!("x{}", "ä".repeat(127)), 159)] {
+            let prefix = prefix(OsStr::new(&name)).into_string().expect("text");
+            assert!(prefix.starts_with(&format!(".{}.part-", &name[..kept])), "{prefix}");
+            assert!(prefix.len() < 235, "{prefix}");
+            let directory = tempfile::tempdir().unwrap();
+            let dead = format!(".{}.part-{}-4294967295-abc", &name[..kept], host());
+            std::fs::write(directory.path().join(&dead), "").unwrap();
+            assert!(sweep(directory.path(), OsStr::new(&name))[0].contains("was removed"));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::{MarkerScope, TimeMap, copy};
+use crate::archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
@@ -344,13 +344,32 @@ pub fn write_globals(
     } else {
         archive.copy_thumbnails(target)?;
     }
-    for sibling in archive.siblings(&opened.definitions)? {
+    copy_siblings(&archive.siblings(&opened.definitions)?, target, warnings)?;
+    archive.rewrite_anchor(target, stale)
+}
+
+/// Copies what lies beside the trace into `target`, where that is not written already.
+fn copy_siblings(siblings: &[Sibling], target: &Path, warnings: &mut Warnings) -> Result<()> {
+    let others: Vec<&Sibling> = siblings.iter().filter(|sibling| sibling.kind == SiblingKind::Other).collect();
+    if let Some(first) = others.first() {
+        warnings.add(format!(
+            "{} in the directory of the trace that are neither files nor directories (links, pipes) were not copied; the first is {}",
+            others.len(),
+            first.relative.display()
+        ));
+    }
+    for sibling in siblings {
         let to = target.join(&sibling.relative);
-        if !to.exists() {
-            copy(&sibling.path, &to)?;
+        match sibling.kind {
+            _ if to.exists() => {}
+            SiblingKind::File => copy(&sibling.path, &to)?,
+            SiblingKind::Directory => {
+                std::fs::create_dir(&to).map_err(|error| Error::io(&to, "cannot make the directory", &error))?;
+            }
+            SiblingKind::Other => {}
         }
     }
-    archive.rewrite_anchor(target, stale)
+    Ok(())
 }
 
 /// Clock properties for timestamps within `span`.

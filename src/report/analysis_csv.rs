@@ -1,11 +1,12 @@
 //! The tables of an analysis as comma-separated values, one file each.
 
+use super::format::printable;
 use super::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
 use std::fmt::Write;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
-pub fn analysis_csv(analysis: &Analysis) -> Vec<(&'static str, String)> {
-    vec![
+pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
+    let tables = [
         ("execution.csv", execution(&analysis.execution)),
         ("parallelism.csv", parallelism(&analysis.execution)),
         ("processes.csv", processes(&analysis.execution)),
@@ -19,13 +20,15 @@ pub fn analysis_csv(analysis: &Analysis) -> Vec<(&'static str, String)> {
         ("critical_path_stretches.csv", stretches(&analysis.critical_path)),
         ("traffic_by_pair.csv", traffic_by_pair(analysis)),
         ("traffic_over_time.csv", traffic_over_time(analysis)),
-    ]
+    ];
+    tables.map(|(name, table)| (name.to_owned(), table)).into()
 }
 
-/// A text as a field: in quotation marks if it has to be.
+/// A text as a field: as a terminal may see it, in quotation marks if it has to be.
 fn field(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']);
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+    let text = printable(text);
+    let plain = !text.contains(['"', ',', '\n']);
+    if plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
@@ -224,6 +227,7 @@ mod tests {
     fn names_cannot_break_a_table() {
         assert_eq!(field("main"), "main");
         assert_eq!(field("f(int, char)"), "\"f(int, char)\"");
+        assert_eq!(field("a\u{1b}[2J\r\u{202e},"), "\"a\u{fffd}[2J\u{fffd}\u{fffd},\"");
         assert_eq!(field("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
     }
 

@@ -78,10 +78,18 @@ pub fn percent(value: f64) -> String {
     }
 }
 
+/// Whether a character is no text, but something that a terminal or a browser obeys: a control character, or one that changes the direction of
+/// the text around it.
+pub fn is_command(character: char) -> bool {
+    let turns =
+        matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || turns
+}
+
 /// Text for a terminal. Names come out of files: what a terminal would obey instead of showing it, except for line breaks and tabs,
 /// becomes U+FFFD.
 pub fn printable(text: &str) -> String {
-    let shown = |character: char| character == '\n' || character == '\t' || !character.is_control();
+    let shown = |character: char| character == '\n' || character == '\t' || !is_command(character);
     text.chars().map(|character| if shown(character) { character } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
@@ -141,8 +149,8 @@ mod tests {
     #[test]
     fn terminals_are_not_commanded() {
         assert_eq!(
-            printable("a\u{1b}[2J\r\u{9b}b\tc\n\u{7f}\0 µ"),
-            "a\u{fffd}[2J\u{fffd}\u{fffd}b\tc\n\u{fffd}\u{fffd} µ"
+            printable("a\u{1b}[2J\r\u{9b}b\tc\n\u{7f}\0 µ\u{202e}gnp.\u{2067}\u{61c}"),
+            "a\u{fffd}[2J\u{fffd}\u{fffd}b\tc\n\u{fffd}\u{fffd} µ\u{fffd}gnp.\u{fffd}\u{fffd}"
         );
     }
 

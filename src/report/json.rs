@@ -1,5 +1,6 @@
 //! The JSON rendering of every report.
 
+use super::format::is_command;
 use crate::trace::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -11,7 +12,26 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The report cannot be represented, which does not happen for these two types.
 pub fn json<T: Serialize>(report: &T) -> Result<String> {
     let text = serde_json::to_string_pretty(report);
-    text.map(|text| join_lists(&text)).map_err(|error| Error::new(format!("cannot write the report as JSON: {error}")))
+    text.map(|text| escaped(join_lists(&text)))
+        .map_err(|error| Error::new(format!("cannot write the report as JSON: {error}")))
+}
+
+/// JSON that a terminal can show: characters that it would obey, which JSON allows in strings, as escapes, which mean the same.
+pub fn escaped(text: String) -> String {
+    let obeyed = |character: char| character != '\n' && is_command(character);
+    if !text.contains(obeyed) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if obeyed(character) {
+            // None of them needs more than four digits.
+            shown += &format!("\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 /// Reads a number; null, which is how JSON has infinity, as infinity.
@@ -57,5 +77,13 @@ mod tests {
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
         assert!(text.contains("\"a\": [1, null, \"x, ][\"],\n"), "{text}");
         assert!(text.contains("\"e\": [\"[\", \"{\", \"]\"],\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        let value = json!({"a": "\u{1b}\u{7f}\u{9b}2J\u{202e}gnp.\u{2069} µ\n"});
+        let text = super::json(&value).expect("JSON");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+        assert!(text.contains(r"\u001b\u007f\u009b2J\u202egnp.\u2069 µ\n"), "{text}");
     }
 }

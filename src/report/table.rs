@@ -1,5 +1,7 @@
 //! Aligned columns and wrapped lines for a terminal of 80 columns or a mail.
 
+use super::format::is_command;
+
 /// No line is longer, unless a single word is.
 pub(super) const WIDTH: usize = 79;
 
@@ -75,7 +77,7 @@ pub(super) fn labelled(label: &str, text: &str, indent: usize) -> String {
 /// `name` in at most `length` characters, with two dots in place of its middle if it is longer. Line breaks and
 /// other control characters, which a trace may contain anywhere, become blanks.
 pub(super) fn shorten(name: &str, length: usize) -> String {
-    let characters: Vec<char> = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let characters: Vec<char> = name.chars().map(|c| if is_command(c) { ' ' } else { c }).collect();
     if characters.len() <= length {
         return characters.into_iter().collect();
     }

@@ -136,12 +136,53 @@ fn outputs() -> Vec<Case> {
             &["not a name for an output directory"],
             nothing,
         ),
+        special(
+            "output_long_name",
+            "an output whose name is as long as names may be, and one that is longer",
+            "corrected; status 2, one line",
+            |_| {},
+            |s, ranks| {
+                for (length, status) in [(255, 0), (256, 2)] {
+                    let name = "n".repeat(length);
+                    let finished = run(s.program(ranks).args(["trace", "-o", &name]));
+                    assert_eq!(finished.status, status, "{finished:?}");
+                    assert_eq!(s.directory().join(&name).exists(), status == 0);
+                    if status == 2 {
+                        one_line(&finished, ranks, &[format!("{name}: "), "File name too long".into()]);
+                    }
+                }
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+            },
+        ),
         arguments(
             "report_nowhere",
             "the report cannot be written",
             &["check", "trace", "--report", "not/there.json"],
             &["not/there.json", "cannot write"],
             nothing,
+        ),
+        arguments(
+            "corrected_report_nowhere",
+            "the directory above the report of a correction is missing",
+            &["trace", "-o", "out", "--report", "not/there.json"],
+            &[
+                "not/there.json: cannot write: No such file or directory (os error 2) (the directory above it has to exist)",
+            ],
+            nothing,
+        ),
+        arguments(
+            "corrected_page_is_a_directory",
+            "a directory in the place of the page of a correction",
+            &["trace", "-o", "out", "--html", "there"],
+            &["there: cannot write: it is a directory"],
+            |s| std::fs::create_dir(s.directory().join("there")).unwrap(),
+        ),
+        arguments(
+            "tables_below_file",
+            "a file in the place of a directory above the tables of an analysis",
+            &["analyze", "trace", "--csv", "file/tables"],
+            &["file/tables: cannot write: Not a directory"],
+            |s| std::fs::write(s.directory().join("file"), "").unwrap(),
         ),
         special(
             "output_kept",
@@ -217,6 +258,42 @@ fn space() -> Vec<Case> {
                 command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
                 refused_cleanly(s, ranks, &run(&mut command), &["traces.def: ", "No space left on device"]);
             },
+        ),
+        special(
+            "disk_full_report",
+            "the disk is full when the report is written, after the corrected trace",
+            "status 2, one line that says that the trace was written; no report",
+            |_| {},
+            |s, ranks| {
+                let mut command = s.correction(ranks);
+                command.args(["--report", "late.json"]);
+                command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "late.json");
+                command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
+                let says =
+                    ["late.json: cannot write: No space left on device (os error 28); but the trace was written, to "];
+                one_line(&run(&mut command), ranks, &says.map(str::to_owned));
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                assert!(!s.directory().join("late.json").exists());
+                s.output_is_right();
+            },
+        ),
+        tables(
+            "disk_full_tables",
+            "the disk is full when a table of an analysis is written",
+            &["analyze", "trace", "--csv", "new/tables"],
+            "waits.csv",
+        ),
+        tables(
+            "disk_full_tables_again",
+            "the same, into a directory that is there",
+            &["analyze", "trace", "--csv", "there"],
+            "waits.csv",
+        ),
+        tables(
+            "disk_full_manual",
+            "the disk is full when a page of the manual is written",
+            &["man", "new"],
+            "clc-replay-info.1",
         ),
         special(
             "file_limit",
@@ -315,6 +392,25 @@ fn space() -> Vec<Case> {
     ]
 }
 
+/// A directory of files of which one cannot be written.
+fn tables(name: &str, fault: &str, words: &'static [&'static str], file: &'static str) -> Case {
+    let make = move |s: &mut Scene| {
+        s.options = words.iter().map(|&word| word.to_owned()).collect();
+        s.word = file.to_owned();
+        std::fs::create_dir(s.directory().join("there")).unwrap();
+        std::fs::write(s.directory().join("there/execution.csv"), "of an earlier run").unwrap();
+    };
+    special(name, fault, "status 2, one line, nothing has changed", make, |s, ranks| {
+        let before = tree(s.directory());
+        let mut command = s.program(ranks);
+        command.args(&s.options).env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", &s.word);
+        let finished = run(command.env("SHIM_ERRNO", libc::ENOSPC.to_string()));
+        let says = format!("{}: cannot write: No space left on device (os error 28)", s.word);
+        one_line(&finished, ranks, &[says]);
+        assert!(before == tree(s.directory()), "something has changed");
+    })
+}
+
 /// Error lines of a run that may fail on several ranks at once, at most one each.
 fn common_error(finished: &Finished, ranks: usize) -> Vec<&str> {
     let errors = crate::case::error_lines(finished);
@@ -359,6 +455,21 @@ fn permissions() -> Vec<Case> {
                 let finished = run(&mut as_nobody(s, s.correction(ranks)));
                 set_mode(s.directory(), 0o755);
                 refused_cleanly(s, ranks, &finished, &["cannot write the output there", "Permission denied"]);
+                assert!(!finished.stderr.contains(".out.part-"), "a name that nobody has asked for: {finished:?}");
+            },
+        ),
+        special(
+            "read_only_directory_of_report",
+            "the directory above the report is read-only",
+            "status 2, one line, nothing left",
+            |s| s.options(&["--report", "closed/r.json"]),
+            |s, ranks| {
+                let closed = s.directory().join("closed");
+                std::fs::create_dir(&closed).unwrap();
+                set_mode(&closed, 0o555);
+                open_to_all(s);
+                let finished = run(&mut as_nobody(s, s.correction(ranks)));
+                refused_cleanly(s, ranks, &finished, &["closed/r.json: cannot write: Permission denied (os error 13)"]);
             },
         ),
         special(

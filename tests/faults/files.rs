@@ -1,6 +1,6 @@
 //! Files that are missing, damaged, or from somewhere else.
 
-use crate::case::{COLLECTIVES, Case, HALO, Scene, corrected, refused};
+use crate::case::{COLLECTIVES, Case, HALO, Scene, corrected, refused, special};
 use crate::common::damage::{self, Copy, HEADER, edit, find, packed, replace};
 use crate::common::{alone, copy_tree, fixture, run};
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
@@ -62,6 +62,40 @@ fn absent() -> Vec<Case> {
             std::fs::create_dir(s.copy.events(1)).unwrap();
             s.says(["1.evt: location 1: not a regular file"]);
         }),
+        special(
+            "directories_beside",
+            "directories with files, links and a pipe among what lies beside the archive",
+            "corrected; files and directories are copied, the rest is counted in a warning",
+            |s| {
+                for directory in ["trace/profile/deep", "trace/traces/own", "trace/empty", "elsewhere"] {
+                    std::fs::create_dir_all(s.directory().join(directory)).unwrap();
+                }
+                for file in ["trace/profile/deep/f", "trace/profile/g", "trace/traces/own/h", "elsewhere/secret"] {
+                    std::fs::write(s.directory().join(file), file).unwrap();
+                }
+                for link in ["trace/a-link", "trace/profile/link"] {
+                    std::os::unix::fs::symlink(s.directory().join("elsewhere"), s.directory().join(link)).unwrap();
+                }
+                run(std::process::Command::new("mkfifo").arg(s.copy.trace.join("profile/pipe"))).expect(0, "mkfifo");
+            },
+            |s, ranks| {
+                let finished = run(&mut s.correction(ranks)).expect(0, "more beside the archive");
+                let said = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(
+                    said.contains("3 in the directory of the trace that are neither files nor directories"),
+                    "{said}"
+                );
+                assert!(said.contains("were not copied; the first is a-link"), "{said}");
+                let out = s.copy.output();
+                for file in ["profile/deep/f", "profile/g", "traces/own/h"] {
+                    assert_eq!(std::fs::read_to_string(out.join(file)).unwrap(), format!("trace/{file}"));
+                }
+                assert!(out.join("empty").is_dir());
+                for left_out in ["a-link", "profile/link", "profile/pipe"] {
+                    assert!(out.join(left_out).symlink_metadata().is_err(), "{left_out}");
+                }
+            },
+        ),
         refused("events_a_pipe", "a pipe into which nobody writes in the place of an event file", |s| {
             pipe(&s.copy.events(1));
             s.says(["1.evt: location 1: not a regular file"]);

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static int number(const char *name, int otherwise)
@@ -90,7 +91,10 @@ static int disturbed(int file, const char *pattern, int at_end)
     char name[4096];
     if (!meant(file, pattern, at_end, name))
         return 0;
-    usleep(1000 * (useconds_t)number("SHIM_DELAY", 0));
+    int delay = number("SHIM_DELAY", 0);
+    struct timespec left = {delay / 1000, 1000000L * (delay % 1000)};
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
     errno = number("SHIM_ERRNO", 0);
     return errno != 0;
 }

@@ -1,7 +1,8 @@
 //! Signals to the launcher and to single ranks: those that end a run, and one that lets a rank stand still.
 
-use crate::case::{Case, Scene, paused, send, special};
-use crate::common::{launcher, tree};
+use crate::case::{Case, Scene, paused, send, special, wait};
+use crate::common::{self, launcher, tree};
+use crate::shim;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ const CANONICAL: usize = 4;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = ending();
+    cases.extend(reports());
     cases.extend(silent_ranks());
     cases
 }
@@ -40,6 +42,54 @@ fn ending() -> Vec<Case> {
         }
     }
     cases
+}
+
+fn reports() -> Vec<Case> {
+    let outcome = "ended by the signal, nothing left";
+    let mut cases = Vec::new();
+    for (signal, name) in [(libc::SIGINT, "sigint"), (libc::SIGTERM, "sigterm"), (libc::SIGHUP, "sighup")] {
+        let case = format!("{name}_in_report");
+        let fault = format!("{}, while a report is written", name.to_uppercase());
+        cases.push(special(&case, &fault, outcome, move |s| s.word = signal.to_string(), ended_in_report).on(&[1]));
+    }
+    let outcome = "no report; the next run removes what is left, and succeeds";
+    let case = special("killed_in_report", "SIGKILL, while a report is written", outcome, |_| {}, killed_in_report);
+    cases.push(case.on(&[1]));
+    cases
+}
+
+/// Starts to write a report to a disk that is so slow that it takes minutes.
+fn reporting(scene: &Scene) -> common::Running {
+    let mut command = scene.program(1);
+    command.args(["check", "trace", "--report", "late.json"]);
+    command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "late.json").env("SHIM_DELAY", "200000");
+    let running = common::start(&mut command);
+    // The one with number 0 is made before any work, to see whether it can be.
+    let is_made =
+        |path: &PathBuf| path.to_string_lossy().contains("/.late.json.part-") && path.to_string_lossy().ends_with("-1");
+    wait("no report is written", || scene.unfinished().iter().any(is_made));
+    running
+}
+
+fn ended_in_report(scene: &Scene, _: usize) {
+    let before = tree(scene.directory());
+    let running = reporting(scene);
+    let signal = scene.word.parse().unwrap();
+    send(signal, running.child.id());
+    assert_eq!(running.finish().status, 128 + signal);
+    assert!(before == tree(scene.directory()), "something is left");
+}
+
+fn killed_in_report(scene: &Scene, _: usize) {
+    let running = reporting(scene);
+    send(libc::SIGKILL, running.child.id());
+    running.finish();
+    assert_eq!(scene.unfinished().len(), 1);
+    let mut command = scene.program(1);
+    let next = common::run(command.args(["check", "trace", "--report", "late.json"])).expect(1, "the next run");
+    assert!(next.stderr.contains("of a run that was killed, was removed"), "{next:?}");
+    assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
+    assert!(scene.directory().join("late.json").exists());
 }
 
 fn killed(scene: &Scene, ranks: usize) {

@@ -5,6 +5,7 @@ use crate::archive::otf2::anchor::Anchor;
 use crate::archive::otf2::definitions;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::siblings::{Sibling, list};
+use crate::archive::truth;
 use crate::trace::{Definitions, Error, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -148,7 +149,7 @@ impl Otf2Archive {
         }
     }
 
-    /// Files beside the archive that do not belong to the format; none if the anchor file was opened instead of a
+    /// What lies beside the archive and belongs neither to the format nor to the truth; nothing if the anchor file was opened instead of a
     /// directory, since then the directory may hold anything.
     ///
     /// # Errors
@@ -161,12 +162,14 @@ impl Otf2Archive {
         let locations: std::collections::HashSet<String> =
             definitions.locations.iter().map(|location| location.id.to_string()).collect();
         let of_archive = |name: &str| {
-            name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
-                matches!(rest, "otf2" | "def" | "marker")
-                    || rest
-                        .strip_suffix(".thumb")
-                        .is_some_and(|i| i.parse::<u32>().is_ok_and(|i| i < self.anchor.thumbnails))
-            })
+            name == self.name
+                || name == truth::NAME
+                || name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
+                    matches!(rest, "otf2" | "def" | "marker")
+                        || rest
+                            .strip_suffix(".thumb")
+                            .is_some_and(|i| i.parse::<u32>().is_ok_and(|i| i < self.anchor.thumbnails))
+                })
         };
         let of_location = |name: &str| {
             name.rsplit_once('.').is_some_and(|(id, kind)| {

@@ -7,7 +7,7 @@ use crate::archive::otf2::definitions::{Tables, kind};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::{CLOCK_OFFSET, LocalDefinitions, MAPPING_TABLE};
 use crate::archive::otf2::records::BUFFER_FLUSH;
-use crate::archive::{MappedFile, ScanSummary};
+use crate::archive::{MappedFile, ScanSummary, SiblingKind};
 use crate::trace::{Definitions, Error, Event, LocationId, Result};
 use std::path::Path;
 
@@ -114,7 +114,8 @@ impl Otf2Archive {
             left_out.add(Thing::Properties, name, 1);
         }
         left_out.add(Thing::Properties, "name of the machine", u64::from(!self.anchor().machine.is_empty()));
-        for sibling in self.siblings(definitions)? {
+        let siblings = self.siblings(definitions)?.into_iter();
+        for sibling in siblings.filter(|sibling| sibling.kind != SiblingKind::Directory) {
             left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
         }
         Ok(left_out)

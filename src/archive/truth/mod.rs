@@ -31,9 +31,12 @@ const BLOCK: usize = 16 * 1024;
 /// Most bytes of a LEB128 number of 64 bits.
 const LONGEST_NUMBER: usize = 10;
 
+/// Name of the directory with the truth in that of an archive.
+pub const NAME: &str = "truth";
+
 /// Where the truth of an archive lies: `<archive directory>/truth`.
 pub fn directory(archive: &Path) -> PathBuf {
-    archive.join("truth")
+    archive.join(NAME)
 }
 
 /// Where the truth of a location lies: `<archive directory>/truth/<location id>.truth`.

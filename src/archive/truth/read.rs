@@ -1,6 +1,7 @@
 //! Reads truth files.
 
 use super::{BLOCK, HEADER, MAGIC, VERSION};
+use crate::archive::open_file;
 use crate::trace::{Error, LocationId, Result, Ticks};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -35,7 +36,7 @@ impl TruthReader {
     /// The file cannot be read, is no truth file, is unfinished or damaged, or is of another version.
     pub fn open(path: &Path) -> Result<Self> {
         let io = |error| Error::io(path, "cannot read the truth file", &error);
-        let mut file = BufReader::new(File::open(path).map_err(io)?);
+        let mut file = BufReader::new(open_file(path)?.0);
         let mut header = [0; HEADER];
         if let Err(error) = file.read_exact(&mut header) {
             return Err(match error.kind() {

@@ -5,6 +5,7 @@ use crate::comm::{Transport, agree, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::partners::senders;
+use crate::report::escaped;
 use crate::trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
@@ -36,7 +37,7 @@ pub fn perfetto(
             exported.messages += messages;
         }
         all.append(&mut arrows);
-        exported.text = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", all.join(",\n"));
+        exported.text = escaped(format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", all.join(",\n")));
         exported
     }))
 }

@@ -2,7 +2,7 @@
 
 use crate::report::format;
 
-/// Text as HTML shows it, also within attributes in double quotes. Control characters, which HTML forbids, become `�`.
+/// Text as HTML shows it, also within attributes in double quotes. Control characters, which HTML forbids, and those that turn text around become `�`.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -13,7 +13,7 @@ pub fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\n' | '\t' => escaped.push(character),
-            character if character.is_control() => escaped.push('\u{fffd}'),
+            character if format::is_command(character) => escaped.push('\u{fffd}'),
             character => escaped.push(character),
         }
     }

@@ -92,7 +92,10 @@ fn data(report: &Report) -> Result<String> {
     });
     let text = serde_json::to_string(&value)
         .map_err(|error| Error::new(format!("cannot write the data of the page as JSON: {error}")))?;
-    Ok(text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+    Ok(crate::report::escaped(text)
+        .replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029"))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn what_a_trace_says_is_never_markup() {
 
 #[test]
 fn control_characters_do_not_get_through() {
-    assert_eq!(super::element::escape("a\u{0}b\u{1b}[31m\tc"), "a\u{fffd}b\u{fffd}[31m\tc");
+    assert_eq!(super::element::escape("a\u{0}b\u{1b}[31m\tc\u{202e}"), "a\u{fffd}b\u{fffd}[31m\tc\u{fffd}");
 }
 
 #[test]

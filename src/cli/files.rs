@@ -1,0 +1,89 @@
+//! What each job reads and writes.
+
+use super::{Job, PerturbOptions, SimulateOptions};
+use crate::pipeline::targets::{Input, Kind, Target};
+use std::borrow::Cow;
+use std::path::Path;
+
+impl Job {
+    /// The file for the page of the report.
+    pub fn html(&self) -> Option<&Path> {
+        match self {
+            Job::Correct(options) => options.html.as_deref(),
+            Job::Check(options) => options.html.as_deref(),
+            Job::Analyze(options) => options.html.as_deref(),
+            Job::Report(options) => options.html.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The file for the result as JSON; "-" for standard output.
+    pub fn json(&self) -> Option<&Path> {
+        match self {
+            Job::Correct(options) => options.common.report.as_deref(),
+            Job::Check(options) => options.common.report.as_deref(),
+            Job::Analyze(options) => options.common.report.as_deref(),
+            Job::Evaluate(options) => options.common.report.as_deref(),
+            Job::Info(options) => options.report.as_deref(),
+            Job::Convert(options) => options.report.as_deref(),
+            Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
+                made.report.as_deref()
+            }
+            Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => None,
+        }
+    }
+
+    /// What it reads.
+    pub fn inputs(&self) -> Vec<Input<'_>> {
+        match self {
+            Job::Correct(options) => vec![Input::Trace(&options.trace)],
+            Job::Check(options) => vec![Input::Trace(&options.trace)],
+            Job::Analyze(options) => vec![Input::Trace(&options.trace)],
+            Job::Info(options) => vec![Input::Trace(&options.trace)],
+            Job::Perturb(options) => vec![Input::Trace(&options.trace)],
+            Job::Convert(options) => vec![Input::Trace(&options.trace)],
+            Job::Export(options) => vec![Input::Trace(&options.trace)],
+            Job::Evaluate(options) => {
+                // The true times may be named themselves; the trace then is the directory above.
+                let above =
+                    options.truth.parent().filter(|_| options.truth.file_name().is_some_and(|name| name == "truth"));
+                let above = above.map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above });
+                let named = [Some(options.trace.as_path()), Some(&options.truth), above];
+                named.into_iter().flatten().map(Input::Trace).collect()
+            }
+            Job::Report(options) => vec![Input::File(&options.report)],
+            Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
+        }
+    }
+
+    /// What it writes, but for standard output.
+    pub fn targets(&self) -> Vec<Target<'_>> {
+        fn target<'a>(option: &'static str, path: &'a Path, kind: Kind) -> Target<'a> {
+            Target { option, path: Cow::Borrowed(path), kind }
+        }
+        let file = |option, path| (path != Path::new("-")).then(|| target(option, path, Kind::File));
+        let mut targets = Vec::new();
+        match self {
+            Job::Correct(options) if !options.dry_run => {
+                // If there is no such name, the job says so.
+                let path = options.output_directory().ok().map(Cow::Owned);
+                targets.extend(path.map(|path| Target { option: "--output", path, kind: Kind::Trace }));
+            }
+            Job::Convert(options) => targets.push(target("TARGET", &options.output, Kind::Trace)),
+            Job::Simulate(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
+            Job::Perturb(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
+            Job::Man(options) => targets.push(target("DIR", &options.directory, Kind::Files)),
+            Job::Export(options) => targets.extend(file("--output", &options.output)),
+            Job::Analyze(options) => {
+                targets.extend(options.csv.as_deref().map(|path| target("--csv", path, Kind::Files)));
+            }
+            Job::Evaluate(options) => {
+                targets.extend(options.plot.as_deref().map(|path| target("--plot", path, Kind::File)));
+            }
+            _ => {}
+        }
+        targets.extend(self.html().map(|path| target("--html", path, Kind::File)));
+        targets.extend(self.json().and_then(|path| file("--report", path)));
+        targets
+    }
+}
