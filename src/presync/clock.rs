@@ -33,7 +33,8 @@ impl Clock {
 
     /// A reader for many times, best in nondecreasing order.
     pub fn cursor(&self) -> Cursor<'_> {
-        let (base, refinement) = (self.base.cursor(), self.refinement.as_ref().map(LinearClock::cursor));
+        let base = Holding::new(&self.base, Ticks::ZERO);
+        let refinement = self.refinement.as_ref().map(|refinement| Holding::new(refinement, Ticks::ZERO));
         let mut cursor = Cursor { base, refinement, from: 0, longer: 0, offset: 0 };
         cursor.go_on(Ticks::ZERO);
         cursor
@@ -81,8 +82,8 @@ impl ClockModel for Clock {
 /// Clocks differ by millionths, so that the offset, rounded to ticks, is the same for many events in a row.
 #[derive(Debug, Clone)]
 pub struct Cursor<'clock> {
-    base: linear::Cursor<'clock>,
-    refinement: Option<linear::Cursor<'clock>>,
+    base: Holding<'clock>,
+    refinement: Option<Holding<'clock>>,
     /// At this time, and up to so many ticks after it, the offset is that one.
     from: i64,
     longer: u64,
@@ -102,16 +103,43 @@ impl Cursor<'_> {
     /// Finds the offset at `local`.
     #[inline(never)]
     fn go_on(&mut self, local: Ticks) {
-        let (offset, until) = self.base.hold(local);
-        let mut longer = until.0.wrapping_sub(local.0) as u64;
-        self.offset = offset;
+        let (mut offset, mut longer) = self.base.at(local);
         if let Some(refinement) = &mut self.refinement {
-            let time = Ticks(local.0.wrapping_add(offset));
-            let (more, until) = refinement.hold(time);
-            longer = longer.min(until.0.wrapping_sub(time.0) as u64);
-            self.offset = offset.wrapping_add(more);
+            let (more, so_long) = refinement.at(Ticks(local.0.wrapping_add(offset)));
+            (offset, longer) = (offset.wrapping_add(more), longer.min(so_long));
         }
-        (self.from, self.longer) = (local.0, longer);
+        (self.from, self.longer, self.offset) = (local.0, longer, offset);
+    }
+}
+
+/// The offset of one of the two clocks, which holds on when that of the other one has ended.
+#[derive(Debug, Clone)]
+struct Holding<'clock> {
+    cursor: linear::Cursor<'clock>,
+    from: i64,
+    longer: u64,
+    offset: i64,
+}
+
+impl<'clock> Holding<'clock> {
+    fn new(clock: &'clock LinearClock, time: Ticks) -> Self {
+        let mut holding = Holding { cursor: clock.cursor(), from: 0, longer: 0, offset: 0 };
+        holding.renew(time);
+        holding
+    }
+
+    /// The offset at `time`, and for how many ticks more it certainly is the same.
+    #[inline]
+    fn at(&mut self, time: Ticks) -> (i64, u64) {
+        if time.0.wrapping_sub(self.from) as u64 > self.longer {
+            self.renew(time);
+        }
+        (self.offset, self.longer - time.0.wrapping_sub(self.from) as u64)
+    }
+
+    fn renew(&mut self, time: Ticks) {
+        let (offset, until) = self.cursor.hold(time);
+        (self.from, self.longer, self.offset) = (time.0, until.0.wrapping_sub(time.0) as u64, offset);
     }
 }
 

@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, VecDeque};
 const BATCH: usize = 4096;
 /// Timelines that run between two looks at the network.
 const GLANCE: u32 = 8;
+/// Idle turns after which a rank asks whether the others are idle, too.
+const PATIENCE: u32 = 256;
 /// Visited events of one timeline between two looks at the network.
 const BURST: usize = 1 << 16;
 
@@ -171,6 +173,8 @@ impl<'a> Replay<'a> {
         let alone = self.transport.size() == 1;
         let mut last_vote: Option<Vec<i64>> = None;
         let mut voting = false;
+        // Turns without anything to do; how many events are missing, counted once while there is nothing to do.
+        let (mut idle, mut received, mut missing) = (0u32, -1, 0);
         let here = self.here as u32;
         for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
             self.sends_away[channel.source as usize] = true;
@@ -205,9 +209,14 @@ impl<'a> Replay<'a> {
             if self.receive()? {
                 continue;
             }
-            // Idle. If all ranks are idle and no batch is under way in two votes in a row, nothing can move any more.
-            if !voting {
-                self.transport.start_vote(&[self.batches_sent, self.batches_received, self.unfinished()])?;
+            // Most idle moments end with the next batch, and a vote costs as much as one: who still has events asks later than who has none.
+            idle += 1;
+            if received != self.batches_received {
+                (idle, received, missing) = (0, self.batches_received, self.unfinished());
+            }
+            // If all ranks are idle and no batch is under way in two votes in a row, nothing can move any more.
+            if !voting && (missing == 0 || idle >= PATIENCE) {
+                self.transport.start_vote(&[self.batches_sent, self.batches_received, missing])?;
                 voting = true;
             }
             if let Some(sums) = self.transport.poll_vote()? {

@@ -66,8 +66,11 @@ fn replay(
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
-    let forward = dataflow::replay(transport, program, lamport)?;
-    let least = largest(transport, &forward)?;
+    // Its times are not needed any more when those of the passes take their memory.
+    let least = {
+        let forward = dataflow::replay(transport, program, lamport)?;
+        largest(transport, &forward)?
+    };
     let mut outcome = Passes { least_advance: least, ..Passes::of_consistent() };
     if least == Ticks::ZERO {
         return Ok(outcome);
