@@ -302,6 +302,22 @@ fn space() -> Vec<Case> {
             },
         ),
         special(
+            "errors_unwritable",
+            "standard error cannot be written (a log on a full disk)",
+            "corrected",
+            |s| s.options(&["--force"]),
+            |s, ranks| {
+                // What is logged, a complaint about the setting, a pause, and ranks that wait for the one that pauses.
+                for log in ["info", "%%="] {
+                    let mut command = s.correction_after("exec 2>/dev/full", ranks);
+                    command.env("RUST_LOG", log).env("CLC_REPLAY_WATCH", "0.3");
+                    run(command.env("CLC_REPLAY_PAUSE", format!("scan@{}:1", ranks - 1))).expect(0, log);
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                    s.output_is_right();
+                }
+            },
+        ),
+        special(
             "output_pipe_closed",
             "standard output is closed",
             "corrected",
