@@ -240,6 +240,62 @@ fn space() -> Vec<Case> {
         )
         .on(&[1]),
         special(
+            "file_descriptors_few",
+            "a process may have so few open files that it cannot even begin, or cannot go on",
+            "corrected, or status 2, one line, nothing left",
+            |s| s.options(&["--force"]),
+            |s, ranks| {
+                let limits = if ranks == 1 { 4..=16 } else { 14..=26 };
+                let mut refused = 0;
+                for limit in limits.step_by(ranks) {
+                    let finished = run(&mut s.correction_after(&format!("ulimit -n {limit}"), ranks));
+                    s.nobody_is_left();
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new(), "{limit}: {finished:?}");
+                    if finished.status == 0 {
+                        continue;
+                    }
+                    refused += 1;
+                    assert!(!s.copy.output().exists(), "{limit}: {finished:?}");
+                    // MPI says more, and on each rank, if it is MPI that cannot begin.
+                    if ranks == 1 {
+                        one_line(&finished, 1, &["Too many open files".into()]);
+                    }
+                }
+                assert!(refused > 0, "no limit was too small");
+            },
+        ),
+        special(
+            "memory_at_start",
+            "the address space is limited (ulimit -v) to what a start takes, and a little more or less",
+            "corrected, or status 2, one line, nothing left",
+            |s| s.options(&["--force"]),
+            |s, _| {
+                let (most, mut refused) = (needs(1), 0);
+                for step in 0..50 {
+                    let finished = run(&mut s.correction_after(&format!("ulimit -v {}", most - 50 * step), 1));
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new(), "{step}: {finished:?}");
+                    if finished.status == 0 {
+                        continue;
+                    }
+                    // Not even the libraries can be loaded, or the language does not come to the program.
+                    match finished.status {
+                        127 => break,
+                        139 if finished.stderr.is_empty() => continue,
+                        134 if finished.stderr.contains("initialization or cleanup bug") => continue,
+                        _ => {}
+                    }
+                    refused += 1;
+                    one_line(&finished, 1, &[]);
+                    assert!(
+                        ["not enough memory", "Cannot allocate memory"].iter().any(|why| finished.stderr.contains(why)),
+                        "{step}: {finished:?}"
+                    );
+                }
+                assert!(refused > 0, "no limit was too small");
+            },
+        )
+        .on(&[1]),
+        special(
             "memory",
             "the address space is limited (ulimit -v), the trace is large",
             "status 2, one line, nothing left",
