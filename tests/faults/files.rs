@@ -279,6 +279,7 @@ const GROUP: u8 = 18;
 const SYSTEM_TREE_NODE: u8 = 12;
 const CLOCK_PROPERTIES: u8 = 5;
 const STRING: u8 = 10;
+const REGION: u8 = 15;
 
 /// Replaces packed field `index` of the `nth` global definition of a type.
 fn change_definition(scene: &Scene, kind: u8, nth: usize, index: usize, new: &[u8]) {
@@ -286,6 +287,14 @@ fn change_definition(scene: &Scene, kind: u8, nth: usize, index: usize, new: &[u
         let record = find(bytes, false, kind, nth);
         let field = packed(bytes, record.payload.start, index + 1)[index].clone();
         replace(bytes, &record, field, new);
+    });
+}
+
+/// Adds records to the global definitions.
+fn add_definitions(scene: &Scene, records: &[u8]) {
+    edit(&scene.copy.definitions(), |bytes| {
+        let end = damage::items(bytes, false).last().unwrap().whole.start;
+        bytes.splice(end..end, records.iter().copied());
     });
 }
 
@@ -349,6 +358,16 @@ fn definitions() -> Vec<Case> {
             };
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &id);
         }),
+        refused("definitions_long_name", "a name of 100,000 bytes for each of 1,000 regions", |s| {
+            let name = [&[1, 99][..], &[b'A'; 100_000], &[0]].concat();
+            let mut records = [&[STRING, 0xFF][..], &(name.len() as u64).to_le_bytes(), &name].concat();
+            for id in 1000..2000_u16 {
+                let [low, high] = id.to_le_bytes();
+                records.extend([REGION, 5, 2, low, high, 1, 99]);
+            }
+            add_definitions(s, &records);
+            s.says(["traces.def: definitions of ", "use names of 100"]);
+        }),
         corrected("definitions_twice", "all definitions but the texts twice", |s| {
             edit(&s.copy.definitions(), |bytes| {
                 let again: Vec<u8> = damage::items(bytes, false)
@@ -368,7 +387,7 @@ fn definitions() -> Vec<Case> {
             definitions.communicators.extend((first..first + 1_000_000).map(|id| Communicator {
                 id: CommId(id),
                 name: String::new(),
-                members: CommMembers::Intra(vec![id % 4]),
+                members: CommMembers::Intra([id % 4].into()),
                 global_ranks: false,
             }));
             let made = s.directory().join("made");
