@@ -1,12 +1,13 @@
 //! The machine: full disks, missing permissions, limits, files that vanish, several runs at once.
 
-use crate::case::{Case, Scene, corrected, one_line, paused, send, special, wait};
+use crate::case::{Case, SOON, Scene, corrected, one_line, paused, send, special, wait};
 use crate::common::{self, Finished, alone, run, tree};
 use crate::shim;
 use crate::signals;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = outputs();
@@ -346,15 +347,18 @@ fn space() -> Vec<Case> {
         special(
             "disk_error",
             "reading an event file fails (EIO)",
-            REFUSED,
+            "status 2, one line, all end within 5 s",
             |_| {},
             |s, ranks| {
-                let mut command = s.correction(ranks);
-                command
-                    .env("LD_PRELOAD", shim::library())
-                    .env("SHIM_READ", "/2.evt")
-                    .env("SHIM_ERRNO", libc::EIO.to_string());
-                refused_cleanly(s, ranks, &run(&mut command), &["2.evt: location 2", "Input/output error"]);
+                let library = shim::library().to_str().expect("a text");
+                let error = libc::EIO.to_string();
+                let faults = [("LD_PRELOAD", library), ("SHIM_READ", "/2.evt"), ("SHIM_ERRNO", &error)];
+                // Rank 0 comes last: from then on everybody can know.
+                let running = paused(s, ranks, "scan", 0, &faults);
+                let start = Instant::now();
+                let finished = go_on(s, running);
+                assert!(start.elapsed() < SOON, "{:?}: {finished:?}", start.elapsed());
+                refused_cleanly(s, ranks, &finished, &["2.evt: location 2", "Input/output error"]);
             },
         ),
         special(
