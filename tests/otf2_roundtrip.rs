@@ -345,7 +345,7 @@ fn the_python_bindings_accept_created_archives() {
     let directory = tempfile::tempdir().unwrap();
     // The bindings take the second group of an inter-communicator for the parent of a communicator, so there can be none.
     let mut definitions = definitions();
-    definitions.communicators[3].members = CommMembers::Intra(vec![0, 2]);
+    definitions.communicators[3].members = CommMembers::Intra([0, 2].into());
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let archive = create_with(&directory.path().join(format!("{order:?}")), order, &definitions);
         let script = "import sys, otf2\n\

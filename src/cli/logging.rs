@@ -29,7 +29,7 @@ fn subscriber<W>(filter: EnvFilter, rank: usize, writer: W) -> impl Subscriber +
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).log_internal_errors(false);
     builder.event_format(Line { rank }).with_writer(writer).finish()
 }
 
@@ -68,7 +68,8 @@ where
     }
 }
 
-/// Standard error, with the progress bar taken away while a line is written.
+/// Standard error, with the progress bar taken away while a line is written. A line that cannot be written is lost: there is no better
+/// place to say so, and a log on a full disk is no reason to end a run.
 struct AroundTheBar;
 
 impl<'writer> MakeWriter<'writer> for AroundTheBar {
@@ -82,11 +83,12 @@ impl<'writer> MakeWriter<'writer> for AroundTheBar {
 impl Write for AroundTheBar {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         // Whole lines at once: the lines of many ranks share one terminal.
-        progress::suspended(|| io::stderr().lock().write_all(line)).map(|()| line.len())
+        let _ = progress::suspended(|| io::stderr().lock().write_all(line));
+        Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 

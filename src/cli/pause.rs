@@ -1,6 +1,7 @@
 //! A run that stands still where it is told to: for tests of what happens to a run that is killed, stopped, or robbed of its files there.
 
 use std::cell::Cell;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ impl Pause {
             return;
         }
         // Always said, so that nobody is surprised by a setting that was forgotten.
-        eprintln!("clc-replay: [rank {}] {SETTING}: pausing at {part}", self.rank);
+        let _ = writeln!(std::io::stderr(), "clc-replay: [rank {}] {SETTING}: pausing at {part}", self.rank);
         let start = Instant::now();
         while start.elapsed() < self.time && !self.file.as_ref().is_some_and(|file| file.exists()) {
             std::thread::sleep(Duration::from_millis(10).min(self.time));

@@ -2,7 +2,7 @@
 
 use crate::cli::Job;
 use crate::comm::{Transport, agree, broadcast_value};
-use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
@@ -28,7 +28,7 @@ pub struct Prepared {
     pub making: PathBuf,
     /// On the other ranks: each of them removes what is unfinished if it is the one that ends first. A launcher that kills the rest may give
     /// rank 0 no time for it.
-    unfinished: Option<Unfinished>,
+    unfinished: Option<(SetAside, Unfinished)>,
 }
 
 impl Prepared {
@@ -66,6 +66,9 @@ pub fn prepare(
     wanted: Wanted,
     warnings: &mut Warnings,
 ) -> Result<Prepared> {
+    // Rank 0 does so with its output, and is the last: there is nothing to remove before.
+    let set_aside = (transport.rank() != 0).then(SetAside::new).transpose();
+    let set_aside = agree(transport, set_aside)?;
     let mut output = None;
     let prepared = if transport.rank() == 0 {
         Output::prepare(wanted.path, opened.archive.directory(), wanted.events, wanted.force).and_then(
@@ -82,6 +85,9 @@ pub fn prepare(
     };
     let making: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
     let making = making?;
-    let unfinished = (transport.rank() != 0).then(|| Unfinished::new(&making));
+    let unfinished = set_aside.map(|set_aside| {
+        let unfinished = Unfinished::new(&making, &set_aside);
+        (set_aside, unfinished)
+    });
     Ok(Prepared { output, making, unfinished })
 }

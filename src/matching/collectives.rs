@@ -15,6 +15,7 @@ use crate::trace::{CollectiveOp, CommMembers, Error, Result, Root};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::sync::Arc;
 
 /// One member of a communicator whose timeline is hosted here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +52,8 @@ pub struct CollectiveComm {
     pub comm: u32,
     /// Number of members.
     pub size: u32,
-    /// Process (global timeline number) of every member, in communicator-rank order.
-    pub processes: Vec<u32>,
+    /// Process (global timeline number) of every member, in communicator-rank order; shared with the definitions.
+    pub processes: Arc<[u32]>,
     /// Analysis rank where contributions of several hosts meet.
     pub home: usize,
     /// Analysis ranks that host members, ascending, with the number of members each.

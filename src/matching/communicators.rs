@@ -103,14 +103,20 @@ impl<'a> CommTable<'a> {
 
     /// Communicators that have the same members in the same order as another one, by members.
     pub fn twins(&self) -> Vec<Vec<u32>> {
-        let mut by_members: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
+        // Lists that are shared need not be compared.
+        let mut by_list: HashMap<*const u32, (&[u32], Vec<u32>)> = HashMap::new();
         for (index, communicator) in self.definitions.communicators.iter().enumerate() {
             if let CommMembers::Intra(members) = &communicator.members
                 && members.len() > 1
             {
-                by_members.entry(members).or_default().push(index as u32);
+                by_list.entry(members.as_ptr()).or_insert((members, Vec::new())).1.push(index as u32);
             }
         }
+        let mut by_members: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
+        for (members, twins) in by_list.into_values() {
+            by_members.entry(members).or_default().extend(twins);
+        }
+        by_members.values_mut().for_each(|twins| twins.sort_unstable());
         by_members.into_values().filter(|twins| twins.len() > 1).collect()
     }
 }
@@ -129,7 +135,7 @@ pub type Merged = HashMap<(u32, u32), u32>;
 /// Joins communicators that a tracer defined once per process (EZTrace gives one communicator different ids on different
 /// processes; members and order of creation agree).
 ///
-/// `twins` have the same `members`; `used` says which of them each process uses in its events. A communicator that all
+/// `twins`, in ascending order, have the same `members`; `used` says which of them each process uses in its events. A communicator that all
 /// members use is whole and left alone. The rest is joined only if the picture is unambiguous: every member uses the same number of
 /// them, and no two fragments that would become one are used by the same process; then the k-th of one process is the
 /// k-th of every other.
@@ -137,8 +143,10 @@ pub fn join_fragments(twins: &[u32], members: &[u32], used: &BTreeSet<(u32, u32)
     let uses = |process: u32, comm: u32| used.contains(&(process, comm));
     let fragments: Vec<u32> =
         twins.iter().copied().filter(|&comm| !members.iter().all(|&process| uses(process, comm))).collect();
+    // In the order of the communicators, as `twins` and so the fragments are.
+    let of_process = |p: u32| used.range((p, 0)..=(p, u32::MAX)).map(|&(_, comm)| comm);
     let own: Vec<Vec<u32>> =
-        members.iter().map(|&p| fragments.iter().copied().filter(|&comm| uses(p, comm)).collect()).collect();
+        members.iter().map(|&p| of_process(p).filter(|comm| fragments.binary_search(comm).is_ok()).collect()).collect();
     let mut merged = Merged::new();
     let count = own.first().map_or(0, Vec::len);
     if count == 0 || own.iter().any(|list| list.len() != count) {

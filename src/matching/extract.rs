@@ -341,7 +341,7 @@ mod tests {
             communicators: vec![Communicator {
                 id: CommId(4),
                 name: String::new(),
-                members: CommMembers::Intra(vec![1, 0]),
+                members: CommMembers::Intra([1, 0].into()),
                 global_ranks: false,
             }],
             regions: vec![],

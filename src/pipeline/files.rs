@@ -1,6 +1,6 @@
 //! Files beside the trace (reports, pages, tables, plots), and standard output.
 
-use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::output::{open_permissions, plain};
 use crate::pipeline::stale;
 use crate::pipeline::targets::{parent, resolve};
@@ -75,11 +75,14 @@ fn write_directory<T: AsRef<[u8]>>(directory: &Path, place: &Path, files: &[(Str
     let top = place.ancestors().take_while(|above| !above.exists()).last().unwrap_or(place);
     let name = top.file_name().unwrap_or(OsStr::new(""));
     sweep(top);
+    let set_aside = SetAside::new()?;
     let making = tempfile::Builder::new()
         .prefix(&stale::prefix(name))
         .tempdir_in(parent(top))
         .map_err(|error| failed(directory, &plain(error)))?;
-    let unfinished = Unfinished::new(making.path());
+    // Dropped before the directory is removed.
+    let set_aside = set_aside;
+    let unfinished = Unfinished::new(making.path(), &set_aside);
     let inner = place.strip_prefix(top).map_or_else(|_| making.path().to_path_buf(), |below| making.path().join(below));
     std::fs::create_dir_all(&inner).map_err(|error| failed(directory, &error))?;
     for (name, bytes) in files {

@@ -5,15 +5,17 @@
 #![allow(unsafe_code)]
 
 use crate::archive;
+use crate::trace::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::io::Read;
-use std::os::fd::FromRawFd;
+use std::fs::File;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Signals by which users and batch systems end programs.
@@ -29,14 +31,54 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// File descriptors for removing directories, each of which has to be opened.
+static SPARE: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+/// An output and the directories in it are two levels; one more for whatever else is opened meanwhile.
+const SPARES: usize = 3;
+
+fn keep_spare(files: Vec<File>) {
+    *SPARE.lock().unwrap_or_else(PoisonError::into_inner) = files;
+}
+
+/// While this exists, there is enough to remove an unfinished output when nothing more can be had: a thread, memory, file descriptors. It
+/// is dropped right before this thread removes one itself.
+#[derive(Debug)]
+#[must_use]
+pub struct SetAside(());
+
+impl SetAside {
+    /// To be made before the directory of the output.
+    ///
+    /// # Errors
+    /// There is not enough.
+    pub fn new() -> Result<SetAside> {
+        let failed = |error: io::Error| {
+            Error::new(format!("cannot set aside what it takes to clean up after an error: {error}"))
+                .hint("raise the limits for memory and for open files, ulimit -v and ulimit -n")
+        };
+        listening().map_err(failed)?;
+        let spare: io::Result<Vec<File>> = (0..SPARES).map(|_| File::open("/")).collect();
+        keep_spare(spare.map_err(failed)?);
+        // Entering an output into the list shall not need memory.
+        unfinished().reserve(SPARES);
+        Ok(SetAside(()))
+    }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        keep_spare(Vec::new());
+    }
+}
+
 /// While this exists, a signal removes the directory or file.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// For a directory that is there.
-    pub fn new(directory: &Path) -> Unfinished {
-        listen_once();
+    /// For an existing directory, with what is set aside for it.
+    pub fn new(directory: &Path, _: &SetAside) -> Unfinished {
         unfinished().push(directory.to_path_buf());
         Unfinished(directory.to_path_buf())
     }
@@ -46,7 +88,7 @@ impl Unfinished {
     /// # Errors
     /// Those of `act`.
     pub fn make<T>(path: &Path, act: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<(T, Unfinished)> {
-        listen_once();
+        listening()?;
         let mut list = unfinished();
         let made = act()?;
         list.push(path.to_path_buf());
@@ -88,6 +130,9 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// Memory for the thread that removes what is unfinished when there is no other. It takes address space only.
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 const RESERVED: Layout = Layout::new::<[u8; 1 << 20]>();
+
+/// The stack of that thread, which removes directories and does nothing else.
+const STACK: usize = 128 << 10;
 
 /// Exit status of an error.
 const ERROR: c_int = 2;
@@ -171,36 +216,32 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     }
 }
 
-fn listen_once() {
-    static LISTEN: Once = Once::new();
-    LISTEN.call_once(listen);
+/// As `listen`, once.
+fn listening() -> io::Result<()> {
+    static LISTENS: OnceLock<std::result::Result<(), c_int>> = OnceLock::new();
+    let outcome = LISTENS.get_or_init(|| listen().map_err(|error| error.raw_os_error().unwrap_or(libc::ENOMEM)));
+    (*outcome).map_err(io::Error::from_raw_os_error)
 }
 
-/// Installs the handlers, but for signals that are ignored (`nohup`) or that somebody else handles. Without them all is as it was.
-fn listen() {
-    let mut ends = [0; 2];
-    // SAFETY: pipe2(2) writes two file descriptors into the array.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return;
-    }
-    // SAFETY: the descriptor is open and belongs to nobody else.
-    let pipe = unsafe { std::fs::File::from_raw_fd(ends[0]) };
-    // SAFETY: the layout is not empty.
-    RESERVE.store(unsafe { System.alloc(RESERVED) }, Ordering::SeqCst);
-    PIPE.store(ends[1], Ordering::SeqCst);
+/// Starts the thread that removes what is unfinished and installs the handlers, but for signals that are ignored (`nohup`) or that
+/// somebody else handles.
+fn listen() -> io::Result<()> {
+    let (reader, writer) = io::pipe()?;
+    // The thread takes less than is reserved. So it gets its stack, and whatever else a thread begins with, or this is an error.
+    reserve()?;
+    free_reserve();
     let ready = Arc::new(Barrier::new(2));
     let its = Arc::clone(&ready);
     let cleaner = move || {
         CLEANING.set(true);
         its.wait();
-        clean_up(pipe);
+        clean_up(reader);
     };
-    if std::thread::Builder::new().name("signals".into()).spawn(cleaner).is_err() {
-        PIPE.store(-1, Ordering::SeqCst);
-        return;
-    }
+    std::thread::Builder::new().name("signals".into()).stack_size(STACK).spawn(cleaner)?;
     // From here on the thread needs no memory until it is asked for help.
     ready.wait();
+    reserve()?;
+    PIPE.store(writer.into_raw_fd(), Ordering::SeqCst);
     for signal in SIGNALS {
         // SAFETY: all-zero is a valid `sigaction` (default action, no flags, empty mask), and both pointers are valid; the
         // handler does only what a handler may. A second signal of the kind finds the default action and ends the program at once.
@@ -214,17 +255,21 @@ fn listen() {
             }
         }
     }
+    Ok(())
 }
 
 /// Waits for a signal, removes what is unfinished, ends the program.
-fn clean_up(mut pipe: std::fs::File) {
+fn clean_up(mut pipe: PipeReader) {
     let mut signal = [0];
     if pipe.read_exact(&mut signal).is_err() {
         return;
     }
     if signal[0] == FAULT {
+        // When others have done what they were about to do with the rest.
+        std::thread::sleep(Duration::from_millis(10));
         free_reserve();
     }
+    keep_spare(Vec::new());
     // Whoever puts an output into place finishes that first; nobody starts it after this.
     let list = unfinished();
     list.iter().for_each(|directory| remove(directory));
@@ -242,9 +287,16 @@ fn clean_up(mut pipe: std::fs::File) {
     }
 }
 
-/// Makes the memory that was set aside available, when others have done what they were about to do with the rest.
+/// Sets memory aside.
+fn reserve() -> io::Result<()> {
+    // SAFETY: the layout is not empty.
+    let reserve = unsafe { System.alloc(RESERVED) };
+    RESERVE.store(reserve, Ordering::SeqCst);
+    if reserve.is_null() { Err(io::Error::from_raw_os_error(libc::ENOMEM)) } else { Ok(()) }
+}
+
+/// Makes the memory that was set aside available.
 fn free_reserve() {
-    std::thread::sleep(Duration::from_millis(10));
     let reserve = RESERVE.swap(ptr::null_mut(), Ordering::SeqCst);
     if !reserve.is_null() {
         // SAFETY: it was allocated with this layout, and only the one who took it out has it.

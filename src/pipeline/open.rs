@@ -4,7 +4,7 @@ use crate::archive::Archive;
 use crate::comm::{Transport, agree, broadcast_value, merge_values};
 use crate::matching::placement::Placement;
 use crate::report::Warnings;
-use crate::trace::{Definitions, Result, Timeline, Timelines};
+use crate::trace::{Definitions, Result, Shipped, Timeline, Timelines};
 use crate::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub struct Opened {
 #[derive(Serialize, Deserialize)]
 struct Announcement {
     archive: Archive,
-    definitions: Definitions,
+    definitions: Shipped,
 }
 
 impl Opened {
@@ -52,6 +52,7 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let announcement =
         if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
     let Announcement { archive, definitions } = broadcast_value(transport, 0, announcement)??;
+    let definitions = definitions.open();
     let timelines = Timelines::new(&definitions);
     // A request to the file system each: not all of them by one rank.
     let (rank, ranks, count) = (transport.rank(), transport.size(), timelines.all.len());
@@ -74,7 +75,7 @@ fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {
     let archive = Archive::open(path)?;
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    Ok(Announcement { archive, definitions })
+    Ok(Announcement { archive, definitions: Shipped::new(definitions) })
 }
 
 /// Bytes of the event files of each of these timelines.

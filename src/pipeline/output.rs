@@ -1,7 +1,7 @@
 //! Where the corrected trace goes: complete, or not at all.
 
 use crate::archive::native;
-use crate::pipeline::interrupt::Unfinished;
+use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::stale;
 use crate::pipeline::targets::trace_around;
 use crate::trace::{Error, Result};
@@ -16,6 +16,8 @@ pub struct Output {
     pub path: PathBuf,
     /// What the user should know about unfinished outputs of earlier runs.
     pub warnings: Vec<String>,
+    // Dropped in this order: it takes what is set aside to remove the directory, and a signal in between removes it as well.
+    set_aside: SetAside,
     making: tempfile::TempDir,
     unfinished: Unfinished,
     /// Whether something that is there may be replaced.
@@ -92,12 +94,13 @@ impl Output {
             }
         }
         let warnings = stale::sweep(&parent, name);
+        let set_aside = SetAside::new()?;
         let making = tempfile::Builder::new()
             .prefix(&stale::prefix(name))
             .tempdir_in(&parent)
             .map_err(|error| Error::io(&parent, "cannot write the output there", &plain(error)))?;
-        let unfinished = Unfinished::new(making.path());
-        Ok(Output { path: place, warnings, making, unfinished, force })
+        let unfinished = Unfinished::new(making.path(), &set_aside);
+        Ok(Output { path: place, warnings, set_aside, making, unfinished, force })
     }
 
     /// The directory to write into.
@@ -110,7 +113,8 @@ impl Output {
     /// # Errors
     /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile.
     pub fn publish(self) -> Result<()> {
-        let Output { path, making, unfinished, force, .. } = self;
+        let Output { path, set_aside, making, unfinished, force, .. } = self;
+        drop(set_aside);
         open_permissions(making.path())?;
         unfinished.finish(|| put_into_place(&path, making, force))
     }

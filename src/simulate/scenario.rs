@@ -198,7 +198,7 @@ impl Scenario {
         let nodes = self.nodes();
         let (definitions, families) = communicators(self.pattern, &nodes, self.communicators, self.seed);
         let members = |members: CommMembers| match members {
-            CommMembers::Intra(members) => members,
+            CommMembers::Intra(members) => members.to_vec(),
             _ => Vec::new(),
         };
         let rate = TickRate::new(self.resolution);

@@ -2,6 +2,8 @@
 
 use crate::trace::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// OTF2 `ClockProperties`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,16 +74,16 @@ pub struct SystemTreeNode {
     pub parent: Option<SystemTreeNodeId>,
 }
 
-/// Who is in a communicator.
+/// Who is in a communicator. Communicators of the same group share one list: there can be thousands of duplicates of a large one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommMembers {
     /// An intra-communicator: global MPI ranks (indexes into [`Definitions::processes`]) in communicator-rank order.
-    Intra(Vec<u32>),
+    Intra(Arc<[u32]>),
     /// Every process's own `MPI_COMM_SELF`, or another one-member communicator without a member list
     /// (OTF2 group type `COMM_SELF`): rank 0 is the event's own process.
     SelfOnly,
     /// An inter-communicator (OTF2 3.0): global MPI ranks of the two groups, each in its own rank order.
-    Inter(Vec<u32>, Vec<u32>),
+    Inter(Arc<[u32]>, Arc<[u32]>),
     /// Belongs to another paradigm (threads, measurement system, accelerators): synchronises no processes.
     NotMpi,
     /// Its group is not defined; an error as soon as an event uses it.
@@ -128,4 +130,56 @@ pub struct Definitions {
     pub communicators: Vec<Communicator>,
     /// Code regions.
     pub regions: Vec<Region>,
+}
+
+/// Definitions on their way to another rank: a list of members that communicators share is sent once.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Shipped {
+    /// With empty lists.
+    definitions: Definitions,
+    lists: Vec<Arc<[u32]>>,
+    /// Which of them belongs to each place for a list, in the order of the communicators.
+    used: Vec<u32>,
+}
+
+impl Shipped {
+    /// Packs.
+    pub fn new(mut definitions: Definitions) -> Shipped {
+        let (mut lists, mut used) = (Vec::new(), Vec::new());
+        let mut known: HashMap<*const u32, u32> = HashMap::new();
+        let empty: Arc<[u32]> = Arc::default();
+        // The place of a list in memory tells lists apart, and empty ones are alike.
+        definitions.each_list(|list| {
+            let taken = std::mem::replace(list, Arc::clone(&empty));
+            used.push(*known.entry(taken.as_ptr()).or_insert_with(|| {
+                lists.push(taken);
+                lists.len() as u32 - 1
+            }));
+        });
+        Shipped { definitions, lists, used }
+    }
+
+    /// Unpacks.
+    pub fn open(self) -> Definitions {
+        let Shipped { mut definitions, lists, used } = self;
+        let mut used = used.into_iter();
+        definitions.each_list(|list| {
+            if let Some(its) = used.next().and_then(|index| lists.get(index as usize)) {
+                *list = Arc::clone(its);
+            }
+        });
+        definitions
+    }
+}
+
+impl Definitions {
+    fn each_list(&mut self, mut act: impl FnMut(&mut Arc<[u32]>)) {
+        for communicator in &mut self.communicators {
+            match &mut communicator.members {
+                CommMembers::Intra(members) => act(members),
+                CommMembers::Inter(a, b) => [a, b].into_iter().for_each(&mut act),
+                CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => {}
+            }
+        }
+    }
 }

@@ -15,7 +15,7 @@ mod timeline;
 
 pub use correction::{Correction, Cursor, Curve, Piece, Position};
 pub use definitions::{
-    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region,
+    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
     SystemTreeNode,
 };
 pub use error::{Error, Result};

@@ -46,6 +46,9 @@ impl Outcome {
 /// How many ranks most cases run on: alone, and as several where each hosts another number of processes.
 pub const USUAL: &[usize] = &[1, 3];
 
+/// From the failure of a rank to the end of all.
+pub const SOON: Duration = Duration::from_secs(5);
+
 /// A case that is refused.
 pub fn refused(name: &str, fault: &str, make: impl Fn(&mut Scene) + Send + Sync + 'static) -> Case {
     other(name, fault, Outcome::Refused, make)

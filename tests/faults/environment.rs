@@ -1,12 +1,13 @@
 //! The machine: full disks, missing permissions, limits, files that vanish, several runs at once.
 
-use crate::case::{Case, Scene, corrected, one_line, paused, send, special, wait};
+use crate::case::{Case, SOON, Scene, corrected, one_line, paused, send, special, wait};
 use crate::common::{self, Finished, alone, run, tree};
 use crate::shim;
 use crate::signals;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = outputs();
@@ -317,6 +318,62 @@ fn space() -> Vec<Case> {
         )
         .on(&[1]),
         special(
+            "file_descriptors_few",
+            "a process may have so few open files that it cannot even begin, or cannot go on",
+            "corrected, or status 2, one line, nothing left",
+            |s| s.options(&["--force"]),
+            |s, ranks| {
+                let limits = if ranks == 1 { 4..=16 } else { 14..=26 };
+                let mut refused = 0;
+                for limit in limits.step_by(ranks) {
+                    let finished = run(&mut s.correction_after(&format!("ulimit -n {limit}"), ranks));
+                    s.nobody_is_left();
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new(), "{limit}: {finished:?}");
+                    if finished.status == 0 {
+                        continue;
+                    }
+                    refused += 1;
+                    assert!(!s.copy.output().exists(), "{limit}: {finished:?}");
+                    // MPI says more, and on each rank, if it is MPI that cannot begin.
+                    if ranks == 1 {
+                        one_line(&finished, 1, &["Too many open files".into()]);
+                    }
+                }
+                assert!(refused > 0, "no limit was too small");
+            },
+        ),
+        special(
+            "memory_at_start",
+            "the address space is limited (ulimit -v) to what a start takes, and a little more or less",
+            "corrected, or status 2, one line, nothing left",
+            |s| s.options(&["--force"]),
+            |s, _| {
+                let (most, mut refused) = (needs(1), 0);
+                for step in 0..50 {
+                    let finished = run(&mut s.correction_after(&format!("ulimit -v {}", most - 50 * step), 1));
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new(), "{step}: {finished:?}");
+                    if finished.status == 0 {
+                        continue;
+                    }
+                    // Not even the libraries can be loaded, or the language does not come to the program.
+                    match finished.status {
+                        127 => break,
+                        139 if finished.stderr.is_empty() => continue,
+                        134 if finished.stderr.contains("initialization or cleanup bug") => continue,
+                        _ => {}
+                    }
+                    refused += 1;
+                    one_line(&finished, 1, &[]);
+                    assert!(
+                        ["not enough memory", "Cannot allocate memory"].iter().any(|why| finished.stderr.contains(why)),
+                        "{step}: {finished:?}"
+                    );
+                }
+                assert!(refused > 0, "no limit was too small");
+            },
+        )
+        .on(&[1]),
+        special(
             "memory",
             "the address space is limited (ulimit -v), the trace is large",
             "status 2, one line, nothing left",
@@ -367,15 +424,34 @@ fn space() -> Vec<Case> {
         special(
             "disk_error",
             "reading an event file fails (EIO)",
-            REFUSED,
+            "status 2, one line, all end within 5 s",
             |_| {},
             |s, ranks| {
-                let mut command = s.correction(ranks);
-                command
-                    .env("LD_PRELOAD", shim::library())
-                    .env("SHIM_READ", "/2.evt")
-                    .env("SHIM_ERRNO", libc::EIO.to_string());
-                refused_cleanly(s, ranks, &run(&mut command), &["2.evt: location 2", "Input/output error"]);
+                let library = shim::library().to_str().expect("a text");
+                let error = libc::EIO.to_string();
+                let faults = [("LD_PRELOAD", library), ("SHIM_READ", "/2.evt"), ("SHIM_ERRNO", &error)];
+                // Rank 0 comes last: from then on everybody can know.
+                let running = paused(s, ranks, "scan", 0, &faults);
+                let start = Instant::now();
+                let finished = go_on(s, running);
+                assert!(start.elapsed() < SOON, "{:?}: {finished:?}", start.elapsed());
+                refused_cleanly(s, ranks, &finished, &["2.evt: location 2", "Input/output error"]);
+            },
+        ),
+        special(
+            "errors_unwritable",
+            "standard error cannot be written (a log on a full disk)",
+            "corrected",
+            |s| s.options(&["--force"]),
+            |s, ranks| {
+                // What is logged, a complaint about the setting, a pause, and ranks that wait for the one that pauses.
+                for log in ["info", "%%="] {
+                    let mut command = s.correction_after("exec 2>/dev/full", ranks);
+                    command.env("RUST_LOG", log).env("CLC_REPLAY_WATCH", "0.3");
+                    run(command.env("CLC_REPLAY_PAUSE", format!("scan@{}:1", ranks - 1))).expect(0, log);
+                    assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+                    s.output_is_right();
+                }
             },
         ),
         special(

@@ -157,6 +157,9 @@ fn anchors() -> Vec<Case> {
     ]
 }
 
+/// Bytes of a chunk of events of a simulated trace.
+const CHUNK: usize = 1 << 20;
+
 fn event_files() -> Vec<Case> {
     let truncated = |name: &str, fault: &str, length: fn(&[u8]) -> usize| {
         refused(name, fault, move |s| {
@@ -180,6 +183,36 @@ fn event_files() -> Vec<Case> {
         }),
         truncated("events_cut_before_end", "an event file without its end mark", |bytes| {
             damage::items(bytes, true).last().unwrap().whole.start
+        }),
+        refused("events_cut_between_chunks", "an event file cut between two chunks", |s| {
+            std::fs::remove_dir_all(&s.copy.trace).unwrap();
+            let mut simulate = alone();
+            simulate.arg("simulate").arg(&s.copy.trace);
+            run(simulate.args(["--ranks", "2", "--events", "200k", "--pattern", "ring", "-q"])).expect(0, "a trace");
+            edit(&s.copy.events(1), |bytes| {
+                assert!(bytes.len() > CHUNK && bytes[CHUNK] == bytes[0], "{} bytes are one chunk", bytes.len());
+                bytes.truncate(CHUNK);
+            });
+            place(s, 1);
+            s.says(["truncated"]);
+        }),
+        refused("markers_cut", "a truncated marker file", |s| {
+            let mut bytes = std::fs::read(s.copy.definitions()).unwrap();
+            bytes.truncate(HEADER);
+            // A marker of 20 bytes, and some of them: time and duration.
+            bytes.extend([&[6, 20][..], &[0; 12]].concat());
+            std::fs::write(s.copy.trace.join("traces.marker"), bytes).unwrap();
+            s.says(["traces.marker: ", "truncated"]);
+        }),
+        refused("snapshots_cut", "a truncated snapshot file", |s| {
+            edit(&s.copy.anchor(), |bytes| {
+                // Numbers of snapshots and thumbnails end the file.
+                let at = bytes.len() - 8;
+                bytes[at] = 1;
+            });
+            let events = std::fs::read(s.copy.events(1)).unwrap();
+            std::fs::write(s.copy.events(1).with_extension("snap"), &events[..HEADER + 12]).unwrap();
+            s.says(["1.snap: location 1", "truncated"]);
         }),
         refused("events_magic", "an event file that begins with another byte", |s| {
             edit(&s.copy.events(1), |bytes| bytes[0] ^= 0x55);
@@ -313,6 +346,10 @@ const GROUP: u8 = 18;
 const SYSTEM_TREE_NODE: u8 = 12;
 const CLOCK_PROPERTIES: u8 = 5;
 const STRING: u8 = 10;
+const REGION: u8 = 15;
+const CALL_PATH: u8 = 17;
+const COMM: u8 = 22;
+const CALLING_CONTEXT: u8 = 31;
 
 /// Replaces packed field `index` of the `nth` global definition of a type.
 fn change_definition(scene: &Scene, kind: u8, nth: usize, index: usize, new: &[u8]) {
@@ -320,6 +357,14 @@ fn change_definition(scene: &Scene, kind: u8, nth: usize, index: usize, new: &[u
         let record = find(bytes, false, kind, nth);
         let field = packed(bytes, record.payload.start, index + 1)[index].clone();
         replace(bytes, &record, field, new);
+    });
+}
+
+/// Adds records to the global definitions.
+fn add_definitions(scene: &Scene, records: &[u8]) {
+    edit(&scene.copy.definitions(), |bytes| {
+        let end = damage::items(bytes, false).last().unwrap().whole.start;
+        bytes.splice(end..end, records.iter().copied());
     });
 }
 
@@ -383,6 +428,46 @@ fn definitions() -> Vec<Case> {
             };
             change_definition(s, SYSTEM_TREE_NODE, 0, 3, &id);
         }),
+        corrected("definitions_circle", "two levels of the system tree that are each other's parents", |s| {
+            // Ids 0 and 1, of which the second one is below the first already.
+            change_definition(s, SYSTEM_TREE_NODE, 0, 3, &[1, 1]);
+        }),
+        corrected(
+            "definitions_circle_of_calls",
+            "call paths and calling contexts that are each other's parents",
+            |s| {
+                // Id, parent, region; id, region, source, parent.
+                let paths = [[CALL_PATH, 6, 1, 0, 1, 1, 1, 0], [CALL_PATH, 6, 1, 1, 1, 0, 1, 0]].concat();
+                let contexts = |id: u8, parent: u8| [CALLING_CONTEXT, 8, 1, id, 1, 0, 0xFF, 1, parent, 0];
+                add_definitions(s, &[paths, contexts(0, 1).to_vec(), contexts(1, 0).to_vec()].concat());
+                s.says(["global definitions, the file has"]);
+            },
+        ),
+        refused("definitions_group_missing", "events on communicators whose groups are not defined", |s| {
+            for index in 0..5 {
+                change_definition(s, COMM, index, 2, &[1, 99]);
+            }
+            s.says([".evt: location ", "event ", "the group of communicator ", "is not defined"]);
+        }),
+        corrected(
+            "definitions_group_missing_unused",
+            "a communicator without events whose group is not defined",
+            |s| {
+                // Id, name, group, parent, flags.
+                add_definitions(s, &[COMM, 9, 1, 99, 1, 0, 1, 99, 0xFF, 1, 0]);
+                s.says(["global definitions, the file has"]);
+            },
+        ),
+        refused("definitions_long_name", "a name of 100,000 bytes for each of 1,000 regions", |s| {
+            let name = [&[1, 99][..], &[b'A'; 100_000], &[0]].concat();
+            let mut records = [&[STRING, 0xFF][..], &(name.len() as u64).to_le_bytes(), &name].concat();
+            for id in 1000..2000_u16 {
+                let [low, high] = id.to_le_bytes();
+                records.extend([REGION, 5, 2, low, high, 1, 99]);
+            }
+            add_definitions(s, &records);
+            s.says(["traces.def: definitions of ", "use names of 100"]);
+        }),
         corrected("definitions_twice", "all definitions but the texts twice", |s| {
             edit(&s.copy.definitions(), |bytes| {
                 let again: Vec<u8> = damage::items(bytes, false)
@@ -402,7 +487,7 @@ fn definitions() -> Vec<Case> {
             definitions.communicators.extend((first..first + 1_000_000).map(|id| Communicator {
                 id: CommId(id),
                 name: String::new(),
-                members: CommMembers::Intra(vec![id % 4]),
+                members: CommMembers::Intra([id % 4].into()),
                 global_ranks: false,
             }));
             let made = s.directory().join("made");
@@ -426,6 +511,10 @@ fn definitions() -> Vec<Case> {
         }),
         refused("id_map_short", "a table that promises 2^24-1 entries", |s| {
             id_map(s, &[6, 3, 0xFF, 0xFF, 0xFF, 0]);
+            s.says(["0.def: location 0: "]);
+        }),
+        refused("id_map_endless", "a table that promises 2^64-1 entries", |s| {
+            id_map(s, &[6, 0xFF, 0, 1, 0]);
             s.says(["0.def: location 0: "]);
         }),
         refused("offsets_at_one_time", "two clock offsets measured at the same time", |s| offsets(s, 0)),
@@ -497,6 +586,7 @@ fn native() -> Vec<Case> {
         native_case("native_definitions_cut", "native: truncated definitions", DEFINITIONS, &[DEFINITIONS], |b| {
             b.truncate(b.len() - 9);
         }),
+        native_case("native_definitions_empty", "native: empty definitions", DEFINITIONS, &[DEFINITIONS], Vec::clear),
         native_case("native_events_empty", "native: an empty event file", EVENTS, PLACE, Vec::clear),
         native_case("native_events_bit", "native: a flipped bit in a block of events", EVENTS, PLACE, |b| b[300] ^= 16),
         native_case(

@@ -1,12 +1,9 @@
 //! MPI calls that fail: the message names the call and is written once, and all ranks end within seconds.
 
-use crate::case::{Case, Scene, error_lines, special};
+use crate::case::{Case, SOON, Scene, error_lines, special};
 use crate::common;
 use crate::shim;
-use std::time::{Duration, Instant};
-
-/// From the failure to the end of all ranks.
-const SOON: Duration = Duration::from_secs(5);
+use std::time::Instant;
 
 pub fn cases() -> Vec<Case> {
     let fails = |name: &str, fault: &str, setting: &'static str| {

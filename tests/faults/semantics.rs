@@ -360,7 +360,7 @@ fn shapes() -> Vec<Case> {
             definitions.processes.retain(|location| *location != LocationId(3));
             for communicator in &mut definitions.communicators {
                 if let clc_replay::trace::CommMembers::Intra(members) = &mut communicator.members {
-                    members.retain(|&member| member != 3);
+                    *members = members.iter().copied().filter(|&member| member != 3).collect();
                 }
             }
             let made = s.directory().join("made");

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! Prints one JSON object. `cargo bench` runs it with two threads, to see that it works; `scripts/bench` runs the rest.
+#![allow(clippy::print_stdout)] // the result
 
 use clc_replay::cli::{CorrectOptions, Job};
 use clc_replay::comm::local::LocalTransport;

@@ -1,5 +1,6 @@
 //! The transport between real MPI processes. This test starts itself under `mpirun` (`MPIEXEC` names another launcher): started by
 //! a launcher, it is one rank of the job that `CLC_REPLAY_TEST_JOB` names.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // for whoever runs it
 
 mod operations;
 

@@ -65,7 +65,7 @@ pub fn definitions() -> Definitions {
             communicator(0, "MPI_COMM_WORLD", CommMembers::Intra((0..PROCESSES).collect())),
             communicator(1, "MPI_COMM_SELF", CommMembers::SelfOnly),
             communicator(2, "reversed", CommMembers::Intra((0..PROCESSES).rev().collect())),
-            communicator(3, "between", CommMembers::Inter(vec![0, 2], vec![1])),
+            communicator(3, "between", CommMembers::Inter([0, 2].into(), [1].into())),
             communicator(4, "threads", CommMembers::NotMpi),
         ],
         regions: ["main", "MPI_Send", "läuft"]

@@ -3,12 +3,15 @@
 use super::VERSION;
 use super::event_file::other_version;
 use super::numbers::Bytes;
-use crate::trace::{CommMembers, Definitions, Error, LocationId, Result, codec};
+use crate::trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The first bytes of a definition file.
 const MAGIC: [u8; 8] = *b"CLCDEFIN";
+
+/// The file is made in memory, and each communicator has a list of members of its own in it.
+const MOST_MEMBERS: u64 = 1 << 28;
 
 /// What is known of a trace as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,13 @@ pub struct TraceHeader {
 /// # Errors
 /// Definitions that the reader would refuse.
 pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Result<Vec<u8>> {
+    let members: u64 = definitions.communicators.iter().flat_map(lists).map(|list| list.len() as u64).sum();
+    if members > MOST_MEMBERS {
+        return Err(Error::new(format!(
+            "the communicators have {members} members in total; in a native trace, where each has its own list, {MOST_MEMBERS} at most"
+        ))
+        .hint("keep the trace in the OTF2 format"));
+    }
     check(definitions)?;
     let payload = codec::encode(&(header, definitions))?;
     let mut bytes = Vec::with_capacity(payload.len() + 24);
@@ -63,6 +73,15 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     Ok((header, definitions))
 }
 
+/// The lists of members of a communicator.
+fn lists(communicator: &Communicator) -> [&[u32]; 2] {
+    match &communicator.members {
+        CommMembers::Intra(members) => [members, &[]],
+        CommMembers::Inter(a, b) => [a, b],
+        CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => [&[], &[]],
+    }
+}
+
 /// What everything above relies on, as for definitions from an OTF2 archive.
 fn check(definitions: &Definitions) -> Result<()> {
     if definitions.clock.resolution == 0 {
@@ -94,13 +113,10 @@ fn check(definitions: &Definitions) -> Result<()> {
         }
     }
     let count = definitions.processes.len();
+    let mut seen = HashSet::new();
     for communicator in &definitions.communicators {
-        let lists: [&[u32]; 2] = match &communicator.members {
-            CommMembers::Intra(members) => [members, &[]],
-            CommMembers::Inter(a, b) => [a, b],
-            CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => [&[], &[]],
-        };
-        for list in lists {
+        // Those that are shared are looked at once.
+        for list in lists(communicator).into_iter().filter(|list| seen.insert(list.as_ptr())) {
             let mut members = HashSet::new();
             for &rank in list {
                 if rank as usize >= count {

@@ -8,6 +8,7 @@ use crate::comm::mpi::pulse::Pulse;
 use crate::comm::mpi::tops::TopReduction;
 use crate::comm::mpi::{MpiTransport, Transport};
 use crate::trace::{Error, Result};
+use std::io::Write;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +69,7 @@ fn abort_on_panic(rank: usize) {
     std::panic::set_hook(Box::new(move |panic| {
         // The first panic of this process tells what went wrong; others follow from it, or from the end of the job.
         if !PANICKED.swap(true, Ordering::SeqCst) {
-            eprintln!("analysis rank {rank} has failed; this is a bug in clc-replay:");
+            let _ = writeln!(std::io::stderr(), "analysis rank {rank} has failed; this is a bug in clc-replay:");
             print(panic);
             call::abort(PANIC_STATUS);
         }

@@ -42,7 +42,7 @@ pub(in crate::simulate) fn communicators(
             let definition = Communicator {
                 id: CommId(index),
                 name,
-                members: CommMembers::Intra(members.clone()),
+                members: CommMembers::Intra(members.as_slice().into()),
                 global_ranks: false,
             };
             list.push(definition);

@@ -43,7 +43,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
     assert_eq!(run.0.len(), definitions.locations.len());
     let members = |process: u32, comm: u32| -> Vec<u32> {
         match &definitions.communicators[comm as usize].members {
-            CommMembers::Intra(members) => members.clone(),
+            CommMembers::Intra(members) => members.to_vec(),
             CommMembers::SelfOnly => vec![process],
             other => panic!("unexpected communicator {other:?}"),
         }

@@ -46,7 +46,7 @@ fn trace(choices: &mut Choices<'_>) -> Trace {
     let communicator = |id: CommId, members: Vec<u32>| Communicator {
         id,
         name: String::new(),
-        members: CommMembers::Intra(members),
+        members: CommMembers::Intra(members.into()),
         global_ranks: false,
     };
     let mut communicators = vec![communicator(WORLD, (0..count as u32).rev().collect())];

@@ -109,7 +109,7 @@ fn communicators(rng: &mut Rng, processes: usize) -> Vec<Communicator> {
     members.push(part);
     members.push(vec![rng.pick(&world)]);
     members.retain(|members| !members.is_empty());
-    let mut kinds: Vec<CommMembers> = members.into_iter().map(CommMembers::Intra).collect();
+    let mut kinds: Vec<CommMembers> = members.into_iter().map(|members| CommMembers::Intra(members.into())).collect();
     kinds.insert(1, CommMembers::SelfOnly);
     let communicator = |(i, members): (usize, CommMembers)| Communicator {
         id: CommId(3 * i as u32 + 1),

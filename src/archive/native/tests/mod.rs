@@ -119,7 +119,7 @@ fn definitions() -> Definitions {
         communicators: vec![Communicator {
             id: CommId(0),
             name: "world".into(),
-            members: CommMembers::Intra(vec![0]),
+            members: CommMembers::Intra([0].into()),
             global_ranks: false,
         }],
         regions: vec![Region { id: RegionId(9), name: "main".into() }],
