@@ -44,7 +44,8 @@ pub fn analyze(
     } else {
         let replayed = run.replay(&options.trace, &options.correction, synchronisation, false)?;
         let Replayed { examined, parameters, passes, result } = replayed;
-        let after = survey(transport, &examined.loaded.program, &result.times)?;
+        let program = &examined.loaded.program;
+        let after = survey(transport, program, &result.times(program))?;
         (examined, Some((parameters, passes, after, result.corrections)))
     };
     let Examined { mut loaded, load_options, clocks, raw, presynchronised } = examined;

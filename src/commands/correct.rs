@@ -68,7 +68,7 @@ pub fn correct(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
     }
-    let corrected = survey(transport, program, &result.times)?;
+    let corrected = survey(transport, program, &result.times(program))?;
     let regions = regions_of_worst(transport, &opened, &loaded, &[&raw, &presynchronised, &corrected])?;
     timing.lap("verify", program.events());
     let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
@@ -77,7 +77,7 @@ pub fn correct(
     if options.wants_details() {
         let raw_times = program.times(|timeline| &timeline.raw);
         let times = program.times(|timeline| &timeline.time);
-        let new_times: Vec<&[i64]> = result.times.iter().map(Vec::as_slice).collect();
+        let new_times = result.times(program);
         let stages = [
             Seen { name: "raw", survey: &raw, times: &raw_times, origin: loaded.raw_origin },
             Seen { name: "presynchronised", survey: &presynchronised, times: &times, origin },

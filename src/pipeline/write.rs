@@ -73,9 +73,10 @@ pub fn write_locations(
     let locations = loaded.locations.iter().enumerate();
     let places: Vec<(usize, usize)> =
         locations.flat_map(|(timeline, list)| (0..list.len()).map(move |number| (timeline, number))).collect();
+    let times = corrected.times(&loaded.program);
     let parts = opened.workers.run(places.len(), progress, |job, advance| {
         let (timeline, number) = places[job];
-        let (correction, times) = (&corrected.corrections[timeline], &corrected.times[timeline]);
+        let (correction, times) = (&corrected.corrections[timeline], times[timeline]);
         let location = &loaded.locations[timeline][number];
         Job { opened, loaded, correction, times, timeline, number: number as u32, location, advance }.run(target)
     });

@@ -17,8 +17,18 @@ use crate::trace::{Correction, Curve, Fraction, Piece, Position, Result, Ticks};
 pub struct Corrected {
     /// One correction per timeline.
     pub corrections: Vec<Correction>,
-    /// The corrected time of every visited event.
-    pub times: Vec<Vec<i64>>,
+    /// The corrected time of every visited event; none if nothing has to move.
+    times: Option<Vec<Vec<i64>>>,
+}
+
+impl Corrected {
+    /// The corrected time of every visited event of the `program` that was corrected.
+    pub fn times<'a>(&'a self, program: &'a Program) -> Vec<&'a [i64]> {
+        match &self.times {
+            Some(times) => times.iter().map(Vec::as_slice).collect(),
+            None => program.times(|timeline| &timeline.time),
+        }
+    }
 }
 
 /// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. Takes
@@ -35,7 +45,7 @@ pub fn run(
     let Some((forward, decay)) = passes.result.take() else {
         return Ok(Corrected {
             corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
-            times: program.timelines.iter().map(|timeline| timeline.time.clone()).collect(),
+            times: None,
         });
     };
     let caps = match &passes.groups {
@@ -55,7 +65,7 @@ pub fn run(
         let mut cursor = correction.cursor();
         times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(position(timeline, event)).0);
     }
-    Ok(Corrected { corrections, times })
+    Ok(Corrected { corrections, times: Some(times) })
 }
 
 /// Memory that one timeline after the other uses.

@@ -76,7 +76,7 @@ fn run(
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let mut passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
     let result = amortise::run(transport, &loaded.program, &mut passes, parameters)?;
-    let after = survey(transport, &loaded.program, &result.times)?;
+    let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times = Vec::new();
     for (process, correction) in hosted.zip(&result.corrections) {
