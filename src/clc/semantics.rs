@@ -54,16 +54,36 @@ pub struct Role {
     pub receives: bool,
 }
 
-/// The role of communicator rank `rank` of `size` in `collective`.
+/// What decides the role of a member: of its record of an operation as much as is kept for each instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The operation.
+    pub op: CollectiveOp,
+    /// Its root.
+    pub root: Root,
+    /// Whether this process sent any bytes.
+    pub sent: bool,
+    /// Whether it received any.
+    pub received: bool,
+}
+
+impl From<&Collective> for Part {
+    fn from(collective: &Collective) -> Self {
+        let Collective { op, root, sent, received, .. } = *collective;
+        Part { op, root, sent: sent > 0, received: received > 0 }
+    }
+}
+
+/// The role of communicator rank `rank` of `size` that takes `part` in a collective operation.
 ///
 /// A member that sends (receives) zero bytes is no logical sender (receiver); a barrier moves no bytes and counts for all. A process
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
-pub fn role(class: CollectiveClass, rank: u32, size: u32, collective: &Collective) -> Role {
-    let barrier = collective.op == CollectiveOp::BARRIER;
-    let data_out = barrier || collective.sent > 0;
-    let data_in = barrier || collective.received > 0;
-    let is_root = collective.root == Root::Rank(rank);
+pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
+    let barrier = part.op == CollectiveOp::BARRIER;
+    let data_out = barrier || part.sent;
+    let data_in = barrier || part.received;
+    let is_root = part.root == Root::Rank(rank);
     let (sends, receives) = match class {
         CollectiveClass::OneToN => (is_root, !is_root),
         CollectiveClass::NToOne => (!is_root, is_root),
@@ -79,8 +99,8 @@ mod tests {
     use super::*;
     use crate::trace::CommId;
 
-    fn collective(op: CollectiveOp, root: Root, sent: u64, received: u64) -> Collective {
-        Collective { op, comm: CommId(0), root, sent, received }
+    fn collective(op: CollectiveOp, root: Root, sent: u64, received: u64) -> Part {
+        Part::from(&Collective { op, comm: CommId(0), root, sent, received })
     }
 
     #[test]

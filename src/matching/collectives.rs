@@ -256,7 +256,7 @@ pub fn match_collectives(
         let counts_here = |rank: u32| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank));
         if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
             for (k, participation) in list.iter().enumerate().skip(valid) {
-                let entry = collectives.counts.by_op.entry(participation.collective.op.0).or_default();
+                let entry = collectives.counts.by_op.entry(participation.part.op.0).or_default();
                 *(if k < complete { &mut entry.inconsistent } else { &mut entry.incomplete }) += 1;
             }
         }
@@ -298,11 +298,11 @@ impl Collectives {
         participants.sort_unstable_by_key(|(rank, ..)| *rank);
         let Some((_, _, first_list)) = participants.first() else { return Ok(()) };
         let classes: Vec<CollectiveClass> =
-            first_list[..valid].iter().map(|p| CollectiveClass::of(p.collective.op, alltoallv)).collect();
+            first_list[..valid].iter().map(|p| CollectiveClass::of(p.part.op, alltoallv)).collect();
         let mut instances = Vec::new();
         for (participation, &class) in first_list[..valid].iter().zip(&classes) {
-            let op = participation.collective.op;
-            let root = match participation.collective.root {
+            let op = participation.part.op;
+            let root = match participation.part.root {
                 Root::Rank(root) if class.rooted() && root < size => root,
                 // A rooted operation without a usable root constrains nobody.
                 _ if class.rooted() => continue,
@@ -314,12 +314,12 @@ impl Collectives {
         }
         let usable = |participation: &Participation, class: CollectiveClass| match class {
             CollectiveClass::Unconstrained => false,
-            _ if class.rooted() => matches!(participation.collective.root, Root::Rank(root) if root < size),
+            _ if class.rooted() => matches!(participation.part.root, Root::Rank(root) if root < size),
             _ => true,
         };
         if here == home {
             for (participation, &class) in first_list[..valid].iter().zip(&classes) {
-                let entry = self.counts.by_op.entry(participation.collective.op.0).or_default();
+                let entry = self.counts.by_op.entry(participation.part.op.0).or_default();
                 if usable(participation, class) {
                     entry.matched += 1;
                 } else {
@@ -347,7 +347,7 @@ impl Collectives {
                 if !usable(participation, class) {
                     continue;
                 }
-                let role = role(class, rank, size, &participation.collective);
+                let role = role(class, rank, size, &participation.part);
                 member.begins.push(participation.begin);
                 member.ends.push(participation.end);
                 member.sends.push(role.sends);
@@ -386,12 +386,12 @@ fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
 
 /// What all members have to agree on: the operation, and the root where there is one.
 fn signature(participation: &Participation) -> u64 {
-    let collective = &participation.collective;
-    let root = match collective.root {
-        Root::Rank(root) if CollectiveClass::of(collective.op, false).rooted() => u64::from(root) + 1,
+    let part = &participation.part;
+    let root = match part.root {
+        Root::Rank(root) if CollectiveClass::of(part.op, false).rooted() => u64::from(root) + 1,
         _ => 0,
     };
-    root << 8 | u64::from(collective.op.0)
+    root << 8 | u64::from(part.op.0)
 }
 
 fn checksum(list: &[Participation]) -> u64 {

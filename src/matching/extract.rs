@@ -1,5 +1,6 @@
 //! From the events of one process to its synchronisation events.
 
+use crate::clc::semantics::Part;
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
@@ -28,8 +29,8 @@ pub struct Participation {
     pub begin: u32,
     /// Index of the end event.
     pub end: u32,
-    /// What its end record says.
-    pub collective: Collective,
+    /// What of its end record decides who waits for whom.
+    pub part: Part,
 }
 
 /// What a process did that cannot take part in the replay.
@@ -313,8 +314,8 @@ impl<'a> Extractor<'a> {
                         self.table.id(comm)
                     )));
                 }
-                let collective = Collective { root: self.table.root(comm, collective.root), ..*collective };
-                participations.push(Participation { begin, end, collective });
+                let part = Part { root: self.table.root(comm, collective.root), ..Part::from(collective) };
+                participations.push(Participation { begin, end, part });
             }
             CommMembers::Inter(..) => self.out.leftovers.inter_collectives += 1,
             // Not a communicator of MPI processes: the same errors as for messages.
