@@ -63,7 +63,7 @@ pub struct Estimator {
     model: Method,
     wanted: Reference,
     limits: Limits,
-    /// Lines between pairs of clocks, if that is the model, and the neighbour on every clock's way to the reference.
+    /// Lines between pairs of clocks, if that is the model, by pair and segment; and the neighbour on every clock's way to the reference.
     lines: Vec<Line>,
     towards: Vec<Option<u32>>,
     reference: usize,

@@ -3,9 +3,9 @@
 use super::{Estimator, shows};
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::Method;
-use crate::presync::reference::Reference;
+use crate::presync::reference::{Line, Reference};
 use crate::presync::windows::Grid;
-use crate::report::format::{duration, plural};
+use crate::report::format::duration;
 use crate::report::{ClockEstimate, ClockPair, NodeClock};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -118,7 +118,7 @@ impl Estimator {
     /// What a reader has to know besides why the clocks were chosen.
     fn remarks(&self, requested: Method, chosen: bool, nodes: &[NodeClock], grid: &Grid) -> String {
         let mut text = String::new();
-        if matches!(requested, Method::Regression | Method::Hull) && self.model == Method::Network && self.groups > 0 {
+        if matches!(requested, Method::Regression | Method::Hull) && self.model == Method::Network {
             text += "; there are too few round trips for straight lines, so clocks were estimated as by network";
         }
         if self.model == Method::Hull {
@@ -127,8 +127,8 @@ impl Estimator {
             if infeasible > 0 {
                 let worst = -margins.fold(0.0, f64::min) / self.resolution.max(1) as f64;
                 text += &format!(
-                    "; for {infeasible} of {} no line is feasible: messages contradict the best ones by up to {}",
-                    plural(self.lines.len() as u64, "line"),
+                    "; no line is feasible for {infeasible} of {} pairs and segments: messages contradict the best one by up to {}",
+                    self.lines.len(),
                     duration(worst)
                 );
             }
@@ -168,10 +168,10 @@ impl Estimator {
                 offset_error_seconds: None,
                 drift_error_ppm: None,
             };
-            let lines = || self.lines.iter().filter(|line| (line.a, line.b) == (a, b));
-            if let Some(first) = lines().next() {
-                pair.samples = lines().map(|line| line.samples).sum();
-                let deviations = lines().map(|line| line.deviation * tick);
+            let lines = self.lines_of((a, b));
+            if let Some(first) = lines.first() {
+                pair.samples = lines.iter().map(|line| line.samples).sum();
+                let deviations = lines.iter().map(|line| line.deviation * tick);
                 if self.model == Method::Hull {
                     pair.deviation_seconds = deviations.fold(f64::INFINITY, f64::min);
                 } else {
@@ -196,12 +196,19 @@ impl Estimator {
         (0..windows).flat_map(apart).fold(0.0, |sum, apart| sum + apart) / windows.max(1) as f64
     }
 
+    /// The lines of a pair, in order of segments, as all of them are in order of pairs.
+    fn lines_of(&self, pair: (u32, u32)) -> &[Line] {
+        let until =
+            |end: fn((u32, u32), (u32, u32)) -> bool| self.lines.partition_point(|line| end((line.a, line.b), pair));
+        &self.lines[until(|one, other| one < other)..until(|one, other| one <= other)]
+    }
+
     /// How well the clocks of a pair (a < b) are known against each other, in ticks, apart from residuals: half its shortest round trip, which
     /// needs no estimate. Were all of it one way, the offset would be wrong by that much. Of a straight line also its standard error at the
     /// worst place, of a hull the margin if that is wider. None without a round trip.
     fn uncertainty(&self, pair: (u32, u32)) -> Option<f64> {
         let half_trip = *self.observations.shortest_trips.get(&pair)?;
-        let lines = self.lines.iter().filter(|line| (line.a, line.b) == pair);
+        let lines = self.lines_of(pair).iter();
         Some(match self.model {
             Method::Hull => lines.map(|line| line.deviation.abs()).fold(half_trip, f64::max),
             _ => half_trip + lines.map(|line| line.error).fold(0.0, f64::max),
