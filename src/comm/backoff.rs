@@ -13,6 +13,7 @@ pub struct Backoff {
 impl Backoff {
     /// Looking at the time costs as much as a yield: so many turns only yield.
     const FREE_TURNS: u32 = 64;
+    const SPINS: u32 = 32;
     /// Yields only, for so long.
     const PATIENCE: Duration = Duration::from_millis(20);
     /// Longest sleep at a time. The wait gets longer by a hundredth at most, as sleeps are a hundredth of the time waited.
@@ -21,6 +22,10 @@ impl Backoff {
     /// Lets others run for a moment; returns how long this wait has lasted, 0 at its beginning.
     pub fn rest(&mut self) -> Duration {
         self.turns = self.turns.saturating_add(1);
+        if self.turns <= Self::SPINS {
+            std::hint::spin_loop();
+            return Duration::ZERO;
+        }
         let mut waited = Duration::ZERO;
         if self.turns > Self::FREE_TURNS {
             waited = self.since.get_or_insert_with(Instant::now).elapsed();

@@ -65,30 +65,38 @@ fn replay(
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
-    let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
-    // Its times are not needed any more when those of the passes take their memory.
-    let least = {
-        let forward = dataflow::replay(transport, program, lamport)?;
-        largest(transport, &forward)?
-    };
-    let mut outcome = Passes { least_advance: least, ..Passes::of_consistent() };
-    if least == Ticks::ZERO {
-        return Ok(outcome);
-    }
-    outcome.groups = blocking::prepare(transport, program)?;
+    let mut outcome = Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent() };
+    // D₀, once it is known.
+    let mut least = None;
     match outcome.groups {
-        Some(_) => tracing::info!("canonical replay: one process per analysis rank, blocking operations"),
+        Some(_) => {
+            tracing::info!("canonical replay: one process per analysis rank, blocking operations");
+            // Its times are not needed any more when those of the passes take their memory.
+            let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
+            let forward = dataflow::replay(transport, program, lamport)?;
+            least = Some(largest(transport, forward.largest_advance)?);
+        }
         None => tracing::info!("dataflow replay: batched timestamps"),
     }
     let mut decay = parameters.decay.fraction();
     loop {
         progress.step("pass");
         let constants = ForwardParameters { decay, separation: parameters.minimum_separation };
-        let forward = match &outcome.groups {
-            Some(groups) => blocking::forward(transport, program, groups, constants)?,
-            None => dataflow::replay(transport, program, constants)?,
+        let forward = match (&outcome.groups, least) {
+            (Some(groups), _) => blocking::forward(transport, program, groups, constants)?,
+            (None, Some(_)) => dataflow::replay(transport, program, constants)?,
+            (None, None) => {
+                let (forward, lamport) = dataflow::replay_with_lamport(transport, program, constants)?;
+                least = Some(largest(transport, lamport)?);
+                forward
+            }
         };
-        let largest_advance = largest(transport, &forward)?;
+        let least = least.unwrap_or_default();
+        outcome.least_advance = least;
+        if least == Ticks::ZERO {
+            return Ok(Passes::of_consistent());
+        }
+        let largest_advance = largest(transport, forward.largest_advance)?;
         let error = error(largest_advance, least);
         outcome.passes.push(Pass { decay, largest_advance, error });
         progress.advance(program.events());
@@ -110,8 +118,9 @@ fn replay(
     }
 }
 
-fn largest(transport: &mut dyn Transport, forward: &Forward) -> Result<Ticks> {
-    let mut largest = [forward.largest_advance.0];
+/// The largest advance of all ranks.
+fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
+    let mut largest = [here.0];
     transport.all_reduce(ReduceOp::Max, &mut largest)?;
     Ok(Ticks(largest[0]))
 }

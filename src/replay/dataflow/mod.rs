@@ -5,8 +5,14 @@
 //! `clc::semantics`, nothing waits for more; since a timeline's result depends only on the values it receives (a
 //! Kahn process network), it is the same for every number of ranks and every schedule.
 //!
+//! A replay carries one logical time per event, or two: the plain Lamport clock gives D₀, and running beside the first pass it needs no
+//! messages of its own, whose latency is what a replay on several ranks waits for.
+//!
 //! Contributions to a collective are combined on each host first; those of several hosts meet at the communicator's home,
 //! which hands the result back. No MPI communicator is needed for that, however many the application had.
+
+mod flight;
+mod lamport;
 
 use crate::clc::forward::ForwardParameters;
 use crate::clc::semantics::CollectiveClass;
@@ -17,6 +23,8 @@ use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::replay::stall;
 use crate::trace::{Fraction, Result, Ticks};
+use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
+use lamport::Lamport;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Words collected for one rank before they are sent.
@@ -41,12 +49,32 @@ const TAG_BITS: u32 = 3;
 /// # Errors
 /// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
 pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
-    let mut replay = Replay::new(transport, program, parameters, false);
+    complete::<1>(transport, program, parameters).map(|(forward, _)| forward)
+}
+
+/// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_with_lamport(
+    transport: &mut dyn Transport,
+    program: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Ticks)> {
+    complete::<2>(transport, program, parameters)
+}
+
+fn complete<const CLOCKS: usize>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Ticks)> {
+    let mut replay = Replay::<CLOCKS>::new(transport, program, parameters, false);
     let finished = replay.run()?;
-    let Replay { clocks, position, mut forward, .. } = replay;
+    let Replay { clocks, position, mut forward, lamport, .. } = replay;
     stall::check(transport, program, &position, &forward.logical, finished)?;
     forward.largest_advance = clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO);
-    Ok(forward)
+    Ok((forward, lamport.largest_advance))
 }
 
 /// Whether a replay would get through if every collective operation synchronised all its members, as blocking MPI calls may.
@@ -56,16 +84,19 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
 /// Failures of the transport.
 pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<bool> {
     let parameters = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
-    Replay::new(transport, program, parameters, true).run()
+    Replay::<1>::new(transport, program, parameters, true).run()
 }
 
-struct Replay<'a> {
+/// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
+struct Replay<'a, const CLOCKS: usize> {
     /// Every collective synchronises all members, and its times do not matter.
     synchronising: bool,
     transport: &'a mut dyn Transport,
     program: &'a Program,
     here: usize,
     clocks: Vec<TimelineClock>,
+    /// Used if there are two clocks.
+    lamport: Lamport,
     /// Next event per timeline.
     position: Vec<usize>,
     forward: Forward,
@@ -84,55 +115,16 @@ struct Replay<'a> {
     /// Next instance per membership.
     begun: Vec<u32>,
     /// Instances in flight, per communicator: combined on this host.
-    local: Vec<Flight>,
+    local: Vec<Flight<CLOCKS>>,
     /// The same at their home, where the hosts' contributions meet.
-    home: Vec<Flight>,
+    home: Vec<Flight<CLOCKS>>,
     /// Words collected per destination.
     batches: BTreeMap<usize, Vec<u64>>,
     batches_sent: i64,
     batches_received: i64,
 }
 
-/// Instances of one communicator that have begun and are not complete.
-#[derive(Debug, Default)]
-struct Flight {
-    base: usize,
-    states: VecDeque<State>,
-}
-
-#[derive(Debug, Clone)]
-struct State {
-    top: Top2,
-    /// Contributions so far.
-    count: u32,
-    /// Members hosted here that have begun.
-    begun: u32,
-    /// Contributions of a prefix operation by rank.
-    values: BTreeMap<u32, i64>,
-    done: bool,
-}
-
-impl Flight {
-    fn state(&mut self, instance: usize) -> &mut State {
-        let at = instance - self.base;
-        if at >= self.states.len() {
-            self.states
-                .resize(at + 1, State { top: Top2::NONE, count: 0, begun: 0, values: BTreeMap::new(), done: false });
-        }
-        &mut self.states[at]
-    }
-
-    /// Marks an instance complete and forgets the complete ones at the front.
-    fn finish(&mut self, instance: usize) {
-        self.state(instance).done = true;
-        while self.states.front().is_some_and(|state| state.done) {
-            self.states.pop_front();
-            self.base += 1;
-        }
-    }
-}
-
-impl<'a> Replay<'a> {
+impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     fn new(
         transport: &'a mut dyn Transport,
         program: &'a Program,
@@ -146,6 +138,7 @@ impl<'a> Replay<'a> {
             forward.wait_at_every_end(program);
         }
         Replay {
+            lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }),
             synchronising,
             here: transport.rank(),
             transport,
@@ -251,10 +244,14 @@ impl<'a> Replay<'a> {
             }
             let step = self.clocks[timeline].step(sync.location(at), sync.time[at], bound);
             self.forward.logical[timeline][at] = step.time.0;
+            let mut times = [step.time.0; CLOCKS];
+            if let [_, lamport] = times.as_mut_slice() {
+                *lamport = self.lamport.step(timeline, at, sync.time[at]);
+            }
             match sync.kind(at) {
                 SyncKind::Local | SyncKind::Receive | SyncKind::End => {}
-                SyncKind::Send => self.send(sync.link(at), step.time.0)?,
-                SyncKind::Begin => self.begin(sync.link(at), step.time.0)?,
+                SyncKind::Send => self.send(sync.link(at), times)?,
+                SyncKind::Begin => self.begin(sync.link(at), times)?,
             }
             at += 1;
         }
@@ -274,34 +271,37 @@ impl<'a> Replay<'a> {
 
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
-    fn bound(&mut self, timeline: usize, event: u32, bound: i64) {
-        self.forward.logical[timeline][event as usize] = bound;
+    fn bound(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) {
+        self.forward.logical[timeline][event as usize] = bounds[0];
+        if let [_, lamport] = *bounds.as_slice() {
+            self.lamport.bound(timeline, event, self.program.timelines[timeline].time[event as usize], lamport);
+        }
         if self.position[timeline] == event as usize {
             self.wake(timeline);
         }
     }
 
-    fn send(&mut self, channel: usize, time: i64) -> Result<()> {
+    fn send(&mut self, channel: usize, times: Times<CLOCKS>) -> Result<()> {
         let end = &self.program.messages.outgoing[channel];
         if end.host as usize == self.here {
-            self.deliver(end.remote as usize, time);
+            self.deliver(end.remote as usize, times);
             Ok(())
         } else {
-            self.post(end.host as usize, &[u64::from(end.remote) << TAG_BITS | MESSAGE, time as u64])
+            self.post(end.host as usize, &[u64::from(end.remote) << TAG_BITS | MESSAGE], &times.map(i64::cast_unsigned))
         }
     }
 
-    fn deliver(&mut self, channel: usize, time: i64) {
+    fn deliver(&mut self, channel: usize, times: Times<CLOCKS>) {
         let program = self.program;
         let end = &program.messages.incoming[channel];
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.first + end.destination);
-        self.bound(end.destination as usize, end.receives[k], time + latency);
+        self.bound(end.destination as usize, end.receives[k], times.map(|time| time + latency));
     }
 
     /// A member begins a collective.
-    fn begin(&mut self, membership: usize, time: i64) -> Result<()> {
+    fn begin(&mut self, membership: usize, times: Times<CLOCKS>) -> Result<()> {
         let program = self.program;
         let instance = self.begun[membership] as usize;
         self.begun[membership] += 1;
@@ -312,9 +312,9 @@ impl<'a> Replay<'a> {
         let (rank, sends) = (member.rank, member.sends[instance]);
         let members = comm.members.len() as u32;
         if self.synchronising {
-            self.contribute(index, instance, rank, NO_LOWER_BOUND)?;
+            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
         } else if sends {
-            self.contribute(index, instance, rank, time)?;
+            self.contribute(index, instance, rank, times)?;
         }
         let state = self.local[index].state(instance);
         state.begun += 1;
@@ -339,7 +339,7 @@ impl<'a> Replay<'a> {
                         _ => true,
                     };
                     if needed {
-                        self.contribute(index, instance, member.rank, NO_LOWER_BOUND)?;
+                        self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS])?;
                     }
                 }
             }
@@ -348,14 +348,14 @@ impl<'a> Replay<'a> {
     }
 
     /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
-    fn contribute(&mut self, index: usize, instance: usize, rank: u32, value: i64) -> Result<()> {
+    fn contribute(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
         let class = self.class(comm, instance);
         let mut complete = None;
         if let Some(needed) = contributors(comm, instance, class, rank) {
             let state = self.local[index].state(instance);
-            if value != NO_LOWER_BOUND {
-                state.top = state.top.merge(Top2::one(value, i64::from(rank)));
+            for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
+                *top = top.merge(Top2::one(value, i64::from(rank)));
             }
             state.count += 1;
             complete = (state.count == needed).then_some((state.top, state.count));
@@ -365,27 +365,17 @@ impl<'a> Replay<'a> {
                 return Ok(()); // nobody's predecessor
             }
             if comm.home == self.here {
-                return self.prefix_at_home(index, instance, rank, value);
+                return self.prefix_at_home(index, instance, rank, values);
             }
-            let words = [
-                u64::from(comm.comm) << TAG_BITS | PREFIX_PARTIAL,
-                (instance as u64) << 32 | u64::from(rank),
-                value as u64,
-            ];
-            return self.post(comm.home, &words);
+            let head = [u64::from(comm.comm) << TAG_BITS | PREFIX_PARTIAL, (instance as u64) << 32 | u64::from(rank)];
+            return self.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
         let Some((top, count)) = complete else { return Ok(()) };
         if comm.home == self.here {
             return self.at_home(index, instance, top, count);
         }
-        let words = [
-            u64::from(comm.comm) << TAG_BITS | PARTIAL,
-            (instance as u64) << 32 | u64::from(count),
-            top.max as u64,
-            top.holder as u64,
-            top.second as u64,
-        ];
-        self.post(comm.home, &words)
+        let head = [u64::from(comm.comm) << TAG_BITS | PARTIAL, (instance as u64) << 32 | u64::from(count)];
+        self.post(comm.home, &head, words_of(top).as_flattened())
     }
 
     fn class(&self, comm: &CollectiveComm, instance: usize) -> CollectiveClass {
@@ -393,11 +383,13 @@ impl<'a> Replay<'a> {
     }
 
     /// Contributions of one host reach the communicator's home.
-    fn at_home(&mut self, index: usize, instance: usize, top: Top2, count: u32) -> Result<()> {
+    fn at_home(&mut self, index: usize, instance: usize, top: Tops<CLOCKS>, count: u32) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
         let class = self.class(comm, instance);
         let state = self.home[index].state(instance);
-        state.top = state.top.merge(top);
+        for (here, top) in state.top.iter_mut().zip(top) {
+            *here = here.merge(top);
+        }
         state.count += count;
         let root = comm.instances[instance].root;
         let needed = match class {
@@ -414,52 +406,44 @@ impl<'a> Replay<'a> {
             if host == self.here {
                 self.result(index, instance, top);
             } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let words = [
-                    u64::from(comm.comm) << TAG_BITS | RESULT,
-                    instance as u64,
-                    top.max as u64,
-                    top.holder as u64,
-                    top.second as u64,
-                ];
-                self.post(host, &words)?;
+                let head = [u64::from(comm.comm) << TAG_BITS | RESULT, instance as u64];
+                self.post(host, &head, words_of(top).as_flattened())?;
             }
         }
         Ok(())
     }
 
     /// The result of an instance reaches this host.
-    fn result(&mut self, index: usize, instance: usize, top: Top2) {
+    fn result(&mut self, index: usize, instance: usize, top: Tops<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let shared = program.shared_latency[index];
         for member in &comm.members {
             if self.synchronising {
-                self.bound(member.timeline as usize, member.ends[instance], NO_LOWER_BOUND);
+                self.bound(member.timeline as usize, member.ends[instance], [NO_LOWER_BOUND; CLOCKS]);
             } else if member.receives[instance] {
-                let largest = top.excluding(i64::from(member.rank));
-                let bound = if largest == NO_LOWER_BOUND {
-                    NO_LOWER_BOUND
-                } else {
-                    largest + instance_latency(comm, instance, member, &program.latency, shared)
-                };
-                self.bound(member.timeline as usize, member.ends[instance], bound);
+                let latency = instance_latency(comm, instance, member, &program.latency, shared);
+                let bounds = top.map(|top| later(top.excluding(i64::from(member.rank)), latency));
+                self.bound(member.timeline as usize, member.ends[instance], bounds);
             }
         }
     }
 
     /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
-    fn prefix_at_home(&mut self, index: usize, instance: usize, rank: u32, value: i64) -> Result<()> {
+    fn prefix_at_home(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let state = self.home[index].state(instance);
-        state.values.insert(rank, value);
+        state.values.insert(rank, values);
         // `count` ranks are complete, `top.max` is the largest of their contributions.
         let mut ready = Vec::new();
-        while let Some(value) = state.values.remove(&state.count) {
-            state.top.max = state.top.max.max(value);
+        while let Some(values) = state.values.remove(&state.count) {
+            for (top, value) in state.top.iter_mut().zip(values) {
+                top.max = top.max.max(value);
+            }
             state.count += 1;
             if state.count < comm.size {
-                ready.push((state.count, state.top.max));
+                ready.push((state.count, state.top.map(|top| top.max)));
             }
         }
         // The last rank is nobody's predecessor: the instance is complete without it.
@@ -471,33 +455,31 @@ impl<'a> Replay<'a> {
             if host == self.here {
                 self.prefix_result(index, instance, rank, largest);
             } else {
-                let words = [
-                    u64::from(comm.comm) << TAG_BITS | PREFIX_RESULT,
-                    (instance as u64) << 32 | u64::from(rank),
-                    largest as u64,
-                ];
-                self.post(host, &words)?;
+                let head =
+                    [u64::from(comm.comm) << TAG_BITS | PREFIX_RESULT, (instance as u64) << 32 | u64::from(rank)];
+                self.post(host, &head, &largest.map(i64::cast_unsigned))?;
             }
         }
         Ok(())
     }
 
-    fn prefix_result(&mut self, index: usize, instance: usize, rank: u32, largest: i64) {
+    fn prefix_result(&mut self, index: usize, instance: usize, rank: u32, largest: Times<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
         let member = &comm.members[member];
         if member.receives[instance] {
             let latency = program.shared_latency[index];
-            let bound = if largest == NO_LOWER_BOUND { NO_LOWER_BOUND } else { largest + latency };
-            self.bound(member.timeline as usize, member.ends[instance], bound);
+            let bounds = largest.map(|largest| later(largest, latency));
+            self.bound(member.timeline as usize, member.ends[instance], bounds);
         }
     }
 
-    fn post(&mut self, host: usize, words: &[u64]) -> Result<()> {
+    fn post(&mut self, host: usize, head: &[u64], times: &[u64]) -> Result<()> {
         self.collected = true;
         let batch = self.batches.entry(host).or_default();
-        batch.extend_from_slice(words);
+        batch.extend_from_slice(head);
+        batch.extend_from_slice(times);
         if batch.len() >= BATCH {
             let batch = std::mem::take(batch);
             self.batches_sent += 1;
@@ -535,30 +517,39 @@ impl<'a> Replay<'a> {
         while let [head, rest @ ..] = words {
             let what = head >> TAG_BITS;
             let comm = || program.comm_index[&(what as u32)] as usize;
-            words = match (head & ((1 << TAG_BITS) - 1), rest) {
-                (MESSAGE, [time, next @ ..]) => {
-                    self.deliver(what as usize, *time as i64);
+            let (which, rest) = match (head & ((1 << TAG_BITS) - 1), rest) {
+                (MESSAGE, _) => (0, rest),
+                (_, [which, rest @ ..]) => (*which, rest),
+                _ => return Err(damaged()),
+            };
+            let (instance, low) = ((which >> 32) as usize, which as u32);
+            words = match head & ((1 << TAG_BITS) - 1) {
+                MESSAGE => {
+                    let (times, next) = times_in(rest)?;
+                    self.deliver(what as usize, times);
                     next
                 }
-                (PARTIAL, [which, max, holder, second, next @ ..]) => {
-                    let top = Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 };
-                    self.at_home(comm(), (which >> 32) as usize, top, *which as u32)?;
+                PARTIAL => {
+                    let (top, next) = tops_in(rest)?;
+                    self.at_home(comm(), instance, top, low)?;
                     next
                 }
-                (RESULT, [instance, max, holder, second, next @ ..]) => {
-                    let top = Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 };
-                    self.result(comm(), *instance as usize, top);
+                RESULT => {
+                    let (top, next) = tops_in(rest)?;
+                    self.result(comm(), which as usize, top);
                     next
                 }
-                (PREFIX_PARTIAL, [which, value, next @ ..]) => {
-                    self.prefix_at_home(comm(), (which >> 32) as usize, *which as u32, *value as i64)?;
+                PREFIX_PARTIAL => {
+                    let (times, next) = times_in(rest)?;
+                    self.prefix_at_home(comm(), instance, low, times)?;
                     next
                 }
-                (PREFIX_RESULT, [which, largest, next @ ..]) => {
-                    self.prefix_result(comm(), (which >> 32) as usize, *which as u32, *largest as i64);
+                PREFIX_RESULT => {
+                    let (times, next) = times_in(rest)?;
+                    self.prefix_result(comm(), instance, low, times);
                     next
                 }
-                _ => return Err(crate::trace::Error::new("a batch of timestamps arrived damaged")),
+                _ => return Err(damaged()),
             };
         }
         Ok(())
