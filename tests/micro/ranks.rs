@@ -1,10 +1,12 @@
-//! What analysis ranks pay for talking: the costs that the scaling model needs, measured through the program's own transport.
+//! What analysis ranks pay for talking: the costs that the scaling model needs, measured through the program's own transport. And what
+//! main memory can do at best, beside which the phases are put.
 //!
 //! ```text
 //! mpirun -n N ranks transport      latency, message rate, bandwidth and collective operations of N MPI ranks
 //! ranks threads N                  the same of N threads of one process
 //! ranks definitions P              size and memory of the definitions of P processes
 //! ranks correct N TRACE [OPTION]   a whole correction by N threads of one process; options of clc-replay
+//! ranks memory N                   bandwidth and latency of main memory for N threads at once
 //! ```
 //!
 //! Prints one JSON object. `cargo bench` runs it with two threads, to see that it works; `scripts/bench` runs the rest.
@@ -24,6 +26,7 @@ use clc_replay::trace::{Definitions, Result, Timelines};
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::process::Command;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -40,7 +43,8 @@ fn main() {
         ["definitions", processes] => Some(definitions(number(processes))),
         ["decode", file] => Some(decoded(file)),
         ["correct", count, ref options @ ..] => Some(correct(number(count), options)),
-        _ => panic!("transport | threads N | definitions P | correct N TRACE [OPTION...], not {words:?}"),
+        ["memory", count] => Some(memory(number(count))),
+        _ => panic!("transport | threads N | definitions P | correct N TRACE [OPTION...] | memory N, not {words:?}"),
     };
     if let Some(outcome) = outcome {
         println!("{outcome}");
@@ -242,4 +246,80 @@ fn correct(count: usize, options: &[&str]) -> Value {
     let wall = start.elapsed().as_secs_f64();
     let Some(Outcome::Report(report)) = outcome else { panic!("no report") };
     json!({ "ranks": count, "wall": wall, "report": report.as_ref() })
+}
+
+/// Bytes that are read, written and copied: several times what the caches hold.
+const AREA: usize = 128 << 20;
+
+/// What is read at once from memory.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line {
+    /// Another line; all of them are one circle in random order.
+    next: u32,
+}
+
+/// Bytes per second that all threads together read, write and copy, and seconds per random read of one of them: of reads that
+/// wait for the one before, and of reads that do not. The best of several runs: what the machine can do.
+fn memory(count: usize) -> Value {
+    const RUNS: usize = 5;
+    let together = Barrier::new(count);
+    let figures = |_| {
+        let mut area = vec![1u64; AREA / 8];
+        let mut other = area.clone();
+        let lines = circle(AREA / size_of::<Line>());
+        let best = |once: &mut dyn FnMut()| {
+            let run = |_| {
+                together.wait();
+                let start = Instant::now();
+                once();
+                start.elapsed().as_secs_f64()
+            };
+            (0..RUNS).map(run).fold(f64::INFINITY, f64::min)
+        };
+        let read = best(&mut || {
+            black_box(black_box(&area).iter().fold(0, |sum: u64, word| sum.wrapping_add(*word)));
+        });
+        let copy = best(&mut || black_box(&mut other).copy_from_slice(black_box(&area)));
+        let write = best(&mut || black_box(&mut area).fill(black_box(7)));
+        let steps = lines.len() / 4;
+        let mut at = 0;
+        let dependent = best(&mut || (0..steps).for_each(|_| at = lines[at as usize].next)) / steps as f64;
+        black_box(at);
+        let mut random = 1u64;
+        let independent = best(&mut || {
+            let sum = (0..steps).fold(0, |sum: u32, _| sum.wrapping_add(lines[below(&mut random, lines.len())].next));
+            black_box(sum);
+        });
+        [read, write, copy, dependent, independent / steps as f64]
+    };
+    // What the slowest needs.
+    let slowest = |one: [f64; 5], other: [f64; 5]| std::array::from_fn(|at| one[at].max(other[at]));
+    let [read, write, copy, dependent, independent] = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|thread| scope.spawn(move || figures(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).fold([0.0; 5], slowest)
+    });
+    let rate = |seconds: f64| (AREA * count) as f64 / seconds;
+    json!({
+        "threads": count, "read": rate(read), "write": rate(write), "copy": rate(copy),
+        "dependent": dependent, "independent": independent,
+    })
+}
+
+/// Lines that name each other in a circle of random order (Sattolo's algorithm).
+fn circle(count: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> = (0..count as u32).map(|next| Line { next }).collect();
+    let mut random = 1;
+    for last in (1..count).rev() {
+        lines.swap(last, below(&mut random, last));
+    }
+    lines
+}
+
+/// The next number of a series that looks random, below `count`.
+#[inline]
+fn below(state: &mut u64, count: usize) -> usize {
+    // A linear congruential generator (Knuth's MMIX); its upper bits are the good ones.
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    ((*state >> 33) as usize * count) >> 31
 }
