@@ -8,14 +8,14 @@
 //! caps (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
 //! such strings: every corner and cap enters and leaves each of two hulls at most once, so it is linear in their number.
 
-use crate::trace::{Curve, Fraction, Ticks};
+use crate::trace::{Fraction, Shape, Stretch, Ticks};
 use std::collections::VecDeque;
 
 /// A visited event of a timeline that shapes the curve, in the order of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knot {
     /// Index of the event, ascending; only passed through.
-    pub index: usize,
+    pub index: u32,
     /// Its pre-synchronised time C.
     pub time: Ticks,
     /// What it demands.
@@ -39,19 +39,19 @@ impl Knot {
     }
 }
 
-/// The curve from the event `index` on, up to the next segment.
+/// A stretch of the curve. It ends where the next one begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the event with which the segment begins (see [`Knot::index`]); `None`: from the beginning of the timeline.
-    pub index: Option<usize>,
-    /// Its shape.
-    pub curve: Curve,
+    /// Index of the event with which it begins (see [`Knot::index`]); `None`: from the beginning of the timeline.
+    pub index: Option<u32>,
+    /// Its shape, and the height of the curve at its beginning.
+    pub stretch: Stretch,
 }
 
 /// A point of the string.
 #[derive(Debug, Clone, Copy)]
 struct Vertex {
-    index: usize,
+    index: u32,
     time: i64,
     level: i64,
 }
@@ -74,13 +74,13 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and caps of one timeline (ascending), as segments in ascending order. Before the first
-/// segment, and when there is none, A = S.
+/// The amortisation curve for the corners and caps of one timeline (ascending), into `segments`, from right to left. Left of the last one
+/// of them, and when there is none, A = S.
 ///
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
-pub fn amortise(knots: &[Knot], slope: Fraction) -> Vec<Segment> {
-    let mut string =
-        String { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments: Vec::new() };
+pub fn amortise(knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
+    segments.clear();
+    let mut string = String { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
         match knot.demand {
             Demand::Corner(_) => string.corner(Vertex::of(knot)),
@@ -88,12 +88,10 @@ pub fn amortise(knots: &[Knot], slope: Fraction) -> Vec<Segment> {
         }
     }
     string.release(None);
-    string.segments.reverse();
-    string.segments
 }
 
 /// The string while it is being pulled, from right to left.
-struct String {
+struct String<'a> {
     slope: Fraction,
     /// The last point that is final.
     apex: Option<Vertex>,
@@ -102,10 +100,10 @@ struct String {
     /// Upper hull of the corners left of the apex that it has to pass over; falls ever more steeply.
     corners: VecDeque<Vertex>,
     /// Final pieces, right to left.
-    segments: Vec<Segment>,
+    segments: &'a mut Vec<Segment>,
 }
 
-impl String {
+impl String<'_> {
     /// The point from which the string falls freely with slope m, as long as nothing more is demanded.
     fn tail(&self) -> Option<Vertex> {
         self.caps.back().copied().or(self.apex)
@@ -174,17 +172,13 @@ impl String {
 
     /// Makes the straight piece from the apex to `vertex` final.
     fn line_to(&mut self, vertex: Vertex) {
-        let apex = self.start();
-        self.segments.push(Segment {
-            index: Some(vertex.index),
-            curve: Curve::Line {
-                start: Ticks(vertex.time),
-                from: Ticks(vertex.level),
-                end: Ticks(apex.time),
-                to: Ticks(apex.level),
-            },
-        });
+        self.push(Some(vertex), Shape::Line);
         self.apex = Some(vertex);
+    }
+
+    fn push(&mut self, start: Option<Vertex>, shape: Shape) {
+        let level = Ticks(start.map_or(0, |start| start.level));
+        self.segments.push(Segment { index: start.map(|start| start.index), stretch: Stretch { level, shape } });
     }
 
     /// Makes everything final up to the free end, which falls down to the staircase; the string starts anew at `next`.
@@ -193,13 +187,7 @@ impl String {
             self.line_to(cap);
         }
         self.corners.clear();
-        let index = next.map(|corner| corner.index);
-        match self.apex {
-            Some(apex) => self
-                .segments
-                .push(Segment { index, curve: Curve::Ramp { end: Ticks(apex.time), level: Ticks(apex.level) } }),
-            None => self.segments.push(Segment { index, curve: Curve::Flat }),
-        }
+        self.push(next, if self.apex.is_some() { Shape::Ramp } else { Shape::Flat });
         self.apex = next;
     }
 }
@@ -207,15 +195,27 @@ impl String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::{Correction, Curve, Position};
     use proptest::prelude::*;
 
-    fn knot(index: usize, time: i64, demand: Demand) -> Knot {
+    fn knot(index: u32, time: i64, demand: Demand) -> Knot {
         Knot { index, time: Ticks(time), demand }
     }
 
     /// The curve at every knot.
     fn heights(knots: &[Knot], slope: Fraction) -> Vec<i64> {
-        let segments = amortise(knots, slope);
+        let mut segments = Vec::new();
+        amortise(knots, slope, &mut segments);
+        segments.reverse();
+        let mut correction = Correction::identity();
+        for segment in &segments {
+            let start = |index: u32| {
+                let time = knots.iter().find(|knot| knot.index == index).unwrap().time;
+                Position { time, location: 0, number: u64::from(index) }
+            };
+            correction.push_stretch(segment.index.map(start), segment.stretch);
+        }
+        let curves: Vec<Curve> = correction.curves().collect();
         let mut jumps = 0;
         knots
             .iter()
@@ -223,8 +223,8 @@ mod tests {
                 if let Demand::Corner(level) = knot.demand {
                     jumps = level.0;
                 }
-                let segment = segments.iter().rev().find(|s| s.index.is_none_or(|i| i <= knot.index)).unwrap();
-                segment.curve.value(knot.time, Ticks(jumps), slope).0
+                let segment = segments.iter().rposition(|s| s.index.is_none_or(|i| i <= knot.index)).unwrap();
+                curves[segment].value(knot.time, Ticks(jumps), slope).0
             })
             .collect()
     }
@@ -289,7 +289,7 @@ mod tests {
             let slope = Fraction::from_f64(slope).unwrap();
             let (mut time, mut jumps) = (0, 0);
             let mut knots = Vec::new();
-            for (index, (gap, room, jump, kind)) in steps.into_iter().enumerate() {
+            for (index, (gap, room, jump, kind)) in (0..).zip(steps) {
                 time += gap;
                 if kind == 0 {
                     jumps += jump + 1;

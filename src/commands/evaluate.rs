@@ -61,7 +61,7 @@ pub fn evaluate(
     let corrections = match &original {
         Some(_) => {
             let mut passes = passes::run(transport, &loaded.program, &parameters, progress)?;
-            let whole = amortise::run(transport, &loaded.program, &mut passes, &parameters)?;
+            let whole = amortise::run(transport, judged.workers, &loaded.program, &mut passes, &parameters)?;
             Some(whole.corrections.into_iter().map(|whole| (whole.forward_part(), whole)).collect::<Vec<_>>())
         }
         None => None,

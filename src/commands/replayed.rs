@@ -58,7 +58,7 @@ impl Run<'_> {
         let visited = if consistent { 0 } else { program.events() };
         self.timing.lap("forward", visited);
         self.progress.step("backward");
-        let result = amortise::run(self.transport, program, &mut passes, &parameters)?;
+        let result = amortise::run(self.transport, self.opened.workers, program, &mut passes, &parameters)?;
         self.timing.lap("backward", visited);
         Ok(Replayed { examined, parameters, passes, result })
     }

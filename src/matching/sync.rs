@@ -1,6 +1,6 @@
 //! The synchronisation events of one timeline.
 
-use crate::trace::{Error, Result};
+use crate::trace::{Error, Places, Position, Result, Ticks};
 
 /// What a visited event does in the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,48 +29,10 @@ pub struct SyncTimeline {
     pub time: Vec<i64>,
     /// Raw local time in ticks, as recorded; empty if it was forgotten.
     pub raw: Vec<i64>,
-    numbers: Numbers,
-    /// Index of its location within the timeline; empty as long as that is 0 for all.
-    location: Vec<u32>,
+    /// Which event it is.
+    places: Places,
     /// Link and kind.
     part: Vec<u32>,
-}
-
-/// Event numbers: four bytes each as long as that is enough.
-#[derive(Debug, Clone)]
-enum Numbers {
-    Narrow(Vec<u32>),
-    Wide(Vec<u64>),
-}
-
-impl Default for Numbers {
-    fn default() -> Self {
-        Numbers::Narrow(Vec::new())
-    }
-}
-
-impl Numbers {
-    #[inline]
-    fn push(&mut self, number: u64) {
-        match self {
-            Numbers::Narrow(numbers) => match u32::try_from(number) {
-                Ok(number) => numbers.push(number),
-                Err(_) => {
-                    let wide = numbers.iter().map(|&number| u64::from(number)).chain([number]).collect();
-                    *self = Numbers::Wide(wide);
-                }
-            },
-            Numbers::Wide(numbers) => numbers.push(number),
-        }
-    }
-
-    #[inline]
-    fn get(&self, event: usize) -> u64 {
-        match self {
-            Numbers::Narrow(numbers) => u64::from(numbers[event]),
-            Numbers::Wide(numbers) => numbers[event],
-        }
-    }
 }
 
 impl SyncTimeline {
@@ -90,13 +52,19 @@ impl SyncTimeline {
     /// 1-based number of a visited event in its location.
     #[inline]
     pub fn number(&self, event: usize) -> u64 {
-        self.numbers.get(event)
+        self.places.number(event)
     }
 
     /// Index of a visited event's location within the timeline.
     #[inline]
     pub fn location(&self, event: usize) -> u32 {
-        if self.location.is_empty() { 0 } else { self.location[event] }
+        self.places.location(event)
+    }
+
+    /// Where a visited event stands in the timeline.
+    #[inline]
+    pub fn position(&self, event: usize) -> Position {
+        Position { time: Ticks(self.time[event]), location: self.location(event), number: self.number(event) }
     }
 
     /// What a visited event does.
@@ -130,15 +98,9 @@ impl SyncTimeline {
     pub fn push(&mut self, time: i64, raw: i64, number: u64, location: u32) -> Result<u32> {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
-        if location != 0 && self.location.is_empty() {
-            self.location.resize(self.time.len(), 0);
-        }
-        if location != 0 || !self.location.is_empty() {
-            self.location.push(location);
-        }
         self.time.push(time);
         self.raw.push(raw);
-        self.numbers.push(number);
+        self.places.push(location, number);
         self.part.push(SyncKind::Local as u32);
         Ok(index)
     }

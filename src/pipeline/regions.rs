@@ -4,6 +4,7 @@ use crate::comm::{Transport, merge_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::survey::Survey;
+use crate::trace::progress::Silent;
 use crate::trace::{LocationId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +28,13 @@ pub fn regions_of_worst(
         .collect();
     let hosted: BTreeSet<LocationId> =
         loaded.locations.iter().flatten().map(|l| opened.definitions.locations[l.index].id).collect();
-    let here: Regions = places
-        .into_iter()
-        .filter(|(location, _)| hosted.contains(location))
-        .filter_map(|(location, number)| Some(((location, number), name(opened, location, number)?)))
-        .collect();
+    let places: Vec<(LocationId, u64)> = places.into_iter().filter(|(location, _)| hosted.contains(location)).collect();
+    // Each is a walk through the file up to there.
+    let named = opened.workers.run(places.len(), &Silent, |job, _| {
+        let (location, number) = places[job];
+        Ok(name(opened, location, number))
+    })?;
+    let here: Regions = places.into_iter().zip(named).filter_map(|(place, name)| Some((place, name?))).collect();
     merge_values(transport, here, |all, more| all.extend(more))
 }
 

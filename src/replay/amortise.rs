@@ -1,16 +1,18 @@
 //! Backward amortisation of the hosted timelines: from the forward replay to one correction per timeline.
 
 use crate::clc::Parameters;
-use crate::clc::backward::{Demand, Knot, amortise};
+use crate::clc::backward::{Demand, Knot, Segment, amortise};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::Transport;
-use crate::matching::sync::SyncTimeline;
 use crate::replay::blocking;
-use crate::replay::caps::{Caps, Reader};
+use crate::replay::caps::Caps;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::Passes;
 use crate::replay::program::{NO_UPPER_BOUND, Program};
-use crate::trace::{Correction, Curve, Fraction, Piece, Position, Result, Ticks};
+use crate::trace::progress::Silent;
+use crate::trace::{Correction, Fraction, Result, Ticks};
+use crate::workers::Workers;
+use std::sync::{Mutex, PoisonError};
 
 /// What becomes of the hosted timelines.
 #[derive(Debug)]
@@ -32,12 +34,13 @@ impl Corrected {
 }
 
 /// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. Takes
-/// the logical times out of `passes`. Collective over the analysis ranks.
+/// the logical times out of `passes`. Timelines are shared out among `workers`. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub fn run(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     passes: &mut Passes,
     parameters: &Parameters,
@@ -54,32 +57,52 @@ pub fn run(
     };
     let forward_parameters = ForwardParameters { decay, separation: parameters.minimum_separation };
     let slope = parameters.slope.fraction();
-    let mut scratch = Scratch::default();
-    let mut reader = caps.reader(program, &forward.logical);
-    let corrections: Vec<Correction> = (0..program.timelines.len())
-        .map(|timeline| correction(program, &forward, &mut reader, timeline, forward_parameters, slope, &mut scratch))
-        .collect();
-    drop((caps, scratch));
-    let mut times = forward.logical;
-    for ((timeline, correction), times) in program.timelines.iter().zip(&corrections).zip(&mut times) {
+    // As many as work at the same time.
+    let scratches = Mutex::new(Vec::new());
+    let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
+        let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
+        let correction = correction(program, &forward, &caps, timeline, forward_parameters, slope, &mut scratch);
+        lock(&scratches).push(scratch);
+        Ok(correction)
+    })?;
+    drop((caps, scratches));
+    let times: Vec<Mutex<Vec<i64>>> = forward.logical.into_iter().map(Mutex::new).collect();
+    workers.run(times.len(), &Silent, |index, _| {
+        let (timeline, correction) = (&program.timelines[index], &corrections[index]);
         let mut cursor = correction.cursor();
-        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(position(timeline, event)).0);
-    }
+        let mut times = lock(&times[index]);
+        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
+        Ok(())
+    })?;
+    let times = times.into_iter().map(|times| times.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     Ok(Corrected { corrections, times: Some(times) })
+}
+
+/// A thread that panics ends the program.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Memory that one timeline after the other uses.
 #[derive(Default)]
 struct Scratch {
     knots: Vec<Knot>,
-    anchors: Vec<Piece>,
+    anchors: Vec<Anchor>,
+    segments: Vec<Segment>,
 }
 
-/// The correction of one timeline. `caps` has been read for all timelines before it.
+/// Where the advance starts anew.
+struct Anchor {
+    event: u32,
+    advance: Ticks,
+    jumps: Ticks,
+}
+
+/// The correction of one timeline.
 fn correction(
     program: &Program,
     forward: &Forward,
-    caps: &mut Reader<'_>,
+    caps: &Caps,
     number: usize,
     parameters: ForwardParameters,
     slope: Fraction,
@@ -89,59 +112,38 @@ fn correction(
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
     let mut jumps = 0;
-    let Scratch { knots, anchors } = scratch;
+    let mut caps = caps.reader(program, &forward.logical, number);
+    let Scratch { knots, anchors, segments } = scratch;
     knots.clear();
     anchors.clear();
     for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
+        let index = event as u32;
         let step = clock.step(timeline.location(event), time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
-            knots.push(Knot { index: event, time: Ticks(time), demand: Demand::Corner(Ticks(jumps)) });
+            knots.push(Knot { index, time: Ticks(time), demand: Demand::Corner(Ticks(jumps)) });
         }
         if step.anchored {
-            let (anchor, advance) = clock.decay();
-            let start = position(timeline, event);
-            anchors.push(Piece { start, anchor, advance, jumps: Ticks(jumps), curve: Curve::Flat });
+            anchors.push(Anchor { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
         }
-        let cap = caps.next(number, event);
+        let cap = caps.next(event);
         if cap != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
             let room = (cap - step.time.0).max(0);
-            knots.push(Knot { index: event, time: Ticks(time), demand: Demand::Cap(Ticks(jumps + room)) });
+            knots.push(Knot { index, time: Ticks(time), demand: Demand::Cap(Ticks(jumps + room)) });
         }
     }
     if jumps == 0 {
         return Correction::identity();
     }
 
-    // One piece wherever the advance starts anew or the curve changes its shape.
-    let segments = amortise(knots, slope);
-    let mut pieces = Vec::with_capacity(anchors.len() + segments.len());
-    let mut anchors = anchors.iter().copied().peekable();
-    let beginning = Position { time: Ticks::MIN, location: 0, number: 0 };
-    let mut now =
-        Piece { start: beginning, anchor: Ticks::ZERO, advance: Ticks::ZERO, jumps: Ticks::ZERO, curve: Curve::Flat };
-    let push = |piece: Piece, pieces: &mut Vec<Piece>| match pieces.last_mut() {
-        Some(last) if last.start == piece.start => *last = piece,
-        _ => pieces.push(piece),
-    };
-    for segment in segments {
-        let start = segment.index.map_or(beginning, |event| position(timeline, event));
-        while let Some(anchor) = anchors.next_if(|anchor| anchor.start <= start) {
-            now = Piece { curve: now.curve, ..anchor };
-            push(now, &mut pieces);
-        }
-        now = Piece { start, curve: segment.curve, ..now };
-        push(now, &mut pieces);
+    amortise(knots, slope, segments);
+    let mut correction = Correction::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
+    for anchor in &*anchors {
+        correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);
     }
-    for anchor in anchors {
-        now = Piece { curve: now.curve, ..anchor };
-        push(now, &mut pieces);
+    for segment in segments.iter().rev() {
+        correction.push_stretch(segment.index.map(|event| timeline.position(event as usize)), segment.stretch);
     }
-    Correction { decay: parameters.decay, slope, pieces }
-}
-
-/// Where visited event `event` stands in its timeline.
-pub fn position(timeline: &SyncTimeline, event: usize) -> Position {
-    Position { time: Ticks(timeline.time[event]), location: timeline.location(event), number: timeline.number(event) }
+    correction
 }

@@ -3,6 +3,7 @@
 //! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
 
 use crate::comm::{Transport, sparse_exchange};
+use crate::matching::extract::HashMap;
 use crate::matching::messages::InChannel;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::Rounds;
@@ -56,14 +57,20 @@ impl Caps {
         Ok(Caps::Wanted { remote, collectives })
     }
 
-    /// For going through the visited events of every hosted timeline once, in order.
-    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>]) -> Reader<'a> {
+    /// For going through the visited events of a hosted timeline once, in order.
+    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> Reader<'a> {
+        // Channels are in the order of their sources.
+        let channels = &program.messages.outgoing;
+        let first_channel = channels.partition_point(|channel| (channel.source as usize) < timeline);
+        let end = channels.partition_point(|channel| channel.source as usize <= timeline);
         Reader {
             caps: self,
             program,
             times,
-            sent: vec![0; program.messages.outgoing.len()],
-            begun: vec![0; program.collectives.memberships.len()],
+            timeline,
+            first_channel,
+            sent: vec![0; end - first_channel],
+            begun: HashMap::default(),
         }
     }
 }
@@ -106,33 +113,40 @@ pub fn of_receives(
     Ok(remote)
 }
 
-/// Gives the caps of one event after the other.
+/// Gives the caps of one event of a timeline after the other.
 #[derive(Debug)]
 pub struct Reader<'a> {
     caps: &'a Caps,
     program: &'a Program,
     times: &'a [Vec<i64>],
-    /// Next message per outgoing channel.
+    timeline: usize,
+    /// The first outgoing channel of the timeline.
+    first_channel: usize,
+    /// Next message per outgoing channel of the timeline.
     sent: Vec<u32>,
     /// Next instance per membership.
-    begun: Vec<u32>,
+    begun: HashMap<usize, u32>,
+}
+
+/// The number that stands there, which is one more from now on.
+fn take(next: &mut u32) -> usize {
+    *next += 1;
+    (*next - 1) as usize
 }
 
 impl Reader<'_> {
-    /// The cap of visited event `event` of a hosted timeline, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is
-    /// no logical send.
+    /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
     #[inline]
-    pub fn next(&mut self, timeline: usize, event: usize) -> i64 {
+    pub fn next(&mut self, event: usize) -> i64 {
         let (remote, collectives) = match self.caps {
-            Caps::Given(caps) => return caps[timeline][event],
+            Caps::Given(caps) => return caps[self.timeline][event],
             Caps::Wanted { remote, collectives } => (remote, collectives),
         };
-        let sync = &self.program.timelines[timeline];
+        let sync = &self.program.timelines[self.timeline];
         match sync.kind(event) {
             SyncKind::Send => {
                 let index = sync.link(event);
-                let k = self.sent[index] as usize;
-                self.sent[index] += 1;
+                let k = take(&mut self.sent[index - self.first_channel]);
                 if let Some(&cap) = remote[index].get(k) {
                     return cap;
                 }
@@ -145,8 +159,7 @@ impl Reader<'_> {
             }
             SyncKind::Begin => {
                 let index = sync.link(event);
-                let k = self.begun[index] as usize;
-                self.begun[index] += 1;
+                let k = take(self.begun.entry(index).or_default());
                 collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
             }
             SyncKind::Local | SyncKind::Receive | SyncKind::End => NO_UPPER_BOUND,

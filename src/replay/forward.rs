@@ -87,8 +87,8 @@ impl TimelineClock {
         self.largest_advance
     }
 
-    /// Anchor and advance of the present decay.
-    pub fn decay(&self) -> (Ticks, Ticks) {
-        (self.clock.anchor(), self.clock.advance())
+    /// The advance at the beginning of the present decay.
+    pub fn advance(&self) -> Ticks {
+        self.clock.advance()
     }
 }

@@ -1,6 +1,6 @@
 //! The correction of one timeline: a small, piecewise, nondecreasing function of time.
 
-use crate::trace::{Fraction, Ticks};
+use crate::trace::{Fraction, Places, Ticks};
 
 /// A place in the merged event order of a timeline: pre-synchronised time, then location, then event number.
 ///
@@ -41,85 +41,201 @@ pub enum Curve {
     },
 }
 
-/// One piece of a correction; it applies from its position on, until the next piece begins.
+/// The advance o = LC - C of the forward replay from an event on, until it starts anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
-    /// Where the piece begins (this event included).
-    pub start: Position,
-    /// Time K of the last jump of the forward replay.
+pub struct Advance {
+    /// The event's pre-synchronised time K.
     pub anchor: Ticks,
-    /// Advance o = LC - C at that jump.
+    /// The advance there.
     pub advance: Ticks,
     /// Sum S of all jumps so far.
     pub jumps: Ticks,
-    /// The amortisation curve in this piece.
-    pub curve: Curve,
+}
+
+/// Of which kind the curve is from an event on, until the next stretch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Shape {
+    /// [`Curve::Flat`]: this is the last stretch.
+    Flat,
+    /// [`Curve::Ramp`] up to the beginning of the next stretch.
+    Ramp,
+    /// [`Curve::Line`] up to the beginning of the next stretch.
+    Line,
+}
+
+/// A stretch of the amortisation curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The curve's height at its beginning.
+    pub level: Ticks,
+    /// Its kind.
+    pub shape: Shape,
 }
 
 /// What happens to the pre-synchronised times of one timeline: forward amortisation
 /// `LC = C + max(0, o - ⌊(1-γ)(C - K)⌋)` and, above it, the amortisation curve: `t = (LC - S) + A`.
+///
+/// Both are lists of what begins anew at an event (this event included), in parallel arrays: an advance takes 28 bytes, a stretch of
+/// the curve 21. Before the first advance LC = C and S = 0, before the first stretch A = S.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correction {
     /// 1 - γ.
     pub decay: Fraction,
     /// Amortisation slope m.
     pub slope: Fraction,
-    /// Pieces in ascending order; before the first one nothing moves.
-    pub pieces: Vec<Piece>,
+    advance_places: Places,
+    advances: Vec<Advance>,
+    stretch_places: Places,
+    /// Time at which each stretch begins, and the curve's height there.
+    vertices: Vec<(Ticks, Ticks)>,
+    shapes: Vec<Shape>,
 }
+
+/// After every position.
+const END: Position = Position { time: Ticks(i64::MAX), location: u32::MAX, number: u64::MAX };
 
 impl Correction {
     /// The correction that changes nothing.
     pub fn identity() -> Self {
-        Correction { decay: Fraction::ZERO, slope: Fraction::ZERO, pieces: Vec::new() }
+        Correction::with_capacity(Fraction::ZERO, Fraction::ZERO, 0, 0)
+    }
+
+    /// A correction with these constants that changes nothing so far, with room for so many advances and stretches.
+    pub fn with_capacity(decay: Fraction, slope: Fraction, advances: usize, stretches: usize) -> Self {
+        Correction {
+            decay,
+            slope,
+            advance_places: Places::with_capacity(advances),
+            advances: Vec::with_capacity(advances),
+            stretch_places: Places::with_capacity(stretches),
+            vertices: Vec::with_capacity(stretches),
+            shapes: Vec::with_capacity(stretches),
+        }
+    }
+
+    /// From the event at `start` on there is the advance `advance`, after jumps of `jumps` in all. Positions ascend.
+    pub fn push_advance(&mut self, start: Position, advance: Ticks, jumps: Ticks) {
+        self.advance_places.push(start.location, start.number);
+        self.advances.push(Advance { anchor: start.time, advance, jumps });
+    }
+
+    /// From the event at `start` on (`None`: from the beginning of the timeline) the curve has another shape. Positions ascend.
+    pub fn push_stretch(&mut self, start: Option<Position>, stretch: Stretch) {
+        let start = start.unwrap_or(Position { time: Ticks::MIN, location: 0, number: 0 });
+        self.stretch_places.push(start.location, start.number);
+        self.vertices.push((start.time, stretch.level));
+        self.shapes.push(stretch.shape);
     }
 
     /// Whether no time is changed.
     pub fn is_identity(&self) -> bool {
-        self.pieces.is_empty()
+        self.advances.is_empty() && self.shapes.is_empty()
     }
 
     /// The correction without its backward amortisation: what the forward replay does alone.
     pub fn forward_part(&self) -> Correction {
-        let flat = |piece: &Piece| Piece { curve: Curve::Flat, ..*piece };
-        Correction { pieces: self.pieces.iter().map(flat).collect(), ..*self }
+        let nothing = Correction::with_capacity(self.decay, self.slope, 0, 0);
+        Correction { advance_places: self.advance_places.clone(), advances: self.advances.clone(), ..nothing }
     }
 
     /// The corrected time of any position, by binary search.
     pub fn map(&self, at: Position) -> Ticks {
-        match self.pieces.partition_point(|piece| piece.start <= at) {
-            0 => at.time,
-            next => self.evaluate(&self.pieces[next - 1], at.time),
-        }
+        let advances = partition_point(self.advances.len(), |index| self.advance_start(index) <= at);
+        let stretches = partition_point(self.shapes.len(), |index| self.stretch_start(index) <= at);
+        Piece { advance: self.advance(advances), curve: self.curve_after(stretches) }.map(at.time, self)
+    }
+
+    /// The amortisation curve, stretch by stretch.
+    pub fn curves(&self) -> impl Iterator<Item = Curve> + '_ {
+        (0..self.shapes.len()).map(|index| self.curve(index))
     }
 
     /// A cursor for positions in ascending order: amortised constant time per event.
     pub fn cursor(&self) -> Cursor<'_> {
-        let mut cursor = Cursor {
+        let (next_advance, next_stretch) = (self.advance_start(0), self.stretch_start(0));
+        Cursor {
             correction: self,
-            piece: None,
-            next: 0,
-            until: Position { time: Ticks::MIN, location: 0, number: 0 },
-        };
-        cursor.look_ahead();
-        cursor
-    }
-
-    /// The advance LC - C that the forward replay gives to `time` in `piece`.
-    #[inline]
-    fn advance(&self, piece: &Piece, time: Ticks) -> i64 {
-        if piece.advance.0 == 0 {
-            return 0;
+            piece: Piece { advance: self.advance(0), curve: self.curve_after(0) },
+            advances: 0,
+            stretches: 0,
+            next_advance,
+            next_stretch,
+            until: next_advance.time.min(next_stretch.time),
         }
-        (piece.advance.0 - self.decay.floor_of(time.0 - piece.anchor.0)).max(0)
+    }
+
+    /// Where an advance begins; after everything if there is none.
+    #[inline]
+    fn advance_start(&self, index: usize) -> Position {
+        let Some(advance) = self.advances.get(index) else { return END };
+        let places = &self.advance_places;
+        Position { time: advance.anchor, location: places.location(index), number: places.number(index) }
+    }
+
+    /// Where a stretch begins; after everything if there is none.
+    #[inline]
+    fn stretch_start(&self, index: usize) -> Position {
+        let Some(&(time, _)) = self.vertices.get(index) else { return END };
+        let places = &self.stretch_places;
+        Position { time, location: places.location(index), number: places.number(index) }
+    }
+
+    /// What applies when so many advances have begun.
+    #[inline]
+    fn advance(&self, begun: usize) -> Advance {
+        let none = Advance { anchor: Ticks::ZERO, advance: Ticks::ZERO, jumps: Ticks::ZERO };
+        begun.checked_sub(1).map_or(none, |index| self.advances[index])
+    }
+
+    /// What applies when so many stretches have begun.
+    #[inline]
+    fn curve_after(&self, begun: usize) -> Curve {
+        begun.checked_sub(1).map_or(Curve::Flat, |index| self.curve(index))
     }
 
     #[inline]
-    fn evaluate(&self, piece: &Piece, time: Ticks) -> Ticks {
-        let forward = time.0 + self.advance(piece, time);
-        let raised = match piece.curve {
+    fn curve(&self, index: usize) -> Curve {
+        let next = self.vertices.get(index + 1);
+        match (self.shapes[index], next) {
+            (Shape::Flat, _) | (_, None) => Curve::Flat,
+            (Shape::Ramp, Some(&(end, level))) => Curve::Ramp { end, level },
+            (Shape::Line, Some(&(end, to))) => {
+                let (start, from) = self.vertices[index];
+                Curve::Line { start, from, end, to }
+            }
+        }
+    }
+}
+
+/// The first index below `count` for which `before` does not hold; it holds for all before that.
+fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// Between two positions at which something begins anew.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    advance: Advance,
+    curve: Curve,
+}
+
+impl Piece {
+    #[inline]
+    fn map(&self, time: Ticks, correction: &Correction) -> Ticks {
+        let Advance { anchor, advance, jumps } = self.advance;
+        let mut forward = time.0;
+        if advance.0 != 0 {
+            forward += (advance.0 - correction.decay.floor_of(time.0 - anchor.0)).max(0);
+        }
+        let raised = match self.curve {
             Curve::Flat => 0,
-            curve => curve.value(time, piece.jumps, self.slope).0 - piece.jumps.0,
+            curve => curve.value(time, jumps, correction.slope).0 - jumps.0,
         };
         Ticks(forward + raised)
     }
@@ -140,7 +256,13 @@ impl Curve {
                 }
                 let rise = i128::from(to.0) - i128::from(from.0);
                 let along = i128::from(time.0) - i128::from(start.0);
-                Ticks(from.0 + (rise * along).div_euclid(span) as i64)
+                let product = rise * along;
+                // The same number, by an instruction where it fits.
+                let part = match (i64::try_from(product), i64::try_from(span)) {
+                    (Ok(product), Ok(span)) => product.div_euclid(span),
+                    _ => product.div_euclid(span) as i64,
+                };
+                Ticks(from.0 + part)
             }
         }
     }
@@ -150,39 +272,46 @@ impl Curve {
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     correction: &'a Correction,
-    /// The present piece; `None` before the first one.
-    piece: Option<&'a Piece>,
-    /// The piece after it.
-    next: usize,
-    /// Where that one begins; beyond all times after the last one.
-    until: Position,
+    /// What applies now.
+    piece: Piece,
+    /// Advances and stretches that have begun.
+    advances: usize,
+    stretches: usize,
+    /// Where the next of each begins; beyond all times after the last one.
+    next_advance: Position,
+    next_stretch: Position,
+    /// The earlier of these.
+    until: Ticks,
 }
 
-impl<'a> Cursor<'a> {
+impl Cursor<'_> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
     #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
-        if at.time >= self.until.time && at >= self.until {
+        if at.time >= self.until {
             self.go_on(at);
         }
-        match self.piece {
-            None => at.time,
-            Some(piece) => self.correction.evaluate(piece, at.time),
-        }
+        self.piece.map(at.time, self.correction)
     }
 
-    /// Moves to the piece of `at`.
+    /// Moves to what applies at `at`.
     #[inline(never)]
     fn go_on(&mut self, at: Position) {
-        while self.next < self.correction.pieces.len() && self.until <= at {
-            self.piece = self.correction.pieces.get(self.next);
-            self.next += 1;
-            self.look_ahead();
+        let correction = self.correction;
+        if self.next_advance <= at {
+            while self.next_advance <= at && self.advances < correction.advances.len() {
+                self.advances += 1;
+                self.next_advance = correction.advance_start(self.advances);
+            }
+            self.piece.advance = correction.advance(self.advances);
         }
-    }
-
-    fn look_ahead(&mut self) {
-        let end = Position { time: Ticks(i64::MAX), location: u32::MAX, number: u64::MAX };
-        self.until = self.correction.pieces.get(self.next).map_or(end, |piece| piece.start);
+        if self.next_stretch <= at {
+            while self.next_stretch <= at && self.stretches < correction.shapes.len() {
+                self.stretches += 1;
+                self.next_stretch = correction.stretch_start(self.stretches);
+            }
+            self.piece.curve = correction.curve_after(self.stretches);
+        }
+        self.until = self.next_advance.time.min(self.next_stretch.time);
     }
 }

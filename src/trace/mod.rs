@@ -9,11 +9,12 @@ mod error;
 mod event;
 mod fixed;
 mod ids;
+mod places;
 pub mod progress;
 mod ticks;
 mod timeline;
 
-pub use correction::{Correction, Cursor, Curve, Piece, Position};
+pub use correction::{Advance, Correction, Cursor, Curve, Position, Shape, Stretch};
 pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
     SystemTreeNode,
@@ -22,5 +23,6 @@ pub use error::{Error, Result};
 pub use event::{ClockOffset, Collective, CollectiveOp, Event, Message, Root};
 pub use fixed::Fraction;
 pub use ids::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
+pub use places::Places;
 pub use ticks::Ticks;
 pub use timeline::{Timeline, Timelines};

@@ -20,7 +20,8 @@ use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_replay::simulate::{PatternKind, Scenario};
 use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Correction, Curve, Fraction, Piece, Position, Ticks};
+use clc_replay::trace::{Correction, Fraction, Position, Shape, Stretch, Ticks};
+use clc_replay::workers::Workers;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use std::sync::LazyLock;
@@ -204,14 +205,15 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     for (i, pair) in times.chunks_exact(2).enumerate() {
         // A send with some room, then a receive.
         let room = 500 + (i as i64 * 37) % 5_000;
-        knots.push(Knot { index: 2 * i, time: Ticks(pair[0]), demand: Demand::Cap(Ticks(level + room)) });
+        knots.push(Knot { index: 2 * i as u32, time: Ticks(pair[0]), demand: Demand::Cap(Ticks(level + room)) });
         if (i * 7919) % 1000 < per_mille {
             level += 400;
-            knots.push(Knot { index: 2 * i + 1, time: Ticks(pair[1]), demand: Demand::Corner(Ticks(level)) });
+            knots.push(Knot { index: 2 * i as u32 + 1, time: Ticks(pair[1]), demand: Demand::Corner(Ticks(level)) });
         }
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
-    bencher.counter(ItemsCount::new(EVENTS / 2)).bench(|| amortise(&knots, slope));
+    let mut segments = Vec::new();
+    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| amortise(&knots, slope, &mut segments));
 }
 
 /// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.
@@ -220,26 +222,22 @@ fn backward_amortisation(bencher: Bencher) {
     let Sample { loaded, parameters, .. } = &*SAMPLE;
     let replay = || passes::run(&mut LocalTransport::alone(), &loaded.program, parameters, &Silent).expect("a replay");
     bencher.counter(ItemsCount::new(loaded.program.events())).with_inputs(replay).bench_values(|mut passes| {
-        amortisation::run(&mut LocalTransport::alone(), &loaded.program, &mut passes, parameters).expect("corrections")
+        amortisation::run(&mut LocalTransport::alone(), Workers::ONE, &loaded.program, &mut passes, parameters)
+            .expect("corrections")
     });
 }
 
-/// Pre-synchronised times to corrected ones; a piece for every 32 events.
+/// Pre-synchronised times to corrected ones; the advance and the curve begin anew every 32 events.
 #[divan::bench]
 fn correction_map(bencher: Bencher) {
     let times = times();
-    let pieces = times.iter().step_by(32).zip(1..).map(|(&time, number)| Piece {
-        start: Position { time: Ticks(time), location: 0, number },
-        anchor: Ticks(time),
-        advance: Ticks(2_000),
-        jumps: Ticks(400 * number as i64),
-        curve: Curve::Ramp { end: Ticks(time + 60_000), level: Ticks(400 * (number as i64 + 1)) },
-    });
-    let correction = Correction {
-        decay: clc_replay::clc::Decay::START.fraction(),
-        slope: Fraction::from_f64(0.01).expect("a slope"),
-        pieces: pieces.collect(),
-    };
+    let decay = clc_replay::clc::Decay::START.fraction();
+    let mut correction = Correction::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
+    for (&time, number) in times.iter().step_by(32).zip(1..) {
+        let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));
+        correction.push_advance(start, Ticks(2_000), level);
+        correction.push_stretch(Some(start), Stretch { level, shape: Shape::Ramp });
+    }
     bencher.counter(ItemsCount::new(times.len())).bench(|| {
         let mut cursor = correction.cursor();
         let position = |&time: &i64| Position { time: Ticks(time), location: 0, number: u64::MAX };

@@ -75,7 +75,7 @@ fn run(
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let mut passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
-    let result = amortise::run(transport, &loaded.program, &mut passes, parameters)?;
+    let result = amortise::run(transport, opened.workers, &loaded.program, &mut passes, parameters)?;
     let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times = Vec::new();

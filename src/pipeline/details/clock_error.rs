@@ -120,7 +120,7 @@ fn samples(
             |raw: i64, time: i64, forward: Ticks, whole: Ticks| [time - raw, forward.0 - time, whole.0 - forward.0];
         let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());
         for event in 0..timeline.len() {
-            let at = crate::replay::amortise::position(timeline, event);
+            let at = timeline.position(event);
             visit(node, at.time.0, parts(timeline.raw[event], at.time.0, forwards.map(at), wholes.map(at)));
         }
         for (number, location) in loaded.locations[local].iter().enumerate() {

@@ -86,7 +86,7 @@ pub fn surroundings(
             let event = (0..timeline.len())
                 .find(|&event| timeline.location(event) == number && timeline.number(event) == place.number);
             if let Some(event) = event {
-                let at = crate::replay::amortise::position(timeline, event);
+                let at = timeline.position(event);
                 here.push((case, side, corrections[local].map(at).0));
             }
         }

@@ -12,13 +12,7 @@ pub fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Resu
     let mut here = Slopes::default();
     for correction in corrections {
         here.decay = here.decay.max(correction.decay.to_f64());
-        // A stretch can consist of several pieces, since a piece also ends where the forward part changes.
-        let mut before = Curve::Flat;
-        for curve in correction.pieces.iter().map(|piece| piece.curve) {
-            if curve == before {
-                continue;
-            }
-            before = curve;
+        for curve in correction.curves() {
             match curve {
                 Curve::Flat => {}
                 Curve::Ramp { .. } => {
