@@ -258,11 +258,35 @@ fn the_region_around_an_event_is_the_innermost() {
         }
         Ok(())
     };
-    archive.scan_with(location, &local, visit).unwrap();
+    let chunks = archive.scan_with(location, &local, visit).unwrap().chunks;
     assert!(expected.len() > 1000);
     let archive = clc_replay::archive::Archive::Otf2(archive);
     for (number, region) in expected.into_iter().step_by(3) {
-        assert_eq!(archive.region_around(location, &local, number), region, "event {number}");
+        assert_eq!(archive.region_around(location, &local, &chunks, number), region, "event {number}");
+    }
+}
+
+#[test]
+fn a_scan_can_begin_at_any_chunk() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = create(&directory.path().join("chunks"), ByteOrder::Little);
+    let location = archive.read_definitions().unwrap().0.locations[0].id;
+    let local = archive.local_definitions(location).unwrap();
+    let mut all = Vec::new();
+    let visit = |number, _, event| {
+        all.push((number, event));
+        Ok(())
+    };
+    let chunks = archive.scan_with(location, &local, visit).unwrap().chunks;
+    assert!(chunks.len() > 2 && chunks[0] == 0, "{chunks:?}");
+    for (chunk, &before) in chunks.iter().enumerate() {
+        let mut rest = all[before as usize..].iter();
+        let visit = |number, event| {
+            assert_eq!(Some(&(number, event)), rest.next(), "chunk {chunk}");
+            true
+        };
+        archive.scan_from(location, &local, (chunk, before), visit).unwrap();
+        assert_eq!(rest.len(), 0, "chunk {chunk}");
     }
 }
 

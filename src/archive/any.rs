@@ -212,11 +212,17 @@ impl Archive {
     }
 
     /// The innermost region around event `number` of a location: the one that is left first without having been entered after
-    /// the event. An enter or leave belongs to its own region. `None` if no region is left there, or the file is damaged.
-    pub fn region_around(&self, location: LocationId, local: &LocalDefinitions, number: u64) -> Option<RegionId> {
+    /// the event. An enter or leave belongs to its own region. `None` if no region is left there, or the file is damaged. `chunks` are those
+    /// of a scan of the location ([`ScanSummary::chunks`]).
+    pub fn region_around(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        chunks: &[u64],
+        number: u64,
+    ) -> Option<RegionId> {
         let (mut found, mut entered) = (None, 0u64);
-        // Once it is found, a failure ends the scan early.
-        let _ = self.scan_with(location, local, |at, _, event| {
+        let mut look = |at: u64, event: Event| {
             match event {
                 _ if at < number => {}
                 Event::Enter(region) if at == number => found = Some(region),
@@ -225,8 +231,19 @@ impl Archive {
                 Event::Leave(_) => entered -= 1,
                 _ => {}
             }
-            if found.is_some() { Err(Error::new("found")) } else { Ok(()) }
-        });
+            found.is_none()
+        };
+        let _ = match self {
+            Archive::Otf2(archive) => {
+                let chunk = chunks.partition_point(|&before| before < number).saturating_sub(1);
+                let start = (chunk, chunks.get(chunk).copied().unwrap_or(0));
+                archive.scan_from(location, local, start, look)
+            }
+            // Once it is found, a failure ends the scan early.
+            Archive::Native(trace) => trace
+                .scan_with(location, |at, _, event| if look(at, event) { Ok(()) } else { Err(Error::new("found")) })
+                .map(|_| ()),
+        };
         found
     }
 

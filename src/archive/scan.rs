@@ -11,6 +11,8 @@ pub struct ScanSummary {
     pub time_span: Option<(u64, u64)>,
     /// Number of records by type: the numbers of the OTF2 event records, 0 for events of unknown type (native traces only).
     pub by_type: Box<[u64; 256]>,
+    /// Number of events before each chunk of the file, if it has chunks: where a later look can begin.
+    pub chunks: Vec<u64>,
     /// What is odd.
     pub warnings: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! In which regions the worst violations happen: a second look at the event files around just these events.
 
+use crate::archive::ScanSummary;
 use crate::comm::{Transport, merge_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
@@ -26,22 +27,22 @@ pub fn regions_of_worst(
         .flat_map(|worst| worst.send.iter().chain([&worst.receive]))
         .map(|place| (place.location, place.number))
         .collect();
-    let hosted: BTreeSet<LocationId> =
-        loaded.locations.iter().flatten().map(|l| opened.definitions.locations[l.index].id).collect();
-    let places: Vec<(LocationId, u64)> = places.into_iter().filter(|(location, _)| hosted.contains(location)).collect();
-    // Each is a walk through the file up to there.
+    let hosted: BTreeMap<LocationId, &ScanSummary> =
+        loaded.locations.iter().flatten().map(|l| (opened.definitions.locations[l.index].id, &l.summary)).collect();
+    let places: Vec<(LocationId, u64)> =
+        places.into_iter().filter(|(location, _)| hosted.contains_key(location)).collect();
     let named = opened.workers.run(places.len(), &Silent, |job, _| {
         let (location, number) = places[job];
-        Ok(name(opened, location, number))
+        Ok(name(opened, location, &hosted[&location].chunks, number))
     })?;
     let here: Regions = places.into_iter().zip(named).filter_map(|(place, name)| Some((place, name?))).collect();
     merge_values(transport, here, |all, more| all.extend(more))
 }
 
 /// The name of the region around an event. The file has been read before: failures would have been noticed then.
-fn name(opened: &Opened, location: LocationId, number: u64) -> Option<String> {
+fn name(opened: &Opened, location: LocationId, chunks: &[u64], number: u64) -> Option<String> {
     let local = opened.archive.local_definitions(location).ok()?;
-    let id = opened.archive.region_around(location, &local, number)?;
+    let id = opened.archive.region_around(location, &local, chunks, number)?;
     let region = opened.definitions.regions.iter().find(|region| region.id == id)?;
     Some(region.name.clone()).filter(|name| !name.is_empty())
 }

@@ -161,7 +161,13 @@ impl NativeTrace {
         location: LocationId,
         mut visit: impl FnMut(u64, u64, Record) -> Result<()>,
     ) -> Result<ScanSummary> {
-        let mut summary = ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: Vec::new() };
+        let mut summary = ScanSummary {
+            events: 0,
+            time_span: None,
+            by_type: Box::new([0; 256]),
+            chunks: Vec::new(),
+            warnings: Vec::new(),
+        };
         self.with_events(location, |events| {
             let (mut first, mut last, mut count) = (0, 0, 0);
             while let Some((number, time, record)) = events.next()? {

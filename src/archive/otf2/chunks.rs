@@ -83,8 +83,8 @@ pub struct Records<S> {
     done: bool,
     /// Numbers of the first and last event of the present chunk, as its header says.
     counters: (u64, u64),
-    /// Events before the present chunk.
-    before_chunk: u64,
+    /// Events before each chunk begun.
+    starts: Vec<u64>,
     /// Chunks whose header counts other events than there are.
     miscounted: u64,
 }
@@ -108,6 +108,18 @@ impl Records<Blocks> {
         records.source.advance(records.chunk_size)?;
         Ok(records)
     }
+
+    /// As [`Records::open`], but from chunk `chunk` on, before which there are `before` events. Times before the first timestamp are 0.
+    ///
+    /// # Errors
+    /// As [`Records::open`].
+    pub fn open_at(path: &Path, kind: FileKind, chunk_size: u64, chunk: usize, before: u64) -> Result<Self> {
+        let mut records = Records::over(Blocks::open(path)?, kind, chunk_size);
+        records.source.skip((chunk as u64).saturating_mul(chunk_size))?;
+        records.source.advance(records.chunk_size)?;
+        records.number = before;
+        Ok(records)
+    }
 }
 
 impl<S: Source> Records<S> {
@@ -124,7 +136,7 @@ impl<S: Source> Records<S> {
             time: 0,
             done: false,
             counters: (1, 0),
-            before_chunk: 0,
+            starts: Vec::new(),
             miscounted: 0,
         }
     }
@@ -151,12 +163,17 @@ impl<S: Source> Records<S> {
         self.miscounted
     }
 
+    /// Number of events before each chunk begun so far.
+    pub fn chunk_starts(&self) -> &[u64] {
+        &self.starts
+    }
+
     #[cold]
     fn close_chunk(&mut self) {
-        if self.kind != FileKind::Definitions && self.counters != (self.before_chunk + 1, self.number) {
+        let before = self.starts.last().copied().unwrap_or(0);
+        if self.kind != FileKind::Definitions && self.counters != (before + 1, self.number) {
             self.miscounted += 1;
         }
-        self.before_chunk = self.number;
     }
 
     #[cold]
@@ -185,6 +202,7 @@ impl<S: Source> Records<S> {
         let mut header = Reader::new(&bytes[2..CHUNK_HEADER], self.order);
         self.counters = (header.full_u64()?, header.full_u64()?);
         self.chunk += 1;
+        self.starts.push(self.number);
         self.at = CHUNK_HEADER;
         Ok(())
     }

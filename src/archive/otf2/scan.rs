@@ -52,6 +52,31 @@ impl Otf2Archive {
         })
     }
 
+    /// Calls `visit` with number and contents of the events from chunk `chunk` on, before which there are `before` events, as long as it
+    /// returns true.
+    ///
+    /// # Errors
+    /// As [`Otf2Archive::scan_with`].
+    pub fn scan_from(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        (chunk, before): (usize, u64),
+        mut visit: impl FnMut(u64, Event) -> bool,
+    ) -> Result<()> {
+        let (path, size) = (self.event_path(location), self.anchor().event_chunk);
+        let mut run = || -> Result<()> {
+            let mut records = Records::open_at(&path, FileKind::Events, size, chunk, before)?;
+            while let Some(record) = records.next()? {
+                if !visit(record.number, decode(&record, local)?) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(|error| error.in_file(&path).at_location(location))
+    }
+
     #[inline(always)]
     fn scan(
         &self,
@@ -60,8 +85,13 @@ impl Otf2Archive {
         mut visit: impl FnMut(Record<'_>) -> Result<()>,
     ) -> Result<ScanSummary> {
         let path = self.event_path(location);
-        let mut summary =
-            ScanSummary { events: 0, time_span: None, by_type: Box::new([0; 256]), warnings: local.warnings.clone() };
+        let mut summary = ScanSummary {
+            events: 0,
+            time_span: None,
+            by_type: Box::new([0; 256]),
+            chunks: Vec::new(),
+            warnings: local.warnings.clone(),
+        };
         let mut run = || -> Result<()> {
             let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
             let (mut first, mut last, mut events) = (0, 0, 0);
@@ -75,6 +105,7 @@ impl Otf2Archive {
                 (last, events) = (time, number);
             }
             summary.events = events;
+            summary.chunks = records.chunk_starts().to_vec();
             summary.time_span = (events > 0).then_some((first, last));
             if records.miscounted() > 0 {
                 summary.warnings.push("chunk headers of event files count other events than there are".into());

@@ -2,7 +2,7 @@
 
 use crate::trace::{Error, Result};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Gives one chunk of a file after the other.
@@ -74,6 +74,19 @@ impl Blocks {
     pub fn open(path: &Path) -> Result<Self> {
         let (file, length) = crate::archive::open_file(path)?;
         Ok(Blocks { file, length, read: 0, present: Vec::new() })
+    }
+
+    /// Leaves out the next `bytes`.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn skip(&mut self, bytes: u64) -> Result<()> {
+        self.read = self.read.saturating_add(bytes);
+        if self.read > self.length {
+            return Err(Error::new("the file became shorter since it was read"));
+        }
+        let place = self.file.seek(SeekFrom::Start(self.read));
+        place.map(|_| ()).map_err(|error| Error::new(format!("cannot read: {error}")))
     }
 }
 
