@@ -22,7 +22,7 @@ use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, instance_latency};
-use crate::trace::Result;
+use crate::trace::{Result, Ticks};
 use std::collections::HashMap;
 
 /// MPI libraries have a limited number of communicators (MPICH: 2,048 ids per process, and all members need a common one), and
@@ -36,6 +36,8 @@ pub struct Groups {
     forward: Vec<GroupId>,
     /// The same in reversed rank order, for communicators with prefix operations.
     reversed: HashMap<usize, GroupId>,
+    /// The largest advance of the plain Lamport clock on the hosted timelines, if the rehearsal has told it: on all ranks or on none.
+    pub lamport_advance: Option<Ticks>,
 }
 
 /// Creates the communicators if this program can be replayed with blocking operations: one process per analysis rank, and
@@ -48,12 +50,14 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let comms = &program.collectives.comms;
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
     let fits = one_each && needed <= MOST_GROUPS && tight(program);
-    let mut vote = [i64::from(fits)];
+    let mut vote = [i64::from(fits), i64::from(!comms.iter().any(has_prefix))];
     transport.all_reduce(ReduceOp::Min, &mut vote)?;
-    if vote[0] == 0 || transport.size() == 1 || !dataflow::rehearse(transport, program)? {
+    if vote[0] == 0 || transport.size() == 1 {
         return Ok(None);
     }
-    let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new() };
+    let Some(advance) = dataflow::rehearse(transport, program)? else { return Ok(None) };
+    let lamport_advance = (vote[1] != 0).then_some(advance);
+    let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new(), lamport_advance };
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
     for (index, comm) in program.collectives.comms.iter().enumerate() {
         let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(rank)).collect();

@@ -68,13 +68,15 @@ fn replay(
     let mut outcome = Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent() };
     // D₀, once it is known.
     let mut least = None;
-    match outcome.groups {
-        Some(_) => {
+    match &outcome.groups {
+        Some(groups) => {
             tracing::info!("canonical replay: one process per analysis rank, blocking operations");
-            // Its times are not needed any more when those of the passes take their memory.
-            let lamport = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
-            let forward = dataflow::replay(transport, program, lamport)?;
-            least = Some(largest(transport, forward.largest_advance)?);
+            let advance = match groups.lamport_advance {
+                Some(advance) => advance,
+                // Its times are not needed any more when those of the passes take their memory.
+                None => dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance,
+            };
+            least = Some(largest(transport, advance)?);
         }
         None => tracing::info!("dataflow replay: batched timestamps"),
     }

@@ -71,25 +71,30 @@ fn complete<const CLOCKS: usize>(
 ) -> Result<(Forward, Ticks)> {
     let mut replay = Replay::<CLOCKS>::new(transport, program, parameters, false);
     let finished = replay.run()?;
-    let Replay { clocks, position, mut forward, lamport, .. } = replay;
+    replay.forward.largest_advance = replay.largest_advance();
+    let Replay { position, forward, lamport, .. } = replay;
     stall::check(transport, program, &position, &forward.logical, finished)?;
-    forward.largest_advance = clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO);
     Ok((forward, lamport.largest_advance))
 }
 
-/// Whether a replay would get through if every collective operation synchronised all its members, as blocking MPI calls may.
-/// Collective over the analysis ranks; all get the same answer.
+/// The constants of the plain Lamport clock, whose largest advance is D₀.
+pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
+
+/// Whether a replay would get through if every collective operation synchronised all its members, as blocking MPI calls may: then the
+/// largest advance of the plain Lamport clock on the hosted timelines, in which prefix operations are left out. Collective over the
+/// analysis ranks; all get through or none.
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<bool> {
-    let parameters = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
-    Replay::<1>::new(transport, program, parameters, true).run()
+pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
+    let mut replay = Replay::<1>::new(transport, program, LAMPORT, true);
+    let through = replay.run()?;
+    Ok(through.then(|| replay.largest_advance()))
 }
 
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
 struct Replay<'a, const CLOCKS: usize> {
-    /// Every collective synchronises all members, and its times do not matter.
+    /// Every collective synchronises all members.
     synchronising: bool,
     transport: &'a mut dyn Transport,
     program: &'a Program,
@@ -226,6 +231,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         }
     }
 
+    /// Of the clock of the formula on the hosted timelines.
+    fn largest_advance(&self) -> Ticks {
+        self.clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO)
+    }
+
     fn unfinished(&self) -> i64 {
         let timelines = self.program.timelines.iter().zip(&self.position);
         timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
@@ -311,10 +321,10 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let member = &comm.members[membership.member as usize];
         let (rank, sends) = (member.rank, member.sends[instance]);
         let members = comm.members.len() as u32;
-        if self.synchronising {
-            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
-        } else if sends {
+        if sends {
             self.contribute(index, instance, rank, times)?;
+        } else if self.synchronising {
+            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
         }
         let state = self.local[index].state(instance);
         state.begun += 1;
@@ -418,13 +428,15 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let shared = program.shared_latency[index];
+        let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
         for member in &comm.members {
-            if self.synchronising {
-                self.bound(member.timeline as usize, member.ends[instance], [NO_LOWER_BOUND; CLOCKS]);
-            } else if member.receives[instance] {
+            let (timeline, end) = (member.timeline as usize, member.ends[instance]);
+            if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
                 let bounds = top.map(|top| later(top.excluding(i64::from(member.rank)), latency));
-                self.bound(member.timeline as usize, member.ends[instance], bounds);
+                self.bound(timeline, end, bounds);
+            } else if self.synchronising {
+                self.bound(timeline, end, [NO_LOWER_BOUND; CLOCKS]);
             }
         }
     }
