@@ -74,8 +74,8 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and caps of one timeline (ascending), into `segments`, from right to left. Left of the last one
-/// of them, and when there is none, A = S.
+/// The amortisation curve for the corners and caps of one timeline (ascending), into `segments`, from right to left; the last one begins
+/// with the timeline.
 ///
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
 pub fn amortise(knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {

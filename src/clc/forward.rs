@@ -57,11 +57,6 @@ impl ForwardClock {
         ForwardClock { parameters, anchor: Ticks(0), advance: Ticks(0) }
     }
 
-    /// Time C_k at which the present advance began.
-    pub fn anchor(&self) -> Ticks {
-        self.anchor
-    }
-
     /// o_k: the advance at the anchor.
     pub fn advance(&self) -> Ticks {
         self.advance

@@ -1,4 +1,4 @@
-//! How a rank waits: it yields the processor, and sleeps once waiting has become long.
+//! How a rank waits: it looks again a few times, then yields the processor, and sleeps once waiting has become long.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,9 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Looking at the time costs as much as a yield: so many turns only yield.
+    /// Looking at the time costs as much as a yield: so many turns do without.
     const FREE_TURNS: u32 = 64;
+    /// So many turns of these do not even yield: what comes within a few microseconds is there sooner.
     const SPINS: u32 = 32;
     /// Yields only, for so long.
     const PATIENCE: Duration = Duration::from_millis(20);
@@ -61,6 +62,8 @@ mod tests {
         }
         // At most one turn in 0.2 ms once it sleeps; a spinning rank makes hundreds of thousands.
         assert!(turns <= 400, "{turns} turns in 60 ms");
+        backoff.success();
+        assert_eq!((0..Backoff::FREE_TURNS).map(|_| backoff.rest()).max(), Some(Duration::ZERO));
         backoff.success();
         assert_eq!((backoff.turns, backoff.since), (0, None));
     }

@@ -67,7 +67,7 @@ pub struct MessageCounts {
 /// All channels with an end at this analysis rank.
 #[derive(Debug, Default)]
 pub struct Messages {
-    /// Sending ends.
+    /// Sending ends, in the order of their hosted timelines.
     pub outgoing: Vec<OutChannel>,
     /// Receiving ends.
     pub incoming: Vec<InChannel>,

@@ -11,7 +11,7 @@
 //! Blocking collectives synchronise all members, more than the trace may: a root that has left its broadcast can have
 //! talked to a member before that member entered. So this form is used only where it is known to get through: if every
 //! collective's end directly follows its begin, and a rehearsal with the synchronising rules reaches the end
-//! (see [`prepare`]). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
+//! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::clc::forward::ForwardParameters;
 use crate::clc::semantics::CollectiveClass;
@@ -52,11 +52,12 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let fits = one_each && needed <= MOST_GROUPS && tight(program);
     let mut vote = [i64::from(fits), i64::from(!comms.iter().any(has_prefix))];
     transport.all_reduce(ReduceOp::Min, &mut vote)?;
-    if vote[0] == 0 || transport.size() == 1 {
+    let [fits, no_prefix] = vote.map(|vote| vote != 0);
+    if !fits || transport.size() == 1 {
         return Ok(None);
     }
     let Some(advance) = dataflow::rehearse(transport, program)? else { return Ok(None) };
-    let lamport_advance = (vote[1] != 0).then_some(advance);
+    let lamport_advance = no_prefix.then_some(advance);
     let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new(), lamport_advance };
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
     for (index, comm) in program.collectives.comms.iter().enumerate() {

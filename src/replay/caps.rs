@@ -59,8 +59,8 @@ impl Caps {
 
     /// For going through the visited events of a hosted timeline once, in order.
     pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> Reader<'a> {
-        // Channels are in the order of their sources.
         let channels = &program.messages.outgoing;
+        debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
         let first_channel = channels.partition_point(|channel| (channel.source as usize) < timeline);
         let end = channels.partition_point(|channel| channel.source as usize <= timeline);
         Reader {

@@ -66,38 +66,46 @@ fn replay(
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let mut outcome = Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent() };
-    // D₀, once it is known.
+    let mut decay = parameters.decay.fraction();
+    let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
+    // The first pass, if D₀ came with it.
+    let mut first = None;
     let mut least = None;
     match &outcome.groups {
         Some(groups) => {
             tracing::info!("canonical replay: one process per analysis rank, blocking operations");
-            let advance = match groups.lamport_advance {
-                Some(advance) => advance,
-                // Its times are not needed any more when those of the passes take their memory.
-                None => dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance,
-            };
-            least = Some(largest(transport, advance)?);
+            if let Some(advance) = groups.lamport_advance {
+                least = Some(largest(transport, advance)?);
+            }
         }
-        None => tracing::info!("dataflow replay: batched timestamps"),
+        None => {
+            tracing::info!("dataflow replay: batched timestamps");
+            let (forward, advance) = dataflow::replay_with_lamport(transport, program, constants(decay))?;
+            let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
+            if advance != GIVEN_UP {
+                (first, least) = (Some(forward), Some(advance));
+            }
+        }
     }
-    let mut decay = parameters.decay.fraction();
+    // Its times are not needed any more when those of the passes take their memory.
+    let least = match least {
+        Some(least) => least,
+        None => {
+            let advance = dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance;
+            largest(transport, advance)?
+        }
+    };
+    if least == Ticks::ZERO {
+        return Ok(Passes::of_consistent());
+    }
+    outcome.least_advance = least;
     loop {
         progress.step("pass");
-        let constants = ForwardParameters { decay, separation: parameters.minimum_separation };
-        let forward = match (&outcome.groups, least) {
-            (Some(groups), _) => blocking::forward(transport, program, groups, constants)?,
-            (None, Some(_)) => dataflow::replay(transport, program, constants)?,
-            (None, None) => {
-                let (forward, lamport) = dataflow::replay_with_lamport(transport, program, constants)?;
-                least = Some(largest(transport, lamport)?);
-                forward
-            }
+        let forward = match (first.take(), &outcome.groups) {
+            (Some(forward), _) => forward,
+            (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
+            (None, None) => dataflow::replay(transport, program, constants(decay))?,
         };
-        let least = least.unwrap_or_default();
-        outcome.least_advance = least;
-        if least == Ticks::ZERO {
-            return Ok(Passes::of_consistent());
-        }
         let largest_advance = largest(transport, forward.largest_advance)?;
         let error = error(largest_advance, least);
         outcome.passes.push(Pass { decay, largest_advance, error });
@@ -119,6 +127,9 @@ fn replay(
         decay = next.unwrap_or(decay);
     }
 }
+
+/// Larger than every advance: a rank does not know its own.
+const GIVEN_UP: Ticks = Ticks::MAX;
 
 /// The largest advance of all ranks.
 fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {

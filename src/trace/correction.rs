@@ -67,7 +67,7 @@ pub enum Shape {
 /// A stretch of the amortisation curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// The curve's height at its beginning.
+    /// The curve's height at its beginning; of no use in a stretch that begins with the timeline.
     pub level: Ticks,
     /// Its kind.
     pub shape: Shape,

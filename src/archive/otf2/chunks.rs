@@ -114,10 +114,12 @@ impl Records<Blocks> {
     /// # Errors
     /// As [`Records::open`].
     pub fn open_at(path: &Path, kind: FileKind, chunk_size: u64, chunk: usize, before: u64) -> Result<Self> {
-        let mut records = Records::over(Blocks::open(path)?, kind, chunk_size);
-        records.source.skip((chunk as u64).saturating_mul(chunk_size))?;
-        records.source.advance(records.chunk_size)?;
-        records.number = before;
+        let mut records = Records::open(path, kind, chunk_size)?;
+        if chunk > 0 {
+            records.source.seek((chunk as u64).saturating_mul(chunk_size))?;
+            (records.chunk, records.number) = (chunk, before);
+            records.open_chunk()?;
+        }
         Ok(records)
     }
 }

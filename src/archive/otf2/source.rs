@@ -76,15 +76,15 @@ impl Blocks {
         Ok(Blocks { file, length, read: 0, present: Vec::new() })
     }
 
-    /// Leaves out the next `bytes`.
+    /// Makes [`Source::advance`] go on at byte `offset`.
     ///
     /// # Errors
-    /// There are fewer.
-    pub fn skip(&mut self, bytes: u64) -> Result<()> {
-        self.read = self.read.saturating_add(bytes);
-        if self.read > self.length {
+    /// The file ends before that.
+    pub fn seek(&mut self, offset: u64) -> Result<()> {
+        if offset > self.length {
             return Err(Error::new("the file became shorter since it was read"));
         }
+        self.read = offset;
         let place = self.file.seek(SeekFrom::Start(self.read));
         place.map(|_| ()).map_err(|error| Error::new(format!("cannot read: {error}")))
     }

@@ -36,6 +36,11 @@ const PATIENCE: u32 = 256;
 /// Visited events of one timeline between two looks at the network.
 const BURST: usize = 1 << 16;
 
+/// Bounds that may wait for the plain Lamport clock: one per so many visited events, about two bytes each,
+const WAITING_PART: usize = 16;
+/// but so many in any case.
+const FEW: usize = 1 << 16;
+
 /// What the first word of an entry of a batch says (in its lowest bits; the rest is the channel or communicator).
 const MESSAGE: u64 = 0;
 const PARTIAL: u64 = 1;
@@ -52,7 +57,8 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
     complete::<1>(transport, program, parameters).map(|(forward, _)| forward)
 }
 
-/// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines.
+/// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines; `None` if that took too
+/// much memory.
 ///
 /// # Errors
 /// As [`replay`].
@@ -60,7 +66,7 @@ pub fn replay_with_lamport(
     transport: &mut dyn Transport,
     program: &Program,
     parameters: ForwardParameters,
-) -> Result<(Forward, Ticks)> {
+) -> Result<(Forward, Option<Ticks>)> {
     complete::<2>(transport, program, parameters)
 }
 
@@ -68,13 +74,13 @@ fn complete<const CLOCKS: usize>(
     transport: &mut dyn Transport,
     program: &Program,
     parameters: ForwardParameters,
-) -> Result<(Forward, Ticks)> {
+) -> Result<(Forward, Option<Ticks>)> {
     let mut replay = Replay::<CLOCKS>::new(transport, program, parameters, false);
     let finished = replay.run()?;
     replay.forward.largest_advance = replay.largest_advance();
     let Replay { position, forward, lamport, .. } = replay;
     stall::check(transport, program, &position, &forward.logical, finished)?;
-    Ok((forward, lamport.largest_advance))
+    Ok((forward, lamport.largest_advance()))
 }
 
 /// The constants of the plain Lamport clock, whose largest advance is D₀.
@@ -142,8 +148,9 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         if synchronising {
             forward.wait_at_every_end(program);
         }
+        let waiting = (program.events() as usize / WAITING_PART).max(FEW);
         Replay {
-            lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }),
+            lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }, waiting),
             synchronising,
             here: transport.rank(),
             transport,
