@@ -318,7 +318,7 @@ PHASES = (
     Phase("clocks", "4 x 28 bytes per visited event", 0, 0, 4 * 28, "mapping the times is arithmetic; the solver moves next to nothing"),
     Phase("check", "2 x 12 bytes per visited event", 0, 0, 2 * 12, "the two ends of a message are in different places"),
     Phase("forward", "28 bytes per visited event and replay", 0, 0, 28, "each event needs the one before, a receive its send: latency of the caches"),
-    Phase("backward", "2 x 28 bytes per visited event", 0, 0, 2 * 28, "as forward; two pieces of a correction per violation"),
+    Phase("backward", "2 x 28 bytes per visited event", 0, 0, 2 * 28, "as forward; an advance and a stretch of the curve per violation"),
     Phase("write", "event files in and out, 12 bytes per visited event", 1, 1, 12, "decoding again, three formulas per event"),
     Phase("verify", "12 bytes per visited event", 0, 0, 12, "as check; reads the regions of the worst violations from the event files"),
 )

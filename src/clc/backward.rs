@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 /// A visited event of a timeline that shapes the curve, in the order of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knot {
-    /// Index of the event, ascending; only passed through.
+    /// Height at which it demands that.
+    pub level: Ticks,
+    /// Index of the event, ascending.
     pub index: u32,
-    /// Its pre-synchronised time C.
-    pub time: Ticks,
     /// What it demands.
     pub demand: Demand,
 }
@@ -26,17 +26,9 @@ pub struct Knot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
     /// A jump: from here on the staircase stands at this height, which the curve has to have reached.
-    Corner(Ticks),
+    Corner,
     /// A logical send: the curve must not be above U = S + min over its receives (LC - μ) - LC of the send.
-    Cap(Ticks),
-}
-
-impl Knot {
-    fn level(&self) -> i64 {
-        match self.demand {
-            Demand::Corner(level) | Demand::Cap(level) => level.0,
-        }
-    }
+    Cap,
 }
 
 /// A stretch of the curve. It ends where the next one begins.
@@ -57,8 +49,8 @@ struct Vertex {
 }
 
 impl Vertex {
-    fn of(knot: &Knot) -> Vertex {
-        Vertex { index: knot.index, time: knot.time.0, level: knot.level() }
+    fn of(knot: &Knot, times: &[i64]) -> Vertex {
+        Vertex { index: knot.index, time: times[knot.index as usize], level: knot.level.0 }
     }
 
     /// Height at `time` (not after the vertex) of the ramp of slope m that ends here.
@@ -74,17 +66,17 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
     fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
 }
 
-/// The amortisation curve for the corners and caps of one timeline (ascending), into `segments`, from right to left; the last one begins
+/// The amortisation curve for the corners and caps of one timeline (ascending), with the pre-synchronised `times` C of its visited events, into `segments`, from right to left; the last one begins
 /// with the timeline.
 ///
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
-pub fn amortise(knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
+pub fn amortise(times: &[i64], knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
     segments.clear();
     let mut string = String { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
         match knot.demand {
-            Demand::Corner(_) => string.corner(Vertex::of(knot)),
-            Demand::Cap(_) => string.cap(Vertex::of(knot)),
+            Demand::Corner => string.corner(Vertex::of(knot, times)),
+            Demand::Cap => string.cap(Vertex::of(knot, times)),
         }
     }
     string.release(None);
@@ -198,21 +190,25 @@ mod tests {
     use crate::trace::{Correction, Curve, Position};
     use proptest::prelude::*;
 
-    fn knot(index: u32, time: i64, demand: Demand) -> Knot {
-        Knot { index, time: Ticks(time), demand }
+    /// A time, and what an event there demands at which height.
+    type Wanted = (i64, Demand, i64);
+
+    fn knots_of(wanted: &[Wanted]) -> (Vec<i64>, Vec<Knot>) {
+        let knot =
+            |(&(time, demand, level), index): (&Wanted, u32)| (time, Knot { level: Ticks(level), index, demand });
+        wanted.iter().zip(0..).map(knot).unzip()
     }
 
     /// The curve at every knot.
-    fn heights(knots: &[Knot], slope: Fraction) -> Vec<i64> {
+    fn heights(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
+        let (times, knots) = knots_of(wanted);
         let mut segments = Vec::new();
-        amortise(knots, slope, &mut segments);
+        amortise(&times, &knots, slope, &mut segments);
         segments.reverse();
         let mut correction = Correction::identity();
         for segment in &segments {
-            let start = |index: u32| {
-                let time = knots.iter().find(|knot| knot.index == index).unwrap().time;
-                Position { time, location: 0, number: u64::from(index) }
-            };
+            let start =
+                |index: u32| Position { time: Ticks(times[index as usize]), location: 0, number: u64::from(index) };
             correction.push_stretch(segment.index.map(start), segment.stretch);
         }
         let curves: Vec<Curve> = correction.curves().collect();
@@ -220,11 +216,11 @@ mod tests {
         knots
             .iter()
             .map(|knot| {
-                if let Demand::Corner(level) = knot.demand {
-                    jumps = level.0;
+                if knot.demand == Demand::Corner {
+                    jumps = knot.level.0;
                 }
                 let segment = segments.iter().rposition(|s| s.index.is_none_or(|i| i <= knot.index)).unwrap();
-                curves[segment].value(knot.time, Ticks(jumps), slope).0
+                curves[segment].value(Ticks(times[knot.index as usize]), Ticks(jumps), slope).0
             })
             .collect()
     }
@@ -232,49 +228,37 @@ mod tests {
     #[test]
     fn a_single_jump_is_approached_with_the_slope() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [
-            knot(0, 0, Demand::Cap(Ticks(1000))),
-            knot(1, 960, Demand::Cap(Ticks(1000))),
-            knot(2, 1000, Demand::Corner(Ticks(10))),
-        ];
+        let knots = [(0, Demand::Cap, 1000), (960, Demand::Cap, 1000), (1000, Demand::Corner, 10)];
         assert_eq!(heights(&knots, slope), [0, 5, 10]);
     }
 
     #[test]
     fn a_cap_makes_the_ramp_steeper_behind_it_and_ordinary_before_it() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [
-            knot(0, 970, Demand::Cap(Ticks(99))),
-            knot(1, 980, Demand::Cap(Ticks(2))),
-            knot(2, 990, Demand::Cap(Ticks(99))),
-            knot(3, 1000, Demand::Corner(Ticks(10))),
-        ];
+        let knots = [(970, Demand::Cap, 99), (980, Demand::Cap, 2), (990, Demand::Cap, 99), (1000, Demand::Corner, 10)];
         assert_eq!(heights(&knots, slope), [1, 2, 6, 10]);
     }
 
     #[test]
     fn ramps_of_several_jumps_share_the_slope() {
         let slope = Fraction::from_f64(0.125).unwrap();
-        let knots = [
-            knot(0, 960, Demand::Cap(Ticks(99))),
-            knot(1, 1000, Demand::Corner(Ticks(10))),
-            knot(2, 1008, Demand::Corner(Ticks(12))),
-        ];
+        let knots = [(960, Demand::Cap, 99), (1000, Demand::Corner, 10), (1008, Demand::Corner, 12)];
         assert_eq!(heights(&knots, slope), [6, 11, 12]);
     }
 
     /// The smallest curve of slope m above the staircase, by the definition.
-    fn majorant(knots: &[Knot], slope: Fraction) -> Vec<i64> {
+    fn majorant(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
         let mut jumps = 0;
-        (0..knots.len())
+        (0..wanted.len())
             .map(|j| {
-                if let Demand::Corner(level) = knots[j].demand {
-                    jumps = level.0;
+                let (now, demand, level) = wanted[j];
+                if demand == Demand::Corner {
+                    jumps = level;
                 }
-                knots[j..]
+                wanted[j..]
                     .iter()
-                    .filter(|k| matches!(k.demand, Demand::Corner(_)))
-                    .map(|k| k.level() - slope.floor_of(k.time.0 - knots[j].time.0))
+                    .filter(|(_, demand, _)| *demand == Demand::Corner)
+                    .map(|(time, _, level)| level - slope.floor_of(time - now))
                     .fold(jumps, i64::max)
             })
             .collect()
@@ -289,26 +273,26 @@ mod tests {
             let slope = Fraction::from_f64(slope).unwrap();
             let (mut time, mut jumps) = (0, 0);
             let mut knots = Vec::new();
-            for (index, (gap, room, jump, kind)) in (0..).zip(steps) {
+            for (gap, room, jump, kind) in steps {
                 time += gap;
                 if kind == 0 {
                     jumps += jump + 1;
-                    knots.push(knot(index, time, Demand::Corner(Ticks(jumps))));
+                    knots.push((time, Demand::Corner, jumps));
                 } else {
                     let room = if kind == 1 { room } else { 1 << 30 };
-                    knots.push(knot(index, time, Demand::Cap(Ticks(jumps + room))));
+                    knots.push((time, Demand::Cap, jumps + room));
                 }
             }
             let heights = heights(&knots, slope);
             let ideal = majorant(&knots, slope);
             let mut stair = 0;
             let mut bound = false;
-            for (j, knot) in knots.iter().enumerate() {
-                match knot.demand {
-                    Demand::Corner(level) => stair = level.0,
-                    Demand::Cap(cap) => {
-                        prop_assert!(heights[j] <= cap.0, "above the cap at {j}: {heights:?} {knots:?}");
-                        bound |= cap.0 < 1 << 29;
+            for (j, &(_, demand, level)) in knots.iter().enumerate() {
+                match demand {
+                    Demand::Corner => stair = level,
+                    Demand::Cap => {
+                        prop_assert!(heights[j] <= level, "above the cap at {j}: {heights:?} {knots:?}");
+                        bound |= level < 1 << 29;
                     }
                 }
                 prop_assert!(heights[j] >= stair, "under the staircase at {j}: {heights:?} {knots:?}");

@@ -121,7 +121,7 @@ fn correction(
         let step = clock.step(timeline.location(event), time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
-            knots.push(Knot { index, time: Ticks(time), demand: Demand::Corner(Ticks(jumps)) });
+            knots.push(Knot { level: Ticks(jumps), index, demand: Demand::Corner });
         }
         if step.anchored {
             anchors.push(Anchor { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
@@ -130,14 +130,14 @@ fn correction(
         if cap != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
             let room = (cap - step.time.0).max(0);
-            knots.push(Knot { index, time: Ticks(time), demand: Demand::Cap(Ticks(jumps + room)) });
+            knots.push(Knot { level: Ticks(jumps + room), index, demand: Demand::Cap });
         }
     }
     if jumps == 0 {
         return Correction::identity();
     }
 
-    amortise(knots, slope, segments);
+    amortise(&timeline.time, knots, slope, segments);
     let mut correction = Correction::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
     for anchor in &*anchors {
         correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);

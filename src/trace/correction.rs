@@ -315,3 +315,44 @@ impl Cursor<'_> {
         self.until = self.next_advance.time.min(self.next_stretch.time);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at((time, location, number): (i64, u32, u64)) -> Position {
+        Position { time: Ticks(time), location, number }
+    }
+
+    /// Positions of which many have the same time.
+    fn positions(most: usize) -> impl Strategy<Value = Vec<(i64, u32, u64)>> {
+        prop::collection::btree_set((0i64..12, 0u32..3, 1u64..4), 0..most).prop_map(|set| set.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_gives_what_a_search_gives(
+            advances in positions(12), stretches in positions(12), asked in positions(40), shapes in prop::collection::vec(0u8..3, 12),
+        ) {
+            let fraction = Fraction::from_f64(0.25).unwrap();
+            let mut correction = Correction::with_capacity(fraction, fraction, 0, 0);
+            let mut expected: Vec<(Position, Ticks)> = Vec::new();
+            for (place, jumps) in advances.into_iter().zip(1..) {
+                correction.push_advance(at(place), Ticks(100 * jumps), Ticks(jumps));
+                expected.push((at(place), Ticks(100 * jumps)));
+            }
+            for ((place, shape), level) in stretches.into_iter().zip(shapes).zip(1..) {
+                let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
+                correction.push_stretch(Some(at(place)), Stretch { level: Ticks(10 * level), shape });
+            }
+            let (mut cursor, forward) = (correction.cursor(), correction.forward_part());
+            for position in asked.into_iter().map(at) {
+                prop_assert_eq!(cursor.map(position), correction.map(position));
+                let last = expected.iter().rev().find(|(start, _)| *start <= position);
+                let ahead = last.map_or(0, |(start, advance)| advance.0 - fraction.floor_of(position.time.0 - start.time.0));
+                prop_assert_eq!(forward.map(position), position.time + Ticks(ahead));
+            }
+        }
+    }
+}

@@ -202,18 +202,18 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     let times = times();
     let mut level = 0;
     let mut knots = Vec::new();
-    for (i, pair) in times.chunks_exact(2).enumerate() {
+    for i in 0..times.len() / 2 {
         // A send with some room, then a receive.
-        let room = 500 + (i as i64 * 37) % 5_000;
-        knots.push(Knot { index: 2 * i as u32, time: Ticks(pair[0]), demand: Demand::Cap(Ticks(level + room)) });
+        let (send, room) = (2 * i as u32, 500 + (i as i64 * 37) % 5_000);
+        knots.push(Knot { level: Ticks(level + room), index: send, demand: Demand::Cap });
         if (i * 7919) % 1000 < per_mille {
             level += 400;
-            knots.push(Knot { index: 2 * i as u32 + 1, time: Ticks(pair[1]), demand: Demand::Corner(Ticks(level)) });
+            knots.push(Knot { level: Ticks(level), index: send + 1, demand: Demand::Corner });
         }
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
     let mut segments = Vec::new();
-    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| amortise(&knots, slope, &mut segments));
+    bencher.counter(ItemsCount::new(EVENTS / 2)).bench_local(|| amortise(&times, &knots, slope, &mut segments));
 }
 
 /// From the last pass to one correction per timeline: caps of the sends, the forward formula again, the curve.

@@ -6,18 +6,22 @@ use super::matching::{Rules, matching};
 use super::model::{PerLocation, Trace};
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::clc::latency::MinimumLatency;
-use clc_replay::clc::{Decay, Parameters, Slope};
-use clc_replay::comm::Transport;
+use clc_replay::clc::semantics::CollectiveClass;
+use clc_replay::clc::{Decay, ErrorLimit, Parameters, Slope};
 use clc_replay::comm::local::LocalTransport;
+use clc_replay::comm::{ReduceOp, Transport};
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::presync::Method;
+use clc_replay::replay::program::Program;
 use clc_replay::replay::survey::survey;
-use clc_replay::replay::{amortise, passes};
+use clc_replay::replay::{amortise, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_replay::trace::progress::Silent;
 use clc_replay::trace::{Error, Event, Fraction, Position, Result, Ticks};
-use std::collections::HashMap;
+use clc_replay::workers::Workers;
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,6 +55,8 @@ pub fn write(trace: &Trace, directory: &Path) {
 #[derive(Debug, Clone, PartialEq)]
 struct Outcome {
     least_advance: i64,
+    /// 1 - γ of the last pass.
+    decay: u64,
     /// Corrected time of every event, `[process][location][number]`, of the processes that this rank hosts.
     times: PerLocation,
     /// Violations before and after.
@@ -75,7 +81,11 @@ fn run(
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let mut passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
-    let result = amortise::run(transport, opened.workers, &loaded.program, &mut passes, parameters)?;
+    rehearsal(transport, &loaded.program)?;
+    let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
+    // Threads change nothing, however many there are.
+    let workers = Workers::new(NonZero::new(3).unwrap());
+    let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters)?;
     let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times = Vec::new();
@@ -96,7 +106,19 @@ fn run(
         times,
         violated: (before.violated(), after.violated()),
         blocking: passes.groups.is_some(),
+        decay,
     })
+}
+
+/// A rehearsal that gets through has the largest advance of the plain Lamport clock, but with prefix operations.
+fn rehearsal(transport: &mut dyn Transport, program: &Program) -> Result<()> {
+    let mut instances = program.collectives.comms.iter().flat_map(|comm| &comm.instances);
+    let mut prefix = [i64::from(instances.any(|instance| instance.class == CollectiveClass::Prefix))];
+    transport.all_reduce(ReduceOp::Max, &mut prefix)?;
+    if let Some(advance) = dataflow::rehearse(transport, program)?.filter(|_| prefix[0] == 0) {
+        assert_eq!(advance, dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance);
+    }
+    Ok(())
 }
 
 /// Runs the program on `ranks` threads and puts the processes together again.
@@ -116,8 +138,8 @@ fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, r
     let mut whole = outcomes.next().unwrap();
     for part in outcomes {
         assert_eq!(
-            (part.least_advance, part.violated, part.blocking),
-            (whole.least_advance, whole.violated, whole.blocking)
+            (part.least_advance, part.violated, part.blocking, part.decay),
+            (whole.least_advance, whole.violated, whole.blocking, whole.decay)
         );
         whole.times.extend(part.times);
     }
@@ -180,6 +202,27 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
         if outcome.violated.1 != 0 {
             return Err(format!("{} violations {what}", outcome.violated.1));
         }
+    }
+
+    // Several passes: the first is replayed with the plain Lamport clock, the others without.
+    let parameters = Parameters { max_passes: 3, max_error: ErrorLimit::from_ratio(1, 1).unwrap(), ..parameters };
+    let mut expected = BTreeMap::new();
+    for &ranks in ranks {
+        let outcome = on_ranks(ranks, &path, trace, &parameters, &rules).map_err(|error| format!("{error}"))?;
+        let expected = expected.entry(outcome.decay).or_insert_with(|| {
+            let control = Control { decay: outcome.decay as i64, ..control };
+            let oracle = forward_of(trace, &dependencies, control).unwrap();
+            trace.split(&backward(&times, &dependencies, &oracle, choice.slope as i64).corrected)
+        });
+        if outcome.times != *expected {
+            return Err(format!(
+                "times after several passes on {ranks} ranks: {:?}, expected {expected:?}",
+                outcome.times
+            ));
+        }
+    }
+    if expected.len() != 1 {
+        return Err(format!("the last pass depends on the number of ranks: {:?}", expected.keys()));
     }
     Ok(true)
 }
