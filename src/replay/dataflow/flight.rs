@@ -17,7 +17,7 @@ pub type Times<const CLOCKS: usize> = [i64; CLOCKS];
 /// The largest contributions to each clock.
 pub type Tops<const CLOCKS: usize> = [Top2; CLOCKS];
 
-/// How far one instance is.
+/// How far one instance is. There can be one for each instance of a communicator, so it is kept small.
 #[derive(Debug, Clone)]
 pub struct State<const CLOCKS: usize> {
     /// The largest contributions; of a prefix operation, of those of the ranks that are complete.
@@ -27,9 +27,11 @@ pub struct State<const CLOCKS: usize> {
     /// Members hosted here that have begun.
     pub begun: u32,
     /// Contributions of a prefix operation by rank.
-    pub values: BTreeMap<u32, Times<CLOCKS>>,
-    done: bool,
+    pub values: Option<Box<BTreeMap<u32, Times<CLOCKS>>>>,
 }
+
+/// In the place of the members that have begun: the instance is complete.
+const DONE: u32 = u32::MAX;
 
 impl<const CLOCKS: usize> Flight<CLOCKS> {
     /// Of an instance that is not complete.
@@ -37,15 +39,15 @@ impl<const CLOCKS: usize> Flight<CLOCKS> {
         let at = instance - self.base;
         if at >= self.states.len() {
             let top = [Top2::NONE; CLOCKS];
-            self.states.resize(at + 1, State { top, count: 0, begun: 0, values: BTreeMap::new(), done: false });
+            self.states.resize(at + 1, State { top, count: 0, begun: 0, values: None });
         }
         &mut self.states[at]
     }
 
     /// Marks an instance complete and forgets the complete ones at the front.
     pub fn finish(&mut self, instance: usize) {
-        self.state(instance).done = true;
-        while self.states.front().is_some_and(|state| state.done) {
+        self.state(instance).begun = DONE;
+        while self.states.front().is_some_and(|state| state.begun == DONE) {
             self.states.pop_front();
             self.base += 1;
         }

@@ -453,10 +453,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let state = self.home[index].state(instance);
-        state.values.insert(rank, values);
+        let waiting = state.values.get_or_insert_default();
+        waiting.insert(rank, values);
         // `count` ranks are complete, `top.max` is the largest of their contributions.
         let mut ready = Vec::new();
-        while let Some(values) = state.values.remove(&state.count) {
+        while let Some(values) = waiting.remove(&state.count) {
             for (top, value) in state.top.iter_mut().zip(values) {
                 top.max = top.max.max(value);
             }
