@@ -27,3 +27,4 @@ MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test faults ::4
 CLC_REPLAY=target/debug/clc-replay CLC_REPLAY_MPICH=target-mpich/debug/clc-replay scripts/soak --short
 scripts/scaling --check
+scripts/bench --check
