@@ -27,6 +27,7 @@ pub struct State<const CLOCKS: usize> {
     /// Members hosted here that have begun.
     pub begun: u32,
     /// Contributions of a prefix operation by rank.
+    #[allow(clippy::box_collection)] // a pointer instead of a tree: most operations have none
     pub values: Option<Box<BTreeMap<u32, Times<CLOCKS>>>>,
 }
 
