@@ -137,3 +137,53 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
     transport.all_reduce(ReduceOp::Max, &mut largest)?;
     Ok(Ticks(largest[0]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local::LocalTransport;
+    use crate::matching::messages::{InChannel, OutChannel};
+    use crate::matching::sync::{SyncKind, SyncTimeline};
+    use crate::trace::progress::Silent;
+
+    /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
+    fn fan_in(count: u32) -> Program {
+        let mut program =
+            Program { nodes: vec![0, 1, 2], timelines: vec![SyncTimeline::default(); 3], ..Program::default() };
+        let [first, second, receiver] = &mut program.timelines[..] else { return program };
+        for k in 0..i64::from(count) {
+            for (source, sender) in [&mut *first, &mut *second].into_iter().enumerate() {
+                let send = sender.push(1_000 * k + 500_000, 0, k as u64 + 1, 0).unwrap();
+                sender.activate(send, SyncKind::Send, source as u32);
+                let receive = receiver.push(990 * k + source as i64, 0, 2 * k as u64 + source as u64 + 1, 0).unwrap();
+                receiver.activate(receive, SyncKind::Receive, source as u32);
+            }
+        }
+        for source in 0..2 {
+            let sends = (0..count).collect();
+            program.messages.outgoing.push(OutChannel { source, destination: 2, host: 0, remote: source, sends });
+            let receives = (0..count).map(|k| 2 * k + source).collect();
+            program.messages.incoming.push(InChannel { source, host: 0, remote: source, destination: 2, receives });
+        }
+        program
+    }
+
+    #[test]
+    fn the_least_advance_is_the_same_if_the_lamport_clock_gives_up() {
+        for (count, gives_up) in [(1_000, false), (60_000, true)] {
+            let (program, transport) = (fan_in(count), &mut LocalTransport::alone());
+            let parameters = Parameters { max_passes: 2, ..Parameters::default() };
+            let constants =
+                ForwardParameters { decay: parameters.decay.fraction(), separation: parameters.minimum_separation };
+            let (_, told) = dataflow::replay_with_lamport(transport, &program, constants).unwrap();
+            assert_eq!(told.is_none(), gives_up, "{count} messages");
+            // The last message of process 0 is late by most.
+            let expected = program.message_latency(0, 2) + 500_000 + 10 * i64::from(count - 1);
+            let passes = run(transport, &program, &parameters, &Silent).unwrap();
+            assert_eq!(passes.least_advance, Ticks(expected));
+            let (forward, decay) = passes.result.unwrap();
+            let constants = ForwardParameters { decay, ..constants };
+            assert_eq!(forward.logical, dataflow::replay(transport, &program, constants).unwrap().logical);
+        }
+    }
+}
