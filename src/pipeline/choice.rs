@@ -1,20 +1,16 @@
 //! Whether estimated clocks are to be taken, judged by the trace alone.
 //!
-//! Violations show that clocks are wrong, and by how much at least. So `auto` takes estimated clocks only if the recorded ones leave
-//! violations, the estimated ones fewer (or as many and agree clearly better with the messages), and
-//!
-//! - what the two say about the moments at which offsets were *recorded* differs by no more than the worst violation and a latency, and
-//!   about all others by no more than three times that. A recorded offset that no message contradicts is better evidence than messages
-//!   whose receivers always came late;
-//! - if violations are left, the trace would be closer to the estimated clocks once it is corrected than if the recorded ones had
-//!   been taken. A clock that jumps is known everywhere but in the window of its jump, and what is wrong there
-//!   can move everything after it. Then the logical clock is tried on both.
+//! `auto` takes the clocks that predict messages better that they were not made from ([`crate::presync::evidence`]), if the difference is more
+//! than chance; and never clocks that leave more violations. Where violations are left, it is tried which of the two the logical clock can
+//! correct without moving far from the estimate: a clock that jumps is known everywhere but in the window of its jump, and what is wrong
+//! there can move everything after it.
 
 use crate::clc::Parameters;
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::sync::SyncKind;
 use crate::pipeline::load::Loaded;
 use crate::presync::Method;
+use crate::presync::evidence::Gain;
 use crate::replay::passes;
 use crate::replay::survey::survey;
 use crate::report::format::{count, plural};
@@ -27,8 +23,8 @@ use serde::{Deserialize, Serialize};
 pub struct Fit {
     /// Misfit of the estimated clocks relative to that of the recorded ones.
     pub misfit: f64,
-    /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
-    pub contradiction: f64,
+    /// By how much better they predict messages; none where there are too few.
+    pub gain: Option<Gain>,
 }
 
 /// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
@@ -58,17 +54,22 @@ pub fn choose(
         return Ok((false, reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
-        if before == 0 {
-            return Ok((false, "the recorded clocks leave no violations".to_owned()));
-        }
-        if fit.misfit > if after < before { 1.0 } else { BETTER } {
-            let reason = "the recorded clocks agree with the messages as well as estimated ones would";
-            return Ok((false, reason.to_owned()));
-        }
-        let proven = recorded.worst.map_or(0, |worst| worst.ticks);
-        if fit.contradiction > proven as f64 {
-            let reason = "the estimated clocks contradict recorded offsets by more than any violation shows";
-            return Ok((false, reason.to_owned()));
+        match fit.gain {
+            Some(gain) if !gain.is_significant() => {
+                let untouched = if before == 0 { "; these leave no violations" } else { "" };
+                let reason = format!(
+                    "estimated clocks predict messages no better than the recorded ones (by {:.3} with a standard error of {:.3}){untouched}",
+                    gain.mean, gain.error
+                );
+                return Ok((false, reason));
+            }
+            Some(_) => {}
+            None if before == 0 => return Ok((false, "the recorded clocks leave no violations".to_owned())),
+            None if fit.misfit > if after < before { 1.0 } else { BETTER } => {
+                let reason = "the recorded clocks agree with the messages as well as estimated ones would";
+                return Ok((false, reason.to_owned()));
+            }
+            None => {}
         }
         if after > 0 && !corrects_better(transport, loaded, times)? {
             let reason = format!(
@@ -80,13 +81,16 @@ pub fn choose(
             return Ok((false, reason));
         }
     }
+    let evidence = fit.and_then(|fit| fit.gain).map_or(String::new(), |gain| {
+        format!("; messages are predicted better by {:.2} ± {:.2} (mean log-likelihood)", gain.mean, gain.error)
+    });
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
     } else {
         "the estimated clocks agree better with the messages".to_owned()
     };
-    Ok((true, reason))
+    Ok((true, reason + &evidence))
 }
 
 fn violations(number: u64) -> String {

@@ -55,9 +55,43 @@ pub fn components(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<
     component
 }
 
+/// The weights of the edges, as (weight, node, node), of the spanning tree (of each connected part) whose edges are heaviest (Kruskal).
+/// Edges that name nodes outside of `0..nodes` are ignored.
+pub fn strongest_tree(nodes: usize, mut edges: Vec<(u64, u32, u32)>) -> Vec<u64> {
+    edges.sort_unstable_by_key(|&(weight, a, b)| (std::cmp::Reverse(weight), a, b));
+    let mut parent: Vec<usize> = (0..nodes).collect();
+    let root = |parent: &mut Vec<usize>, mut node: usize| {
+        while parent[node] != node {
+            parent[node] = parent[parent[node]];
+            node = parent[node];
+        }
+        node
+    };
+    let mut tree = Vec::new();
+    for (weight, a, b) in edges {
+        if a as usize >= nodes || b as usize >= nodes {
+            continue;
+        }
+        let (a, b) = (root(&mut parent, a as usize), root(&mut parent, b as usize));
+        if a != b {
+            parent[a] = b;
+            tree.push(weight);
+        }
+    }
+    tree
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_strongest_tree_leaves_out_weak_edges() {
+        // A ring of strong edges with one weak link, and weak edges across; node 5 is alone.
+        let edges = vec![(9, 0, 1), (8, 1, 2), (7, 2, 3), (6, 3, 4), (1, 4, 0), (1, 0, 2), (1, 1, 3), (4, 9, 0)];
+        assert_eq!(strongest_tree(6, edges), [9, 8, 7, 6]);
+        assert_eq!(strongest_tree(0, vec![(1, 0, 1)]), [0u64; 0]);
+    }
     use proptest::prelude::*;
 
     proptest! {

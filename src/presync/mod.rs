@@ -6,7 +6,10 @@
 //! siblings estimate from the bounds that messages set to the clocks ([`windows`]).
 
 mod banded;
+mod cholesky;
 mod clock;
+mod delays;
+pub mod evidence;
 pub mod graph;
 pub mod hull;
 mod interval;
@@ -15,6 +18,7 @@ pub mod network;
 pub mod observations;
 pub mod reference;
 pub mod regression;
+pub mod selection;
 mod solver;
 pub mod windows;
 

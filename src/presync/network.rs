@@ -14,7 +14,8 @@
 //! middles of both directions ([`super::observations::TwoWay`]) make the start. Everything runs on one rank in a fixed order: the
 //! same bits every time (`presync/solver.rs`).
 
-use super::observations::{Latencies, Observations, Offsets};
+use super::evidence::Travels;
+use super::observations::{Latencies, Observations, Offsets, Reading};
 use super::solver::{System, Tolerance};
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
@@ -43,24 +44,28 @@ pub struct Problem<'a> {
     pub observations: &'a Observations,
     /// Recorded offsets.
     pub anchors: &'a [Anchor],
+    /// How latencies are told, and what a message is.
+    pub reading: Reading,
     /// q: standard deviation of the second difference of a clock's correction, in ticks.
     pub roughness: f64,
     /// Nothing is known yet: begin with the middles of both directions.
     pub afresh: bool,
     /// [`ROUNDS`] or [`LAST_ROUNDS`].
     pub rounds: &'a [f64],
+    /// Windows that do not follow the one before: only some stretches of the run are looked at.
+    pub cuts: &'a [usize],
 }
 
 /// Rounds of reweighting: how many spreads a message may be delayed and still count about half. From clocks of a coarser level,
 /// and from clocks that are nearly right.
-pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0];
+pub const ROUNDS: &[f64] = &[8.0, 4.0, 2.0, 1.0, 1.0];
 /// See [`ROUNDS`].
-pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0];
-/// See [`ROUNDS`]: enough to tell latencies.
-const ROUGH_ROUNDS: &[f64] = &[8.0, 1.0];
+pub const LAST_ROUNDS: &[f64] = &[1.0, 1.0, 1.0];
 /// Most solutions of the start, and the part of the way that one leaves.
 const LEAPS: usize = 5;
 const RELATIVE: f64 = 1e-6;
+/// Windows from which on a clock has a mean drift.
+const LEANING: usize = 8;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
@@ -70,7 +75,7 @@ impl Problem<'_> {
         self.solve_to(Tolerance::RESULT, start)
     }
 
-    fn solve_to(&self, tolerance: Tolerance, start: &Offsets) -> Offsets {
+    pub(super) fn solve_to(&self, tolerance: Tolerance, start: &Offsets) -> Offsets {
         let mut x = self.flat(start);
         self.clear_fixed(&mut x);
         if self.afresh {
@@ -92,11 +97,15 @@ impl Problem<'_> {
         }
         for (round, &scale) in self.rounds.iter().enumerate() {
             let last = round + 1 == self.rounds.len();
-            let latencies = Latencies::new(self.observations, &x, self.windows);
+            let rest = 1.0 - (round + 1) as f64 / self.rounds.len() as f64;
             let mut system = self.system(&x);
-            self.tie(&mut system, &x, &latencies, scale);
+            match self.reading {
+                Reading::Mode => self.tie_measurements(&mut system, &x, scale),
+                Reading::Edge(_) => self.tie_bounds(&mut system, &x, if scale > 1.0 { rest } else { 0.0 }),
+            }
             self.hold_anchors(&mut system, Some(&x));
             self.stiffen(&mut system, &x, false);
+            self.lean(&mut system, &x);
             system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP });
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
@@ -123,9 +132,10 @@ impl Problem<'_> {
         system
     }
 
-    /// One term per direction, pair and window.
-    fn tie(&self, system: &mut System<'_>, x: &[f64], latencies: &Latencies, scale: f64) {
+    /// One term per direction, pair and window: messages that were not delayed are measurements.
+    fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
+        let latencies = Latencies::new(self.observations, x, self.windows, self.reading);
         for (pair, group) in self.observations.directions() {
             let direction = latencies.direction(pair);
             for seen in group {
@@ -135,6 +145,33 @@ impl Problem<'_> {
                     let target = seen.travel(x, self.windows) + seen.least - excess;
                     system.tie(seen.window, [seen.a, seen.b], target, trust / (latencies.spread * latencies.spread));
                 }
+            }
+        }
+    }
+
+    /// One term per direction, pair and window: messages are bounds that pull with the force of the density of their delays, and push if they
+    /// would have been too quick. A term is the square that has this force at the place where the clocks are now.
+    fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
+        /// A message that would have been too quick by more scales than that pushes no harder.
+        const FORCE: f64 = 6.0;
+        let travels = Travels::learn(self.observations, x, self.windows, self.reading);
+        let precision = self.observations.precision;
+        let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
+        for (pair, group) in self.observations.directions() {
+            let direction = travels.latencies().direction(pair);
+            let Some(delays) = travels.delays(pair) else { continue };
+            for seen in group {
+                let excess = direction.excess(seen, x, self.windows);
+                let weight = if excess > 0.0 {
+                    if !direction.is_known() {
+                        continue;
+                    }
+                    delays.force(excess) / excess.max(scale)
+                } else {
+                    (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
+                };
+                let target = seen.travel(x, self.windows) + seen.least - excess;
+                system.tie(seen.window, [seen.a, seen.b], target, weight);
             }
         }
     }
@@ -153,12 +190,48 @@ impl Problem<'_> {
     fn stiffen(&self, system: &mut System<'_>, x: &[f64], first: bool) {
         for (clock, row) in x.chunks(self.windows).enumerate() {
             for (before, three) in row.windows(3).enumerate() {
+                if self.is_cut(before + 1) || self.is_cut(before + 2) {
+                    continue;
+                }
                 if let [a, b, c] = three {
                     let trust = if first { 1.0 } else { cauchy(a - 2.0 * b + c, TOLERATED * self.roughness) };
                     system.stiffen(before + 1, clock, trust / (self.roughness * self.roughness));
                 }
             }
         }
+    }
+
+    /// Slopes: where nothing is observed, a clock's drift returns to its mean. A frequency whose changes per window have the deviation q and that
+    /// itself varies by ρ (of an Ornstein-Uhlenbeck process) has, besides the term of its changes, one of its size: q² / 4 ρ⁴ times its square.
+    fn lean(&self, system: &mut System<'_>, x: &[f64]) {
+        let mut seen: Vec<Option<(usize, usize)>> = vec![None; self.clocks];
+        for one in &self.observations.one_way {
+            for clock in [one.a, one.b] {
+                let window = one.window as usize;
+                if let Some(span) = seen.get_mut(clock as usize) {
+                    *span = Some(span.map_or((window, window), |(first, last)| (first.min(window), last.max(window))));
+                }
+            }
+        }
+        for (clock, (row, span)) in x.chunks(self.windows).zip(seen).enumerate() {
+            let Some((first, last)) = span.filter(|(first, last)| first + LEANING <= *last) else { continue };
+            if self.fixed.get(clock).copied().unwrap_or(false) {
+                continue;
+            }
+            let whole = |window: &usize| !self.is_cut(window + 1);
+            let slopes: Vec<f64> = (first..last).filter(whole).map(|window| row[window + 1] - row[window]).collect();
+            let count = slopes.len().max(1) as f64;
+            let mean = slopes.iter().sum::<f64>() / count;
+            let squares: f64 = slopes.iter().map(|slope| (slope - mean) * (slope - mean)).sum();
+            let varies = (squares / count).max(self.roughness * self.roughness);
+            let weight = self.roughness * self.roughness / (4.0 * varies * varies);
+            let all = (0..row.len().saturating_sub(1)).filter(whole);
+            all.for_each(|window| system.lean(window, clock, mean, weight));
+        }
+    }
+
+    fn is_cut(&self, window: usize) -> bool {
+        self.cuts.binary_search(&window).is_ok()
     }
 
     fn clear_fixed(&self, values: &mut [f64]) {
@@ -171,48 +244,6 @@ impl Problem<'_> {
 /// Weight of a deviation in a Cauchy likelihood of this scale.
 fn cauchy(deviation: f64, scale: f64) -> f64 {
     1.0 / (1.0 + (deviation / scale) * (deviation / scale))
-}
-
-/// Values of q to choose from, in units of the observations' floor, and the first to be tried.
-const ROUGHNESSES: [f64; 6] = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
-const FIRST_TRIED: usize = 3;
-
-impl Problem<'_> {
-    /// The q of [`Problem::roughness`] that predicts best what it was not told: fitted to every other window, judged by
-    /// the windows between ([`Latencies::misfit`]).
-    pub fn choose_roughness(&self, start: &Offsets) -> f64 {
-        let even = self.observations.part(|window| window % 2 == 0);
-        let odd = self.observations.part(|window| window % 2 == 1);
-        // Something to judge by: with clocks that are far off, latencies are anything.
-        let roughly = Problem { rounds: ROUGH_ROUNDS, ..*self }.solve_to(Tolerance::STEP, start);
-        let latencies = Latencies::new(self.observations, &self.flat(&roughly), self.windows);
-        let misfit = |choice: usize| {
-            let roughness = ROUGHNESSES[choice] * self.observations.floor;
-            let fitted = Problem { observations: &even, roughness, rounds: LAST_ROUNDS, ..*self }
-                .solve_to(Tolerance::STEP, start);
-            latencies.misfit(&odd, &self.flat(&fitted), self.windows).unwrap_or(f64::INFINITY)
-        };
-        ROUGHNESSES[valley(ROUGHNESSES.len(), FIRST_TRIED, misfit)] * self.observations.floor
-    }
-}
-
-/// Where a function of 0 to `count - 1` is least that falls towards one or two places: from `first` downhill in both directions. Of equal
-/// places the first.
-fn valley(count: usize, first: usize, height: impl Fn(usize) -> f64) -> usize {
-    let middle = height(first);
-    let downhill = |places: &mut dyn Iterator<Item = usize>| {
-        let mut least = (middle, first);
-        for place in places {
-            let here = height(place);
-            if here > least.0 {
-                break;
-            }
-            least = (here, place);
-        }
-        least
-    };
-    let (below, above) = (downhill(&mut (0..first).rev()), downhill(&mut (first + 1..count)));
-    if above.0 < below.0 { above.1 } else { below.1 }
 }
 
 #[cfg(test)]

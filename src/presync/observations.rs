@@ -9,6 +9,7 @@
 
 use super::graph::components;
 use super::windows::{BoundTable, Grid};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Corrections of every clock at the centre of every window, in ticks: `[clock][window]`.
@@ -73,6 +74,8 @@ pub struct Observations {
     pub shortest: f64,
     /// The resolution of all this: no observation is better.
     pub floor: f64,
+    /// The same by the quickest messages of the better pairs: what clocks can be known to where most messages are late.
+    pub precision: f64,
     /// Round trips that were discarded because they took too long.
     pub discarded: u64,
 }
@@ -132,6 +135,9 @@ impl Observations {
 
     /// Fills in the standard deviations.
     fn weigh(&mut self, unknown: f64) {
+        let mut shortest: Vec<f64> = self.shortest_trips.values().copied().collect();
+        shortest.sort_by(f64::total_cmp);
+        self.precision = shortest.get(shortest.len() / 4).map_or(unknown, |quick| FLOOR * quick).max(1.0);
         let mut trips: Vec<f64> = self.half_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         self.floor = trips.get(trips.len() / 2).map_or(unknown, |typical| FLOOR * typical).max(1.0);
@@ -210,10 +216,20 @@ fn usual(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 10).copied()
 }
 
+/// How latencies are told from travel times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Reading {
+    /// Where the travel times of a direction are densest near their lower end: messages that were not delayed are measurements, the others
+    /// say nothing.
+    Mode,
+    /// What this share of the quickest messages stays below: messages are bounds, and how tight they are is learned per direction
+    /// ([`super::delays`]).
+    Edge(f64),
+}
+
 impl Latencies {
-    /// Estimates them: for each direction where its travel times are densest near their lower end; then the mean of both
-    /// directions, which does not depend on the corrections.
-    pub fn new(observations: &Observations, offsets: &[f64], windows: usize) -> Latencies {
+    /// Estimates them for each direction, then takes the mean of both directions, which does not depend on the corrections.
+    pub fn new(observations: &Observations, offsets: &[f64], windows: usize, reading: Reading) -> Latencies {
         let mut travels: BTreeMap<(u32, u32), Travels> = BTreeMap::new();
         for (pair, seen) in observations.directions().filter(|(pair, _)| !observations.one_sided.contains(pair)) {
             travels.insert(pair, Travels::new(seen.iter().map(|seen| seen.travel(offsets, windows)).collect()));
@@ -228,22 +244,12 @@ impl Latencies {
             Some((there.quick + back.quick) / 2.0)
         }));
         let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
-        let modes: BTreeMap<(u32, u32), f64> = travels
-            .iter()
-            .map(|(&pair, travels)| {
-                let mut mode = travels.quick;
-                for _ in 0..5 {
-                    let (mut weights, mut sum) = (0.0, 0.0);
-                    for value in &travels.values {
-                        let weight = redescending(value - mode, spread);
-                        weights += weight;
-                        sum += weight * value;
-                    }
-                    mode = if weights > 0.0 { sum / weights } else { mode };
-                }
-                (pair, mode)
-            })
-            .collect();
+        let told = |travels: &mut Travels| match reading {
+            Reading::Mode => travels.mode(spread),
+            Reading::Edge(share) => travels.edge(share),
+        };
+        let modes: BTreeMap<(u32, u32), f64> =
+            travels.iter_mut().map(|(&pair, travels)| (pair, told(travels))).collect();
         // A direction without the other one tells no latency, but a ring of them does: their mean.
         let alone: Vec<f64> =
             modes.iter().filter(|((a, b), _)| !modes.contains_key(&(*b, *a))).map(|(_, mode)| *mode).collect();
@@ -309,6 +315,27 @@ impl Travels {
         };
         Travels { values, quick, quarter }
     }
+
+    /// Where they are densest near their lower end.
+    fn mode(&self, spread: f64) -> f64 {
+        let mut mode = self.quick;
+        for _ in 0..5 {
+            let (mut weights, mut sum) = (0.0, 0.0);
+            for value in &self.values {
+                let weight = redescending(value - mode, spread);
+                weights += weight;
+                sum += weight * value;
+            }
+            mode = if weights > 0.0 { sum / weights } else { mode };
+        }
+        mode
+    }
+
+    /// What this share of them stays below.
+    fn edge(&mut self, share: f64) -> f64 {
+        let at = ((self.values.len() as f64 * share) as usize).min(self.values.len().saturating_sub(1));
+        if self.values.is_empty() { 0.0 } else { *self.values.select_nth_unstable_by(at, f64::total_cmp).1 }
+    }
 }
 
 /// The messages of one direction.
@@ -319,6 +346,11 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// Whether messages are held from both sides; if not, they only say what cannot be.
+    pub fn is_known(self) -> bool {
+        self.latency.is_some()
+    }
+
     /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
     /// it was too quick.
     pub fn excess(self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
@@ -331,7 +363,7 @@ impl Direction {
     pub fn weight(self, excess: f64, scale: f64) -> f64 {
         const FORCE: f64 = 4.0;
         if excess <= 0.0 {
-            return (FORCE * scale / -excess).min(1.0);
+            return (FORCE * scale / excess.abs()).min(1.0);
         }
         if self.latency.is_some() { redescending(excess, scale) } else { 0.0 }
     }
@@ -361,7 +393,7 @@ mod tests {
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
         assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
-        let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1);
+        let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1, Reading::Mode);
         assert_eq!(latencies.of[&(0, 1)], 30.0);
         assert_eq!(latencies.of[&(1, 0)], 30.0);
         assert_eq!(latencies.misfit(&seen, &[0.0, 100.0, 5.0], 1), Some(0.0));
@@ -388,7 +420,7 @@ mod tests {
             seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
         }
         seen.one_way.sort_by_key(|one| one.a);
-        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300);
+        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode);
         assert!((latencies.of[&(0, 1)] - 53.0).abs() < 2.0, "{latencies:?}");
     }
 }

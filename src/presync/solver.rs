@@ -1,15 +1,20 @@
-//! The linear system of [`super::network`]: conjugate gradients, preconditioned by the exact solution per clock.
+//! The linear system of [`super::network`]: solved directly with few clocks ([`super::cholesky`]), else by conjugate gradients, preconditioned by
+//! the exact solution per clock.
 //!
 //! Unknowns lie window by window, all clocks of a window side by side: what is done per clock is then done for
 //! several clocks at once, and what joins two clocks stays within a window. Everything is in a fixed order: the same bits
 //! every time.
 
 use super::banded::Pentadiagonals;
+use super::cholesky::Banded;
 
 /// Most steps.
 const STEPS: usize = 300;
 /// Preconditioned residual that ends them, squared, as a part of what it was at first.
 const REDUCTION: f64 = 1e-12;
+
+/// Multiplications and additions up to which a system is solved directly.
+const DIRECT: usize = 200_000_000;
 
 /// How well a system is solved: what is left of the residual, preconditioned, squared and per unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +64,14 @@ impl<'a> System<'a> {
     /// Adds (x(b) - x(a) - target)² · weight.
     pub(super) fn tie(&mut self, window: u32, [a, b]: [u32; 2], target: f64, weight: f64) {
         let (i, j) = (self.place(a as usize, window as usize), self.place(b as usize, window as usize));
+        self.right[i] -= weight * target;
+        self.right[j] += weight * target;
+        self.ties.push(Tie { i: i as u32, j: j as u32, weight });
+    }
+
+    /// Adds (x(clock, window + 1) - x(clock, window) - target)² · weight.
+    pub(super) fn lean(&mut self, window: usize, clock: usize, target: f64, weight: f64) {
+        let (i, j) = (self.place(clock, window), self.place(clock, window + 1));
         self.right[i] -= weight * target;
         self.right[j] += weight * target;
         self.ties.push(Tie { i: i as u32, j: j as u32, weight });
@@ -145,7 +158,9 @@ impl<'a> System<'a> {
         }
         self.order_ties();
         let mut found = self.turned(x);
-        self.conjugate_gradients(&mut found, tolerance);
+        if !self.direct(&mut found) {
+            self.conjugate_gradients(&mut found, tolerance);
+        }
         for (k, value) in x.iter_mut().enumerate() {
             *value = found[(k % self.windows) * self.clocks + k / self.windows];
         }
@@ -168,6 +183,49 @@ impl<'a> System<'a> {
         self.ties = ordered;
     }
 
+    /// Solves exactly for what `x` has to be changed by, if that is no more work than it should be.
+    fn direct(&self, x: &mut [f64]) -> bool {
+        let wide = self.clocks;
+        if Banded::cost(x.len(), 2 * wide) > DIRECT {
+            return false;
+        }
+        let mut matrix = Banded::new(x.len(), 2 * wide);
+        let free = |k: usize| !self.fixed.get(k % wide).copied().unwrap_or(false);
+        for (k, own) in self.own.iter().enumerate() {
+            matrix.add(k, k, if free(k) { *own } else { 1.0 });
+        }
+        for tie in &self.ties {
+            let (i, j) = (tie.i as usize, tie.j as usize);
+            [i, j].into_iter().filter(|k| free(*k)).for_each(|k| matrix.add(k, k, tie.weight));
+            if free(i) && free(j) {
+                matrix.add(i, j, -tie.weight);
+            }
+        }
+        let inner = wide..x.len().saturating_sub(wide).max(wide);
+        for k in inner.filter(|k| free(*k)) {
+            let (before, after, weight) = (k - wide, k + wide, self.stiffness[k]);
+            let entries = [(before, before, 1.0), (k, k, 4.0), (after, after, 1.0)];
+            let mixed = [(before, k, -2.0), (k, after, -2.0), (before, after, 1.0)];
+            entries.into_iter().chain(mixed).for_each(|(i, j, factor)| matrix.add(i, j, factor * weight));
+        }
+        let mut change = self.residual(x);
+        if !matrix.solve(&mut change) {
+            return false;
+        }
+        x.iter_mut().zip(&change).for_each(|(x, change)| *x += change);
+        true
+    }
+
+    /// The right-hand side minus A x.
+    fn residual(&self, x: &[f64]) -> Vec<f64> {
+        let mut residual = self.right.clone();
+        self.clear_fixed(&mut residual);
+        let mut product = vec![0.0; x.len()];
+        self.apply(x, &mut product);
+        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
+        residual
+    }
+
     fn conjugate_gradients(&self, x: &mut [f64], tolerance: Tolerance) {
         let factors = self.preconditioner();
         let precondition = |from: &[f64], to: &mut [f64]| {
@@ -176,10 +234,7 @@ impl<'a> System<'a> {
             self.clear_fixed(to);
         };
         let mut product = vec![0.0; x.len()];
-        let mut residual = self.right.clone();
-        self.clear_fixed(&mut residual);
-        self.apply(x, &mut product);
-        residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= p);
+        let mut residual = self.residual(x);
         let mut conditioned = vec![0.0; x.len()];
         precondition(&residual, &mut conditioned);
         let mut direction = conditioned.clone();

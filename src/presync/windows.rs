@@ -45,6 +45,17 @@ impl Grid {
         (if first { i64::MIN } else { begin })..(if last { i64::MAX } else { begin + self.width })
     }
 
+    /// What has these values at the middles of the windows, at a time between or beyond them.
+    pub fn at(&self, values: &[f64], time: i64) -> f64 {
+        let exact = (time - self.centre(0)) as f64 / self.width as f64;
+        let left = (exact.floor().max(0.0) as usize).min(values.len().saturating_sub(2));
+        match (values.get(left), values.get(left + 1)) {
+            (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
+            (Some(a), None) => *a,
+            _ => 0.0,
+        }
+    }
+
     /// The middle of window `index`.
     pub fn centre(&self, index: usize) -> i64 {
         self.first + self.width * index as i64 + self.width / 2

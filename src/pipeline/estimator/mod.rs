@@ -5,12 +5,14 @@ mod report;
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
-use crate::presync::graph::components;
+use crate::presync::evidence::Gain;
+use crate::presync::graph::{components, strongest_tree};
 use crate::presync::hull::{Limit, hulls};
 use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
-use crate::presync::observations::{Latencies, Observations, Offsets, OneWay};
+use crate::presync::observations::{Latencies, Observations, Offsets, OneWay, Reading};
 use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
+use crate::presync::selection::{Choice, Jury, View, select, trial};
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Limits, LinearClock, Method, RANGE};
 use crate::trace::{ClockOffset, Result, Ticks};
@@ -39,8 +41,14 @@ const COARSE: usize = 64;
 /// Windows of the first observation, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 pub const FIRST: usize = 512;
 /// Most windows, and most unknowns (clocks times windows).
-const MOST_WINDOWS: usize = 1024;
+const MOST_WINDOWS: usize = 8192;
 const MOST_UNKNOWNS: usize = 1 << 16;
+/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
+const MOST_LOOKS: usize = 4;
+const SETTLED: f64 = 10.0;
+/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
+const COARSER: [usize; 2] = [4, 16];
+const FEWEST: usize = 16;
 /// Messages per direction, pair and window that the typical pair should have.
 const PER_WINDOW: u64 = 2;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
@@ -51,8 +59,6 @@ const STEEPEST: f64 = 0.2;
 const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
-/// Between measurements and beyond them, recorded clocks may be off by this many times what violations show.
-const ELSEWHERE: f64 = 3.0;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
 
@@ -82,7 +88,13 @@ pub struct Estimator {
     asked: usize,
     finest: usize,
     at_finest: usize,
-    roughness: f64,
+    /// Whether the model is chosen and the clocks are nearly right.
+    settled: bool,
+    /// [`Observations::precision`] in the finest windows.
+    precision: f64,
+    choice: Option<Choice>,
+    /// How much better than the recorded clocks the estimated ones predict messages.
+    gain: Option<Gain>,
     observations: Observations,
     latencies: Latencies,
     shortest: MinimumLatency,
@@ -117,7 +129,10 @@ impl Estimator {
             asked: 1,
             finest: 1,
             at_finest: 0,
-            roughness: 0.0,
+            settled: false,
+            precision: 1.0,
+            choice: None,
+            gain: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: MinimumLatency::default(),
@@ -175,6 +190,11 @@ impl Estimator {
             UNKNOWN * self.resolution as f64,
             self.limits.delay * self.resolution as f64,
         );
+        // In long windows clocks drift by more.
+        if self.asked >= self.finest && !self.settled {
+            self.precision = self.precision.max(seen.precision);
+        }
+        seen.precision = self.precision;
         let anchors = self.anchors(map, &grid, seen.floor);
         if self.grid.is_none() {
             let mut held: Vec<bool> = vec![false; clocks];
@@ -189,9 +209,11 @@ impl Estimator {
             fixed: &fixed,
             observations: &seen,
             anchors: &anchors,
+            reading: Reading::Mode,
             roughness: 10.0 * seen.floor,
             afresh: self.asked <= FINER,
             rounds: ROUNDS,
+            cuts: &[],
         };
         let mut lines = None;
         if self.asked >= self.finest {
@@ -203,21 +225,34 @@ impl Estimator {
                 }
             }
             if lines.is_none() {
-                if self.roughness == 0.0 {
-                    self.roughness = problem.choose_roughness(&now);
-                } else {
-                    problem.rounds = LAST_ROUNDS;
-                }
-                problem.roughness = self.roughness;
+                let choice = match self.choice.filter(|_| self.settled) {
+                    Some(choice) => {
+                        problem.rounds = LAST_ROUNDS;
+                        choice
+                    }
+                    None => self.choose(table, &grid, &problem, map),
+                };
+                self.choice = Some(choice);
+                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
             }
         }
         let solved = lines.unwrap_or_else(|| begin(&mut problem, &now));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
-        let done = self.at_finest > 1;
+        let done = self.settled;
+        if self.at_finest > 1 && !done {
+            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
+            if let Some(choice) = self.choice.filter(|_| self.settled) {
+                self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
+            }
+        }
         if done {
             let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
+            if let Some(choice) = self.choice {
+                let view = View { grid, observations: seen.clone(), now: solved.clone(), anchors: anchors.clone() };
+                self.gain = Some(trial(&view, &problem, choice).gain(&Jury::of_all(&view).judge(&recorded)));
+            }
             let solved = problem.flat(&solved);
-            let latencies = Latencies::new(&seen, &solved, grid.count);
+            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading);
             self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
             self.latencies = latencies;
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
@@ -242,13 +277,44 @@ impl Estimator {
         let knots = self.knots(&grid);
         if done {
             let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            let fit = Fit { misfit, contradiction: self.contradiction(&anchors) };
+            let fit = Fit { misfit, gain: self.gain };
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
             let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
             Decision::Level(knots, self.asked)
         }
+    }
+
+    /// The model that predicts messages best; at the first of the finest looks with longer windows only, which are surer from where nothing is known.
+    fn choose(&self, table: &BoundTable, grid: &Grid, like: &Problem<'_>, map: &ClockMap) -> Choice {
+        let longer = COARSER.iter().filter(|factor| grid.count / *factor >= FEWEST);
+        let mut factors: Vec<usize> = longer.copied().collect();
+        if self.at_finest > 1 || factors.is_empty() {
+            factors.insert(0, 1);
+        }
+        let views: Vec<View> = factors
+            .into_iter()
+            .map(|factor| match factor {
+                1 => self.view(table, *grid, map),
+                _ => {
+                    let (table, grid) = table.through(grid.count.div_ceil(factor), |_, time| time);
+                    self.view(&table, grid, map)
+                }
+            })
+            .collect();
+        let otherwise = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
+        select(&views, like, self.choice).map_or(otherwise, |(choice, _)| choice)
+    }
+
+    /// Messages in some windows, and the clocks so far.
+    fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> View {
+        let now = self.interpolated(&grid, map.bases.len());
+        let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
+        let mut observations = Observations::new(table, &grid, &now, unknown, delay);
+        observations.precision = self.precision;
+        let anchors = self.anchors(map, &grid, observations.floor);
+        View { grid, observations, now, anchors }
     }
 
     /// The minimum latencies that the messages show: half the shortest round trip between clocks, the shortest message within one.
@@ -267,14 +333,7 @@ impl Estimator {
 
     /// The correction so far at a time of a clock with these corrections by window.
     fn correction(&self, row: &[f64], time: i64) -> f64 {
-        let Some(grid) = &self.grid else { return 0.0 };
-        let exact = (time - grid.centre(0)) as f64 / grid.width as f64;
-        let left = (exact.floor().max(0.0) as usize).min(row.len().saturating_sub(2));
-        match (row.get(left), row.get(left + 1)) {
-            (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
-            (Some(a), None) => *a,
-            _ => 0.0,
-        }
+        self.grid.as_ref().map_or(0.0, |grid| grid.at(row, time))
     }
 
     /// What a message says at the moment of its receive.
@@ -364,18 +423,6 @@ impl Estimator {
         anchors
     }
 
-    /// By how much the estimate contradicts recorded offsets at most, beyond a latency: round trips are all that either is known by. That
-    /// is what they differ where offsets were measured, and a part of what they differ elsewhere.
-    fn contradiction(&self, anchors: &[Anchor]) -> f64 {
-        let off = anchors.iter().filter_map(|anchor| {
-            let row = self.offsets.get(anchor.clock as usize)?;
-            let from = |offset: &f64| (offset - anchor.value).abs();
-            let anywhere = row.iter().map(from).fold(0.0, f64::max);
-            Some(from(row.get(anchor.window as usize)?).max(anywhere / ELSEWHERE))
-        });
-        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
-    }
-
     /// Makes corrections follow no faster than clocks can drift.
     fn limit_drift(&mut self, grid: &Grid) {
         let step = STEEPEST * grid.width as f64;
@@ -444,12 +491,20 @@ fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
 
 /// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
 fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
-    let mut latencies = [one, other].map(|offsets| Latencies::new(problem.observations, offsets, problem.windows));
+    let mut latencies =
+        [one, other].map(|offsets| Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode));
     let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
     latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
     let [first, second] = &latencies;
     let misfit = |latencies: &Latencies, x: &[f64]| latencies.misfit(problem.observations, x, problem.windows);
     misfit(first, one).zip(misfit(second, other))
+}
+
+/// By how much corrections have changed, root mean square.
+fn moved(one: &Offsets, other: &Offsets) -> f64 {
+    let both = one.iter().flatten().zip(other.iter().flatten());
+    let count = one.iter().map(Vec::len).sum::<usize>().max(1);
+    (both.map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / count as f64).sqrt()
 }
 
 /// How many groups of clocks there are that no messages connect.
@@ -459,13 +514,14 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
     group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
 }
 
-/// How many windows the messages support.
+/// How many windows the messages support: what the typical edge of the tree does that connects the clocks best.
 fn finest(table: &BoundTable, clocks: usize) -> usize {
     let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
-        (a < b || !table.pairs.contains_key(&(b, a))).then(|| bounds.messages.min(back))
+        (a < b || !table.pairs.contains_key(&(b, a))).then(|| (bounds.messages.min(back), a, b))
     };
-    let mut counts: Vec<u64> = table.pairs.iter().filter_map(both).collect();
+    let edges: Vec<(u64, u32, u32)> = table.pairs.iter().filter_map(both).collect();
+    let mut counts = strongest_tree(clocks, edges);
     counts.sort_unstable();
     let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
     ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))

@@ -1,0 +1,131 @@
+//! How well clocks predict messages that they were not made from: the one measure by which models of clocks are compared.
+//!
+//! The windows of a trace are dealt out in blocks, every other block to either half. What is learned from one half (the clocks, the latency of
+//! each pair, the density of the delays of each direction) is judged by the other half: the mean logarithm of the density of its messages.
+//! A model that follows messages that were late together loses there, and so does one that cannot follow its clocks. The difference of
+//! two models has a standard error, from stretches of the run.
+
+use super::delays::Delays;
+use super::observations::{Latencies, Observations, Reading};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What travel times look like with some clocks.
+#[derive(Debug, Clone)]
+pub struct Travels {
+    latencies: Latencies,
+    delays: BTreeMap<(u32, u32), Delays>,
+}
+
+/// A direction is learned to be no quicker than this many times the precision of the observations,
+const QUICKEST: f64 = 2.0;
+/// and a message may be too quick by so many before it counts as such.
+const TOLERANCE: f64 = 3.0;
+
+impl Travels {
+    /// Learns them from `observations` with these corrections.
+    pub fn learn(observations: &Observations, offsets: &[f64], windows: usize, reading: Reading) -> Travels {
+        let latencies = Latencies::new(observations, offsets, windows, reading);
+        let mut delays = BTreeMap::new();
+        let mut excesses = Vec::new();
+        for (pair, seen) in observations.directions() {
+            let direction = latencies.direction(pair);
+            excesses.clear();
+            excesses.extend(seen.iter().map(|seen| direction.excess(seen, offsets, windows)));
+            delays.insert(pair, Delays::learn(&excesses, QUICKEST * observations.precision));
+        }
+        Travels { latencies, delays }
+    }
+
+    /// The latencies.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// The density of the delays of a direction.
+    pub fn delays(&self, pair: (u32, u32)) -> Option<&Delays> {
+        self.delays.get(&pair)
+    }
+
+    /// Judges clocks by `observations` that they were not made from.
+    pub fn judge(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Score {
+        let mut score = Score::default();
+        let tolerance = TOLERANCE * observations.precision;
+        for (pair, group) in observations.directions() {
+            let Some(delays) = self.delays(pair) else { continue };
+            let direction = self.latencies.direction(pair);
+            for seen in group {
+                let stretch = seen.window as usize * STRETCHES / windows.max(1);
+                let value = delays.log_density(direction.excess(seen, offsets, windows), tolerance);
+                if let Some(sum) = score.sums.get_mut(stretch) {
+                    sum.0 += value;
+                    sum.1 += 1;
+                }
+            }
+        }
+        score
+    }
+}
+
+/// Stretches of the run by which errors are told.
+const STRETCHES: usize = 64;
+
+/// Logarithms of densities, by stretch of the run: sum and number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Score {
+    sums: [(f64, u64); STRETCHES],
+}
+
+impl Default for Score {
+    fn default() -> Self {
+        Score { sums: [(0.0, 0); STRETCHES] }
+    }
+}
+
+impl Score {
+    /// Adds what another part of the messages says.
+    pub fn merge(&mut self, other: &Score) {
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            sum.0 += more.0;
+            sum.1 += more.1;
+        }
+    }
+
+    /// The mean over all messages; minus infinity without any.
+    pub fn mean(&self) -> f64 {
+        let (sum, count) = self.sums.iter().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        if count == 0 { f64::NEG_INFINITY } else { sum / count as f64 }
+    }
+
+    /// By how much the mean is larger than that of another model, and the standard error of that, from the stretches that both have judged.
+    pub fn gain(&self, other: &Score) -> Gain {
+        let stretches = self.sums.iter().zip(&other.sums).filter(|(one, two)| one.1 > 0 && one.1 == two.1);
+        let gains: Vec<(f64, f64)> = stretches.map(|(one, two)| (one.0 - two.0, one.1 as f64)).collect();
+        let messages: f64 = gains.iter().map(|gain| gain.1).sum();
+        let mean = gains.iter().map(|gain| gain.0).sum::<f64>() / messages.max(1.0);
+        let squares: f64 = gains.iter().map(|gain| (gain.0 - mean * gain.1).powi(2)).sum();
+        let count = gains.len() as f64;
+        let error =
+            if count < 2.0 { f64::INFINITY } else { (squares * count / (count - 1.0)).sqrt() / messages.max(1.0) };
+        Gain { mean, error }
+    }
+}
+
+/// By how much one model predicts messages better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// Mean difference of the logarithms of their densities.
+    pub mean: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+/// Standard errors from which on a gain is no chance.
+const SIGNIFICANT: f64 = 3.5;
+
+impl Gain {
+    /// Whether it is more than chance.
+    pub fn is_significant(&self) -> bool {
+        self.mean > SIGNIFICANT * self.error
+    }
+}
