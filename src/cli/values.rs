@@ -105,6 +105,15 @@ pub(super) fn segment(text: &str) -> Parsed<Duration> {
     Ok(length)
 }
 
+/// Reads the length of a window of time, which is not zero.
+pub(super) fn averaging(text: &str) -> Parsed<Duration> {
+    let length = Duration::parse(text)?;
+    if length.picoseconds() == 0 {
+        return Err("a window of 0 holds no events".to_owned());
+    }
+    Ok(length)
+}
+
 /// Reads a transport delay, which is not zero.
 pub(super) fn delay(text: &str) -> Parsed<Duration> {
     let delay = Duration::parse(text)?;
@@ -215,7 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_not_zero() {
+    fn delays_and_windows_are_not_zero() {
+        assert!(averaging("10ms").is_ok() && averaging("0s").is_err());
         assert!(delay("1ns").is_ok());
         assert!(delay("0").is_err() && delay("0us").is_err() && delay("-1us").is_err());
     }
