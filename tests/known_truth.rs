@@ -241,6 +241,27 @@ fn perturbed_traces_keep_everything_but_their_times() {
 }
 
 #[test]
+fn clock_0_can_be_wrong_as_well() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = "all:offset=1ms,drift=50ppm";
+    let usual = "--ranks 4 --ranks-per-node 1 --events 2k --compute 1ms --pattern halo1d -q";
+    clc(&format!("simulate simulated {usual} --clock {clock}"), directory.path(), 0);
+    clc(&format!("simulate base {usual} --clock perfect --measurements 0"), directory.path(), 0);
+    clc(&format!("perturb base perturbed -q --per-process --clock {clock}"), directory.path(), 0);
+    for trace in ["simulated", "perturbed"] {
+        clc(&format!("evaluate {trace} --truth {trace} --presync linear --report r.json"), directory.path(), 0);
+        let report = json(&directory.path().join("r.json"));
+        let (raw, presync) = (&report["phases"][0], &report["phases"][1]);
+        let seconds = |value: &Value| value.as_f64().expect("a number");
+        assert!(seconds(&raw["locations"][0]["rms_seconds"]) > 1e-6, "{trace}: {}", raw["locations"][0]);
+        // Offsets refer to the wrong clock 0: all agree with it, and none with the truth.
+        assert!(seconds(&presync["between_processes"]["max_seconds"]) < 1e-6, "{trace}: {presync}");
+        let own = |rank: usize| seconds(&presync["locations"][rank]["rms_seconds"]);
+        assert!((0..4).all(|rank| own(rank) > 1e-6 && (own(rank) / own(0) - 1.0).abs() < 0.2), "{trace}: {presync}");
+    }
+}
+
+#[test]
 fn a_trace_with_violations_is_no_truth() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     clc("simulate wrong --clock jump --ranks-per-node 1 -q", directory.path(), 0);
