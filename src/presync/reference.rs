@@ -62,7 +62,7 @@ pub struct Composition {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
-    /// The clock that recorded offsets refer to, else that of process 0.
+    /// The clock that recorded offsets refer to; else that of process 0.
     #[default]
     Auto,
     /// The clock of this process.
@@ -191,18 +191,44 @@ pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let at = |window: usize| {
         let mut values: Vec<f64> = elapsed.iter().filter_map(|row| row.get(window).copied()).collect();
         values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
         match reference {
             Reference::Mean => values.iter().sum::<f64>() / count,
             Reference::Harmonic if values.iter().all(|value| *value > 0.0) => {
                 count / values.iter().map(|value| 1.0 / value).sum::<f64>()
             }
             Reference::Harmonic => 0.0,
-            _ if values.len() % 2 == 1 => values[middle],
-            _ => (values[middle - 1] + values[middle]) / 2.0,
+            _ => median(&values),
         }
     };
     (0..windows).map(at).collect()
+}
+
+/// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median
+/// of all, mean over the windows, in ticks. `constants` is a part of every correction that is the same in all windows.
+pub fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
+    let windows = offsets.iter().map(Vec::len).min().unwrap_or(0);
+    // Against one of them, so that the squares of centuries do not cost the nanoseconds.
+    let origin = constants.first().copied().unwrap_or(0);
+    let at = |window: usize| {
+        let values = offsets
+            .iter()
+            .zip(constants)
+            .filter_map(|(row, constant)| Some(row.get(window)? + constant.saturating_sub(origin) as f64));
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let middle = median(&values);
+        values.iter().map(|value| (value - middle).abs()).fold(0.0, |sum, off| sum + off)
+    };
+    (0..windows).map(at).fold(0.0, |sum, skew| sum + skew) / windows.max(1) as f64
+}
+
+/// The median of sorted values; 0 of none.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    match (sorted.get(middle), middle.checked_sub(1).and_then(|before| sorted.get(before))) {
+        (Some(upper), Some(lower)) if sorted.len() % 2 == 0 => (lower + upper) / 2.0,
+        (upper, _) => upper.copied().unwrap_or(0.0),
+    }
 }
 
 #[cfg(test)]

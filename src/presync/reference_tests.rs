@@ -98,3 +98,15 @@ fn the_median_stays_where_means_follow_nodes_that_fail() {
         assert!((error(Reference::Harmonic) - drifted).abs() < 0.05 * drifted, "{nodes}");
     }
 }
+
+#[test]
+fn skew_is_what_clocks_are_off_their_median() {
+    // Corrections 0, 10 and 100, then 0, 30 and 20: medians 10 and 20.
+    let offsets = vec![vec![0.0, 0.0], vec![4.0, 24.0], vec![100.0, 20.0]];
+    assert_eq!(skew_to_median(&offsets, &[0, 6, 0]), (10.0 + 90.0 + 20.0 + 10.0) / 2.0);
+    // What all have in common does not matter, however large it is.
+    let far = i64::MAX / 2;
+    assert_eq!(skew_to_median(&offsets, &[far, far + 6, far]), 65.0);
+    assert_eq!(skew_to_median(&Offsets::new(), &[]), 0.0);
+    assert_eq!(skew_to_median(&vec![vec![3.0], vec![5.0]], &[0, 0]), 2.0, "two clocks are off their mean");
+}

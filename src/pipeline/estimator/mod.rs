@@ -173,7 +173,7 @@ impl Estimator {
             &grid,
             &now,
             UNKNOWN * self.resolution as f64,
-            self.limits.delay * self.resolution as f64,
+            self.limits.longest_delay(grid.width as f64 / self.resolution as f64) * self.resolution as f64,
         );
         let anchors = self.anchors(map, &grid, seen.floor);
         if self.grid.is_none() {
