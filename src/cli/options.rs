@@ -221,9 +221,9 @@ pub struct SynchronisationOptions {
 
     /// What is global time: auto, the number of a process, median, mean or harmonic
     ///
-    /// auto: the node that the recorded offsets refer to, else that of process 0 (or, with straight lines, the node with the
-    /// best paths to all others). A process: the clock of its node. The others make one time from the clocks of all
-    /// nodes, if no single one is to be trusted; with the median, a clock that fails or jumps does not pull the others.
+    /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A
+    /// process: the clock of its node. The others make one time from the clocks of all nodes, if no single one is to be
+    /// trusted; with the median, a clock that fails or jumps does not pull the others.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
 

@@ -62,7 +62,7 @@ pub struct Composition {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
-    /// The clock that recorded offsets refer to; else that of process 0.
+    /// The clock that recorded offsets refer to; where none are recorded, the mean of the clocks that agree.
     #[default]
     Auto,
     /// The clock of this process.
@@ -183,10 +183,20 @@ fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut membe
     sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
+/// A clock does not agree with the others if it is anywhere farther from their median than this many times what is typical of the farthest distance.
+const OUTLIER: f64 = 5.0;
+
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,
-/// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not.
+/// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not, but it knows less: of
+/// clocks that are all good the mean is wrong by their error over the square root of their number. Without a choice
+/// ([`Reference::Auto`]) it is the mean of those that agree.
 pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
+    if reference == Reference::Auto {
+        let sound = sound(elapsed, windows);
+        let kept = elapsed.iter().zip(sound).filter(|(_, sound)| *sound).map(|(row, _)| row.clone()).collect();
+        return synthesise(&kept, Reference::Mean);
+    }
     let count = elapsed.len().max(1) as f64;
     let at = |window: usize| {
         let mut values: Vec<f64> = elapsed.iter().filter_map(|row| row.get(window).copied()).collect();
@@ -201,6 +211,21 @@ pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
         }
     };
     (0..windows).map(at).collect()
+}
+
+/// Which clocks agree with the others, all the time.
+fn sound(elapsed: &Offsets, windows: usize) -> Vec<bool> {
+    let mut farthest = vec![0.0f64; elapsed.len()];
+    for window in 0..windows {
+        let mut values: Vec<f64> = elapsed.iter().map(|row| row[window]).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = median(&values);
+        farthest.iter_mut().zip(elapsed).for_each(|(far, row)| *far = far.max((row[window] - middle).abs()));
+    }
+    let mut sorted = farthest.clone();
+    sorted.sort_by(f64::total_cmp);
+    let typical = median(&sorted);
+    farthest.iter().map(|far| *far <= OUTLIER * typical).collect()
 }
 
 /// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median

@@ -110,3 +110,16 @@ fn skew_is_what_clocks_are_off_their_median() {
     assert_eq!(skew_to_median(&Offsets::new(), &[]), 0.0);
     assert_eq!(skew_to_median(&vec![vec![3.0], vec![5.0]], &[0, 0]), 2.0, "two clocks are off their mean");
 }
+
+#[test]
+fn without_a_reference_clocks_that_agree_make_the_time() {
+    for (nodes, bad) in [(3, 0), (3, 1), (12, 0), (12, 4)] {
+        let elapsed = failing(nodes, bad);
+        let sound: Offsets = elapsed[bad..].to_vec();
+        assert_eq!(synthesise(&elapsed, Reference::Auto), synthesise(&sound, Reference::Mean), "{bad} of {nodes}");
+    }
+    // Of two clocks nobody knows which one fails; clocks that are equal are all sound.
+    let two = failing(2, 1);
+    assert_eq!(synthesise(&two, Reference::Auto), synthesise(&two, Reference::Mean));
+    assert_eq!(synthesise(&vec![vec![0.0, 7.0]; 4], Reference::Auto), [0.0, 7.0]);
+}

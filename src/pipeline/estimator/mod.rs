@@ -328,7 +328,7 @@ impl Estimator {
 
     /// Makes global time from all clocks, or the one that is wanted.
     fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
-        if self.wanted == Reference::Auto {
+        if self.wanted == Reference::Auto && !unmeasured(map) {
             return;
         }
         let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
@@ -469,6 +469,11 @@ fn finest(table: &BoundTable, clocks: usize) -> usize {
     counts.sort_unstable();
     let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
     ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+}
+
+/// Whether no recorded offset says what global time is.
+fn unmeasured(map: &ClockMap) -> bool {
+    map.offsets.iter().all(Vec::is_empty)
 }
 
 #[cfg(test)]

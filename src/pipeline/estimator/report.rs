@@ -70,7 +70,11 @@ impl Estimator {
         // A time made from all clocks, or from one that recorded offsets are not measured against, has a drift of its own.
         let together = self.synthesis.last().zip(self.synthesis.first()).map_or(0.0, |(last, first)| last - first);
         let common = together / length * 1e6;
-        let several = matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic);
+        let several = match self.wanted {
+            Reference::Median | Reference::Mean | Reference::Harmonic => true,
+            Reference::Auto => super::unmeasured(map),
+            Reference::Process(_) => false,
+        };
         let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
         let nodes: Vec<NodeClock> = clocks
             .map(|(clock, ((sums, first), row))| {
