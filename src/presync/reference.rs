@@ -251,7 +251,7 @@ pub fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match (sorted.get(middle), middle.checked_sub(1).and_then(|before| sorted.get(before))) {
-        (Some(upper), Some(lower)) if sorted.len() % 2 == 0 => (lower + upper) / 2.0,
+        (Some(upper), Some(lower)) if sorted.len().is_multiple_of(2) => (lower + upper) / 2.0,
         (upper, _) => upper.copied().unwrap_or(0.0),
     }
 }
