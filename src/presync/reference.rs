@@ -183,7 +183,7 @@ fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut membe
     sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
-/// A clock does not agree with the others if it is anywhere farther from their median than this many times what is typical of the farthest distance.
+/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical.
 const OUTLIER: f64 = 5.0;
 
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,
@@ -193,9 +193,7 @@ const OUTLIER: f64 = 5.0;
 pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
     if reference == Reference::Auto {
-        let sound = sound(elapsed, windows);
-        let kept = elapsed.iter().zip(sound).filter(|(_, sound)| *sound).map(|(row, _)| row.clone()).collect();
-        return synthesise(&kept, Reference::Mean);
+        return agreed(elapsed, windows);
     }
     let count = elapsed.len().max(1) as f64;
     let at = |window: usize| {
@@ -213,19 +211,29 @@ pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     (0..windows).map(at).collect()
 }
 
-/// Which clocks agree with the others, all the time.
-fn sound(elapsed: &Offsets, windows: usize) -> Vec<bool> {
-    let mut farthest = vec![0.0f64; elapsed.len()];
-    for window in 0..windows {
-        let mut values: Vec<f64> = elapsed.iter().map(|row| row[window]).collect();
+/// The time whose steps from window to window are the mean of the clocks' steps, without those that are far from the median: a clock that jumps is
+/// left out where it jumps, one that runs away from then on.
+fn agreed(elapsed: &Offsets, windows: usize) -> Vec<f64> {
+    let steps = |window: usize| elapsed.iter().map(move |row| row[window] - row[window - 1]);
+    let sorted = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
-        let middle = median(&values);
-        farthest.iter_mut().zip(elapsed).for_each(|(far, row)| *far = far.max((row[window] - middle).abs()));
+        values
+    };
+    let middles: Vec<f64> = (1..windows).map(|window| median(&sorted(steps(window).collect()))).collect();
+    let spread =
+        |window: usize| median(&sorted(steps(window).map(|step| (step - middles[window - 1]).abs()).collect()));
+    let limit = OUTLIER * median(&sorted((1..windows).map(spread).collect()));
+    let mut now = 0.0;
+    let mut time = vec![now; windows.min(1)];
+    for (window, middle) in (1..windows).zip(&middles) {
+        let (count, sum) = steps(window)
+            .map(|step| step - middle)
+            .filter(|off| off.abs() <= limit)
+            .fold((0u32, 0.0), |(count, sum), off| (count + 1, sum + off));
+        now += middle + sum / f64::from(count.max(1));
+        time.push(now);
     }
-    let mut sorted = farthest.clone();
-    sorted.sort_by(f64::total_cmp);
-    let typical = median(&sorted);
-    farthest.iter().map(|far| *far <= OUTLIER * typical).collect()
+    time
 }
 
 /// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median

@@ -113,13 +113,29 @@ fn skew_is_what_clocks_are_off_their_median() {
 
 #[test]
 fn without_a_reference_clocks_that_agree_make_the_time() {
-    for (nodes, bad) in [(3, 0), (3, 1), (12, 0), (12, 4)] {
-        let elapsed = failing(nodes, bad);
-        let sound: Offsets = elapsed[bad..].to_vec();
-        assert_eq!(synthesise(&elapsed, Reference::Auto), synthesise(&sound, Reference::Mean), "{bad} of {nodes}");
+    let last = |elapsed: &Offsets, reference| synthesise(elapsed, reference).last().copied().unwrap_or(0.0);
+    for nodes in [2, 3, 12] {
+        let elapsed = failing(nodes, 0);
+        assert!((last(&elapsed, Reference::Auto) - last(&elapsed, Reference::Mean)).abs() < 1e-3, "{nodes}");
     }
-    // Of two clocks nobody knows which one fails; clocks that are equal are all sound.
-    let two = failing(2, 1);
-    assert_eq!(synthesise(&two, Reference::Auto), synthesise(&two, Reference::Mean));
+    // Some run away from half time on.
+    for (nodes, bad) in [(3, 1), (12, 4)] {
+        let error = (last(&failing(nodes, bad), Reference::Auto) - 1e11).abs();
+        assert!(error <= 1e-5 * 1e11, "{bad} of {nodes}: {error}");
+    }
+    // Each jumps once, and nobody follows; of two nobody knows which one it was.
+    let jumping = |nodes: usize| -> Offsets {
+        let mut elapsed = failing(nodes, 0);
+        for (node, row) in elapsed.iter_mut().enumerate() {
+            row.iter_mut().skip(10 * (node + 1) / nodes + 5).for_each(|reading| *reading += 1e8);
+        }
+        elapsed
+    };
+    assert!((last(&jumping(5), Reference::Auto) - 1e11).abs() <= 1e-5 * 1e11);
+    assert!((last(&jumping(5), Reference::Mean) - 1e11).abs() > 9e7);
+    assert!((last(&jumping(2), Reference::Auto) - 1e11 - 1e8).abs() <= 1e-5 * 1e11);
+    // Clocks that are equal.
     assert_eq!(synthesise(&vec![vec![0.0, 7.0]; 4], Reference::Auto), [0.0, 7.0]);
+    assert_eq!(synthesise(&vec![vec![0.0]; 4], Reference::Auto), [0.0]);
+    assert_eq!(synthesise(&Offsets::new(), Reference::Auto), Vec::<f64>::new());
 }
