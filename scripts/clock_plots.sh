@@ -17,7 +17,7 @@ draw() { # name, number of nodes, clock
         cd "$work"
         "$binary" simulate "$1" --pattern butterfly --ranks "$2" --ranks-per-node 1 --events 8k --compute 1ms \
             --clock "$3" --quiet
-        "$binary" evaluate "$1" --truth "$1" --plot "$1.svg" --quiet
+        "$binary" evaluate "$1" --truth "$1" --presync linear --plot "$1.svg" --quiet
     )
     mv "$work/$1.svg" "docs/clocks/$1.svg"
     echo "docs/clocks/$1.svg"

@@ -153,6 +153,10 @@ fn a_hand_made_case_is_judged_exactly() {
         assert_eq!(seconds(&raw["clock"][field]), 5.0, "{field}");
         assert_eq!(seconds(&raw["latency"][field]), 10.0, "{field}");
     }
+    // Both are in one window: 5 and -5 against their mean.
+    let between = &raw["between_processes"];
+    assert_eq!((seconds(&between["rms_seconds"]), seconds(&between["max_seconds"])), (5.0, 5.0));
+    assert_eq!((seconds(&report["window_seconds"]), between["windows"].as_u64()), (10_000.0, Some(1)));
     // The send seems to begin at 1010, but the receive ends at 1025: 30 us instead of 20.
     assert_eq!(seconds(&raw["late_sender"]["total_seconds"]), 30.0);
     assert_eq!(seconds(&raw["late_sender"]["mean_error_seconds"]), 10.0);
@@ -162,6 +166,11 @@ fn a_hand_made_case_is_judged_exactly() {
     assert_eq!(raw["intervals"]["largest_slope_percent"].as_f64(), Some(0.0));
     assert_eq!(seconds(&raw["locations"][0]["mean_seconds"]), 5.0);
     assert_eq!(seconds(&raw["locations"][1]["mean_seconds"]), -5.0);
+
+    // In windows of 20 us from 980 on: rank 1 alone, nobody, and both.
+    clc("evaluate trace --truth trace --window 20us --report report.json", directory.path(), 0);
+    let between = json(&directory.path().join("report.json"))["phases"][0]["between_processes"].clone();
+    assert_eq!((seconds(&between["rms_seconds"]), between["windows"].as_u64()), (5.0, Some(1)));
 
     // The correction moves the receive to its send (1030) and the leave with it.
     clc("trace -q", directory.path(), 0);
@@ -189,9 +198,11 @@ fn the_forward_phase_is_shown_only_if_it_is_the_one_of_the_trace() {
     assert_eq!(phases("evaluate out-clc --truth out --presync linear --report r.json"), (3, 1));
     assert_eq!(phases("evaluate out --truth out/truth --report r.json"), (2, 0));
     // The same on several ranks, and with a picture.
-    let line = "evaluate out-clc --truth out --presync linear --slope 0.1 --plot error.svg -q --report";
+    let line = "evaluate out-clc --truth out --presync linear --slope 0.1 --window 3us --plot error.svg -q --report";
     run(with_ranks(3).args(line.split_whitespace()).arg("several.json").current_dir(directory.path())).expect(0, line);
-    clc("evaluate out-clc --truth out --presync linear --slope 0.1 --report r.json", directory.path(), 0);
+    clc("evaluate out-clc --truth out --presync linear --slope 0.1 --window 3us --report r.json", directory.path(), 0);
+    // Of nearly 12,000 windows, more than are gathered at once, a thousand have events of two processes.
+    assert!(json(&directory.path().join("r.json"))["phases"][3]["between_processes"]["windows"].as_u64() > Some(500));
     let read = |name: &str| std::fs::read(directory.path().join(name)).expect("a report");
     assert!(read("several.json") == read("r.json"), "reports differ");
     let svg = String::from_utf8(read("error.svg")).expect("text");
@@ -230,6 +241,27 @@ fn perturbed_traces_keep_everything_but_their_times() {
 }
 
 #[test]
+fn clock_0_can_be_wrong_as_well() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let clock = "all:offset=1ms,drift=50ppm";
+    let usual = "--ranks 4 --ranks-per-node 1 --events 2k --compute 1ms --pattern halo1d -q";
+    clc(&format!("simulate simulated {usual} --clock {clock}"), directory.path(), 0);
+    clc(&format!("simulate base {usual} --clock perfect --measurements 0"), directory.path(), 0);
+    clc(&format!("perturb base perturbed -q --per-process --clock {clock}"), directory.path(), 0);
+    for trace in ["simulated", "perturbed"] {
+        clc(&format!("evaluate {trace} --truth {trace} --presync linear --report r.json"), directory.path(), 0);
+        let report = json(&directory.path().join("r.json"));
+        let (raw, presync) = (&report["phases"][0], &report["phases"][1]);
+        let seconds = |value: &Value| value.as_f64().expect("a number");
+        assert!(seconds(&raw["locations"][0]["rms_seconds"]) > 1e-6, "{trace}: {}", raw["locations"][0]);
+        // Offsets refer to the wrong clock 0: all agree with it, and none with the truth.
+        assert!(seconds(&presync["between_processes"]["max_seconds"]) < 1e-6, "{trace}: {presync}");
+        let own = |rank: usize| seconds(&presync["locations"][rank]["rms_seconds"]);
+        assert!((0..4).all(|rank| own(rank) > 1e-6 && (own(rank) / own(0) - 1.0).abs() < 0.2), "{trace}: {presync}");
+    }
+}
+
+#[test]
 fn a_trace_with_violations_is_no_truth() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     clc("simulate wrong --clock jump --ranks-per-node 1 -q", directory.path(), 0);
@@ -259,6 +291,7 @@ fn mistakes_get_one_line_and_leave_nothing() {
         ("perturb missing out", "missing"),
         (&format!("evaluate {trace} --truth {trace}"), "no directory `truth`"),
         (&format!("evaluate {trace}"), "--truth"),
+        (&format!("evaluate {trace} --truth {trace} --window 0s"), "holds no events"),
     ];
     for (line, part) in cases {
         let refused = clc(line, directory.path(), 2);

@@ -34,8 +34,8 @@ fn errors<const N: usize>(ranks: usize, clock: &str, references: [&str; N]) -> [
 
 #[test]
 fn one_node_of_three_runs_away() {
-    let [median, mean, harmonic] = errors(3, "decentralised3;1:drift=4000ppm@30%", ["median", "mean", "harmonic"]);
-    assert!(median < 5e-6, "{median}");
+    let [median, mean, harmonic, auto] = errors(3, "decentralised3-failing", ["median", "mean", "harmonic", "auto"]);
+    assert!(median < 5e-6 && auto < 5e-6, "{median} {auto}");
     assert!(mean > 10.0 * median && harmonic > 10.0 * median, "{median} {mean} {harmonic}");
 }
 
@@ -47,9 +47,9 @@ fn a_single_master_that_runs_away_takes_all_with_it() {
 
 #[test]
 fn four_nodes_of_twelve_run_away() {
-    let clock = "decentralised12;3:drift=4000ppm@30%;5:drift=4000ppm@40%;7:drift=4000ppm@50%;10:drift=4000ppm@70%";
-    let [median, mean, harmonic] = errors(12, clock, ["median", "mean", "harmonic"]);
-    assert!(median < 5e-6, "{median}");
+    let clock = "decentralised12;1:drift=4000ppm@30%;2:drift=4000ppm@40%;3:drift=4000ppm@50%;10:drift=4000ppm@70%";
+    let [median, mean, harmonic, auto] = errors(12, clock, ["median", "mean", "harmonic", "auto"]);
+    assert!(median < 5e-6 && auto < 5e-6, "{median} {auto}");
     assert!(mean > 10.0 * median && harmonic > 10.0 * median, "{median} {mean} {harmonic}");
 }
 
@@ -58,9 +58,15 @@ fn clocks_that_jump_pull_the_means_but_not_the_median() {
     // The events in the window of a jump are wrong with any reference, so that the factors are smaller.
     let [median, mean, harmonic] = errors(3, "decentralised3;1:jump=1ms@30%", ["median", "mean", "harmonic"]);
     assert!(mean > 3.0 * median && harmonic > 3.0 * median, "{median} {mean} {harmonic}");
-    let clock = "decentralised12;3:jump=1ms@30%;5:jump=1ms@40%;7:jump=1ms@50%;10:jump=1ms@70%";
+    let clock = "decentralised12;1:jump=1ms@30%;2:jump=1ms@40%;3:jump=1ms@50%;10:jump=1ms@70%";
     let [median, mean, harmonic] = errors(12, clock, ["median", "mean", "harmonic"]);
-    assert!(mean > 3.0 * median && harmonic > 3.0 * median, "{median} {mean} {harmonic}");
+    assert!(mean > 1.5 * median && harmonic > 1.5 * median, "{median} {mean} {harmonic}");
+}
+
+#[test]
+fn without_a_reference_good_clocks_make_a_mean() {
+    let [auto, mean, master] = errors(12, "all:offset=1ms,all:drift=50ppm", ["auto", "mean", "0"]);
+    assert!((auto - mean).abs() < 0.1 * mean && 2.0 * auto < master, "{auto} {mean} {master}");
 }
 
 #[test]
@@ -69,10 +75,14 @@ fn round_trips_that_took_too_long_are_discarded_and_pairs_are_reported() {
     let path = directory.path();
     json("simulate trace --ranks 8 --ranks-per-node 2 --events 2k --compute 1ms --pattern halo1d --report -", path);
     let report = |options: &str| json(&format!("trace --dry-run -q --presync regression {options} --report -"), path);
-    let (all, few) = (report(""), report("--max-delay 5us"));
+    let (all, few, share) = (report(""), report("--max-delay 5us"), report("--max-delay 0.2%"));
     let clocks = |report: &Value| report["clocks"].clone();
     assert_eq!(clocks(&all)["discarded"], 0);
     assert!(clocks(&few)["discarded"].as_u64() > Some(0), "{}", clocks(&few));
+    // A share is one of a window.
+    let number = |field: &str| clocks(&share)[field].as_f64().expect("a number");
+    assert!((number("max_delay_seconds") / number("window_seconds") - 2e-3).abs() < 1e-12, "{}", clocks(&share));
+    assert!(clocks(&share)["discarded"].as_u64() > Some(0), "{}", clocks(&share));
     // Four nodes in a line or a ring: each pair with a line, its errors, and so many hops to the reference.
     let pairs = clocks(&all)["pairs"].as_array().expect("pairs").clone();
     assert!(pairs.len() >= 3, "{pairs:?}");
@@ -85,6 +95,9 @@ fn round_trips_that_took_too_long_are_discarded_and_pairs_are_reported() {
     assert!((1..=3).contains(&most.expect("clocks")));
     let (before, after) = (&all["clocks"]["skew_recorded_seconds"], &all["clocks"]["skew_estimated_seconds"]);
     assert!(before.as_f64() >= Some(0.0) && after.as_f64() > Some(0.0));
+    let listed = clocks(&all);
+    let left = listed["clocks"].as_array().expect("clocks").iter().map(|clock| clock["residual_seconds"].as_f64());
+    assert_eq!(listed["skew_median_estimated_seconds"].as_f64(), left.sum::<Option<f64>>());
 }
 
 /// Windows have a shortest length, and whole ticks: a trace of few of them has fewer windows than its messages are enough for.

@@ -1,6 +1,8 @@
 //! The options of `clc-replay evaluate`.
 
+use super::Duration;
 use super::options::{CommonOptions, CorrectionOptions, SynchronisationOptions};
+use super::values;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,6 +15,13 @@ pub struct EvaluateOptions {
     /// Directory of the simulated or perturbed trace that TRACE was made from, whose `truth` holds the true times
     #[arg(long, value_name = "DIR", help_heading = "Comparison")]
     pub truth: PathBuf,
+
+    /// Windows of true time in which the error between processes is taken
+    ///
+    /// The errors of each process are averaged in a window, and what all processes have in common is subtracted. Short windows show
+    /// how far clocks are apart at a moment, long ones what is left of it on average.
+    #[arg(long, value_name = "DURATION", default_value = "10ms", help_heading = "Comparison", value_parser = values::averaging)]
+    pub window: Duration,
 
     /// Draw the clock error over time, per location, as SVG
     #[arg(long, value_name = "FILE", help_heading = "Output")]

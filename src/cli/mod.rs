@@ -33,7 +33,7 @@ pub use options::{
 pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
-pub use values::LatencyOption;
+pub use values::{LatencyOption, MaxDelay};
 
 use clap::{Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;

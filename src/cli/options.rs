@@ -3,7 +3,7 @@
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
 use super::duration::Duration;
-use super::values::{self, LatencyOption};
+use super::values::{self, LatencyOption, MaxDelay};
 use crate::archive::{directory_of, native};
 use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
 use crate::pipeline::clocks::Wanted;
@@ -221,9 +221,9 @@ pub struct SynchronisationOptions {
 
     /// What is global time: auto, the number of a process, median, mean or harmonic
     ///
-    /// auto: the node that the recorded offsets refer to, else that of process 0 (or, with straight lines, the node with the
-    /// best paths to all others). A process: the clock of its node. The others make one time from the clocks of all
-    /// nodes, if no single one is to be trusted; with the median, a clock that fails or jumps does not pull the others.
+    /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A
+    /// process: the clock of its node. The others make one time from the clocks of all nodes, if no single one is to be
+    /// trusted; with the median, a clock that fails or jumps does not pull the others.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
 
@@ -241,9 +241,10 @@ pub struct SynchronisationOptions {
     /// Discard round trips with a transport delay over this, from which clocks would be estimated badly
     ///
     /// The delay is half the round trip of the quickest messages of a pair of nodes in one window, which needs no
-    /// synchronised clocks. By default slow ones count less and less, but are not discarded.
-    #[arg(long, value_name = "DURATION", help_heading = MODEL, value_parser = values::delay)]
-    pub max_delay: Option<Duration>,
+    /// synchronised clocks. A share is one of the time between two estimates of a clock, which is a window: Umansky and
+    /// Leontev discard what took longer than 10%. By default slow ones count less and less, but are not discarded.
+    #[arg(long, value_name = "DURATION|SHARE", help_heading = MODEL, value_parser = values::delay)]
+    pub max_delay: Option<MaxDelay>,
 
     /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
     ///
@@ -260,7 +261,8 @@ impl SynchronisationOptions {
         let limits = Limits {
             confidence: self.confidence,
             segment: seconds(self.segment),
-            delay: self.max_delay.map_or(f64::INFINITY, seconds),
+            delay: self.max_delay.and_then(MaxDelay::duration).map_or(f64::INFINITY, seconds),
+            delay_share: self.max_delay.and_then(MaxDelay::share).unwrap_or(f64::INFINITY),
         };
         Wanted { reference: self.reference, latency: self.latency.automatic, limits }
     }

@@ -151,7 +151,8 @@ pub struct ClockOptions {
     /// Presets: perfect, offset, drift, linear, sine, walk, ntp, jump, stuck, coarse, mixed, decentralised3,
     /// decentralised3-failing, decentralised12, decentralised12-failing. A specification adds parts, such as
     /// offset=5ms,drift=20ppm,sine=20us/0.5s, for all nodes but node 0, the reference; 1+3-5:jump=1ms@50% names nodes,
-    /// all: is everyone, and ";" separates groups of nodes.
+    /// all: is everyone, and ";" separates groups of nodes. all:sine bends the clock of node 0 as well, as in reality;
+    /// offsets are measured against it then.
     #[arg(long, value_name = "MODEL", default_value = "linear", value_parser = specification, help_heading = CLOCKS)]
     pub clock: String,
 

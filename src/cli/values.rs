@@ -105,10 +105,52 @@ pub(super) fn segment(text: &str) -> Parsed<Duration> {
     Ok(length)
 }
 
-/// Reads a transport delay, which is not zero.
-pub(super) fn delay(text: &str) -> Parsed<Duration> {
-    let delay = Duration::parse(text)?;
-    if delay.picoseconds() == 0 {
+/// Reads the length of a window of time, which is not zero.
+pub(super) fn averaging(text: &str) -> Parsed<Duration> {
+    let length = Duration::parse(text)?;
+    if length.picoseconds() == 0 {
+        return Err("a window of 0 holds no events".to_owned());
+    }
+    Ok(length)
+}
+
+/// `--max-delay`: which round trips are too slow to count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MaxDelay {
+    /// Those with a transport delay over this.
+    Duration(Duration),
+    /// Those with a transport delay over this share of a window, the time between two estimates of a clock.
+    Share(f64),
+}
+
+impl MaxDelay {
+    /// The duration, if it is one.
+    pub fn duration(self) -> Option<Duration> {
+        match self {
+            MaxDelay::Duration(duration) => Some(duration),
+            MaxDelay::Share(_) => None,
+        }
+    }
+
+    /// The share of a window, if it is one.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            MaxDelay::Duration(_) => None,
+            MaxDelay::Share(share) => Some(share),
+        }
+    }
+}
+
+/// Reads a transport delay, which is not zero: a duration, or a share of a window in percent.
+pub(super) fn delay(text: &str) -> Parsed<MaxDelay> {
+    let delay = match text.trim().strip_suffix('%') {
+        Some(percent) => {
+            let (numerator, denominator) = Decimal::parse(percent.trim_end())?.ratio();
+            MaxDelay::Share(numerator as f64 / denominator as f64 / 100.0)
+        }
+        None => MaxDelay::Duration(Duration::parse(text)?),
+    };
+    if matches!(delay, MaxDelay::Duration(delay) if delay.picoseconds() == 0) || delay == MaxDelay::Share(0.0) {
         return Err("a transport delay of 0 would leave no round trip".to_owned());
     }
     Ok(delay)
@@ -215,7 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_not_zero() {
+    fn delays_and_windows_are_not_zero() {
+        assert!(averaging("10ms").is_ok() && averaging("0s").is_err());
+        assert_eq!(delay("10%"), Ok(MaxDelay::Share(0.1)));
+        assert_eq!(delay("0.5 %").ok().and_then(MaxDelay::share), Some(0.005));
+        assert!(delay("0%").is_err() && delay("%").is_err() && delay("-1%").is_err());
         assert!(delay("1ns").is_ok());
         assert!(delay("0").is_err() && delay("0us").is_err() && delay("-1us").is_err());
     }

@@ -7,6 +7,7 @@ use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
 use crate::commands::Outcome;
 use crate::matching::sync::SyncKind;
 use crate::pipeline::accuracy::{Distribution, Sum};
+use crate::pipeline::between::{Between, Windows};
 use crate::pipeline::clocks::refine;
 use crate::pipeline::evaluate::{
     COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes,
@@ -27,6 +28,8 @@ use std::path::Path;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.
 const LISTED: usize = 64;
+/// So many windows are gathered at once.
+const GATHERED: usize = 1024;
 
 /// Compares a trace with the truth. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -83,14 +86,16 @@ pub fn evaluate(
         phases.retain(|&phase| phase != FORWARD);
         warnings.add("the corrected trace was not made with these options: the forward phase is left out");
     }
-    let (errors, visited) = agree(transport, comparison.errors(&whole, &phases))?;
+    let windows = comparison.windows(&whole, options.window.to_ticks(resolution)?.0.unsigned_abs());
+    let (errors, visited) = agree(transport, comparison.errors(&whole, &phases, &windows))?;
     progress.advance(loaded.events());
     progress.finish();
 
     // From here on, the clock condition is that of a latency of zero.
     loaded.program.latency = MinimumLatency::default();
     loaded.program.index_communicators();
-    let mut judgement = Judgement { transport, base, loaded: &loaded, survey: &whole, tick: 1.0 / resolution as f64 };
+    let tick = 1.0 / resolution as f64;
+    let mut judgement = Judgement { transport, base, loaded: &loaded, survey: &whole, windows, tick };
     let mut results = Vec::new();
     let true_waits = judgement.late_sender(&visited, COUNT)?;
     for (errors, &phase) in errors.into_iter().zip(&phases) {
@@ -104,7 +109,6 @@ pub fn evaluate(
         totals[2] = totals[2].saturating_add(*wait);
     }
     transport.all_reduce(ReduceOp::Sum, &mut totals)?;
-    let tick = 1.0 / resolution as f64;
     let evaluation = (transport.rank() == 0).then(|| Evaluation {
         schema: SCHEMA,
         trace: options.trace.display().to_string(),
@@ -114,6 +118,7 @@ pub fn evaluate(
         messages: totals[1] as u64,
         true_seconds: whole.span.map_or(0.0, |(first, last)| (last - first) as f64 * tick),
         late_sender_seconds: totals[2] as f64 * tick,
+        window_seconds: windows.ticks() as f64 * tick,
         phases: results,
         warnings: warnings.into_list(),
     });
@@ -149,6 +154,7 @@ struct Judgement<'a> {
     base: &'a Opened,
     loaded: &'a Loaded,
     survey: &'a Survey,
+    windows: Windows,
     tick: f64,
 }
 
@@ -170,6 +176,7 @@ impl Judgement<'_> {
             wait_errors.add(now - truth);
             total = total.saturating_add(*now);
         }
+        self.gather(&mut errors.between)?;
         let packed = (errors.pack(), latency.pack(), wait_errors.pack(), total);
         let Some(parts) = gather_values(self.transport, 0, &packed)? else { return Ok(None) };
         let (mut latency, mut wait_errors, mut total) = (Distribution::new()?, Distribution::new()?, 0i64);
@@ -189,6 +196,7 @@ impl Judgement<'_> {
             phase: PHASES[phase].to_owned(),
             offset_seconds: self.survey.sums[phase].mean() as f64 * tick,
             clock: errors.clock.statistics(tick),
+            between_processes: errors.between.report(tick),
             latency: latency.statistics(tick),
             late_sender: WaitAccuracy {
                 total_seconds: total as f64 * tick,
@@ -201,6 +209,17 @@ impl Judgement<'_> {
             over_time: self.over_time(&errors.locations),
             locations: self.locations(&errors.locations),
         }))
+    }
+
+    /// Adds what the other ranks have counted, on rank 0; by parts, since there may be many ranks and windows.
+    fn gather(&mut self, between: &mut Between) -> Result<()> {
+        for from in (0..self.windows.count()).step_by(GATHERED) {
+            let own = between.part(from, from.saturating_add(GATHERED as u32));
+            let parts = gather_values(self.transport, 0, &own)?;
+            // Rank 0 has its own already.
+            parts.into_iter().flatten().skip(1).for_each(|part| between.merge(part));
+        }
+        Ok(())
     }
 
     /// Error of the latency of every message that is received here.

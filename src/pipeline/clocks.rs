@@ -163,7 +163,12 @@ pub fn refine(
     let unused = [
         ("--confidence", wanted.limits.confidence != usual.confidence && !options.presync.refines()),
         ("--segment", wanted.limits.segment != usual.segment && !options.presync.refines()),
-        ("--max-delay", wanted.limits.delay != usual.delay && !options.presync.refines() && !wanted.latency),
+        (
+            "--max-delay",
+            wanted.limits.longest_delay(1.0) != usual.longest_delay(1.0)
+                && !options.presync.refines()
+                && !wanted.latency,
+        ),
     ];
     if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
         let message = format!("--presync {} makes no use of {option}", options.presync.name());

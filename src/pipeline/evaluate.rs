@@ -2,6 +2,7 @@
 
 use crate::archive::truth::{self, TruthReader};
 use crate::pipeline::accuracy::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
+use crate::pipeline::between::{Between, TimelineErrors, Windows};
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::open::Opened;
 use crate::presync::Method;
@@ -108,6 +109,8 @@ pub struct PhaseErrors {
     pub clock: Distribution,
     /// Local intervals.
     pub intervals: IntervalCounts,
+    /// Of the timelines against each other.
+    pub between: Between,
     /// By hosted location, in order of the definitions' index.
     pub locations: Vec<(usize, LocationErrors)>,
 }
@@ -129,7 +132,12 @@ impl PhaseErrors {
     /// # Errors
     /// As [`Distribution::new`].
     pub fn new() -> Result<Self> {
-        Ok(PhaseErrors { clock: Distribution::new()?, intervals: IntervalCounts::default(), locations: Vec::new() })
+        Ok(PhaseErrors {
+            clock: Distribution::new()?,
+            intervals: IntervalCounts::default(),
+            between: Between::default(),
+            locations: Vec::new(),
+        })
     }
 
     /// For another rank.
@@ -158,6 +166,11 @@ impl Comparison<'_> {
         phases
     }
 
+    /// Windows of `ticks` over the true span of the run.
+    pub fn windows(&self, survey: &Survey, ticks: u64) -> Windows {
+        Windows::new(survey.span.unwrap_or((0, 0)), ticks)
+    }
+
     /// First reading: common offsets, span, and whether the corrected trace is the one that the parameters give.
     ///
     /// # Errors
@@ -183,7 +196,12 @@ impl Comparison<'_> {
     ///
     /// # Errors
     /// As [`Comparison::survey`].
-    pub fn errors(&self, survey: &Survey, phases: &[usize]) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
+    pub fn errors(
+        &self,
+        survey: &Survey,
+        phases: &[usize],
+        windows: &Windows,
+    ) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
         let program = &self.loaded.program;
         let empty = || -> Vec<Vec<Vec<i64>>> { (0..=COUNT).map(|_| program.filled(0)).collect() };
         let mut visited = VisitedTimes { times: empty(), enters: empty() };
@@ -193,7 +211,13 @@ impl Comparison<'_> {
         let length = i128::from(last) - i128::from(first) + 1;
         // A microsecond, but at least ten ticks.
         let long = (self.opened.definitions.clock.resolution / 1_000_000).max(10) as i64;
+        // Of the timeline whose locations are being read.
+        let mut whose = None;
+        let mut averages = vec![TimelineErrors::default(); phases.len()];
         self.each(|(timeline, number), location, correction| {
+            if whose.replace(timeline).is_some_and(|before| before != timeline) {
+                finish(&mut errors, &mut averages);
+            }
             let sync = &program.timelines[timeline];
             let mut next = (0..sync.len()).filter(|&event| sync.location(event) == number).peekable();
             let fresh = || LocationErrors { sum: Sum::default(), largest: 0, slices: vec![Sum::default(); SLICES] };
@@ -203,12 +227,14 @@ impl Comparison<'_> {
             self.stream(location, correction, &mut |sample| {
                 let truth = sample.times[TRUTH];
                 let slice = ((i128::from(truth) - i128::from(first)) * SLICES as i128 / length) as usize;
-                for ((&phase, own), (errors, offset)) in
-                    phases.iter().zip(&mut own).zip(errors.iter_mut().zip(&offsets))
+                let window = windows.of(truth);
+                for (((&phase, own), averages), (errors, offset)) in
+                    phases.iter().zip(&mut own).zip(&mut averages).zip(errors.iter_mut().zip(&offsets))
                 {
                     let error = sample.times[phase] - truth - offset;
                     errors.clock.add(error);
                     own.sum.add(error);
+                    averages.add(window, error);
                     own.largest = own.largest.max(error.unsigned_abs());
                     own.slices[slice.min(SLICES - 1)].add(error);
                     if let Some(before) = before {
@@ -237,6 +263,7 @@ impl Comparison<'_> {
             }
             Ok(())
         })?;
+        finish(&mut errors, &mut averages);
         Ok((errors, visited))
     }
 
@@ -304,6 +331,13 @@ impl Comparison<'_> {
             return Err(Error::new("the corrected trace has more events than the original").at_location(id));
         }
         Ok(())
+    }
+}
+
+/// Closes the averages of a timeline.
+fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
+    for (errors, averages) in errors.iter_mut().zip(averages) {
+        errors.between.timeline(std::mem::take(averages));
     }
 }
 

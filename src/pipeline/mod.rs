@@ -2,6 +2,7 @@
 
 pub mod accuracy;
 pub mod analysis;
+pub mod between;
 pub mod choice;
 pub mod clocks;
 pub mod convert;

@@ -83,12 +83,21 @@ pub struct Limits {
     pub segment: f64,
     /// Round trips that took longer than twice this (seconds) are discarded.
     pub delay: f64,
+    /// The same as a share of the time between two estimates of a clock, which is a window.
+    pub delay_share: f64,
+}
+
+impl Limits {
+    /// The longest transport delay that counts in windows of `window` seconds, in seconds.
+    pub fn longest_delay(&self, window: f64) -> f64 {
+        self.delay.min(self.delay_share * window)
+    }
 }
 
 impl Default for Limits {
     /// 90 %, 30 minutes, no limit.
     fn default() -> Self {
-        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY }
+        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY, delay_share: f64::INFINITY }
     }
 }
 

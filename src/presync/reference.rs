@@ -62,7 +62,7 @@ pub struct Composition {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
-    /// The clock that recorded offsets refer to, else that of process 0.
+    /// The clock that recorded offsets refer to; where none are recorded, the mean of the clocks that agree.
     #[default]
     Auto,
     /// The clock of this process.
@@ -183,26 +183,85 @@ fn most_central(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, mut membe
     sums.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|best| best.1)
 }
 
+/// A clock does not agree with the others in a window if its step is farther from the median step than this many times what is typical.
+const OUTLIER: f64 = 5.0;
+
 /// The time that clocks make together (Umansky and Leontev): from what each has counted since the first window (`elapsed[clock][window]`,
-/// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not.
+/// in ticks) what the median or a mean of all has counted. The means follow a clock that fails, the median does not, but it knows less: of
+/// clocks that are all good the mean is wrong by their error over the square root of their number. Without a choice
+/// ([`Reference::Auto`]) it is the mean of those that agree.
 pub fn synthesise(elapsed: &Offsets, reference: Reference) -> Vec<f64> {
     let windows = elapsed.iter().map(Vec::len).min().unwrap_or(0);
+    if reference == Reference::Auto {
+        return agreed(elapsed, windows);
+    }
     let count = elapsed.len().max(1) as f64;
     let at = |window: usize| {
         let mut values: Vec<f64> = elapsed.iter().filter_map(|row| row.get(window).copied()).collect();
         values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
         match reference {
             Reference::Mean => values.iter().sum::<f64>() / count,
             Reference::Harmonic if values.iter().all(|value| *value > 0.0) => {
                 count / values.iter().map(|value| 1.0 / value).sum::<f64>()
             }
             Reference::Harmonic => 0.0,
-            _ if values.len() % 2 == 1 => values[middle],
-            _ => (values[middle - 1] + values[middle]) / 2.0,
+            _ => median(&values),
         }
     };
     (0..windows).map(at).collect()
+}
+
+/// The time whose steps from window to window are the mean of the clocks' steps, without those that are far from the median: a clock that jumps is
+/// left out where it jumps, one that runs away from then on.
+fn agreed(elapsed: &Offsets, windows: usize) -> Vec<f64> {
+    let steps = |window: usize| elapsed.iter().map(move |row| row[window] - row[window - 1]);
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let middles: Vec<f64> = (1..windows).map(|window| median(&sorted(steps(window).collect()))).collect();
+    let spread =
+        |window: usize| median(&sorted(steps(window).map(|step| (step - middles[window - 1]).abs()).collect()));
+    let limit = OUTLIER * median(&sorted((1..windows).map(spread).collect()));
+    let mut now = 0.0;
+    let mut time = vec![now; windows.min(1)];
+    for (window, middle) in (1..windows).zip(&middles) {
+        let (count, sum) = steps(window)
+            .map(|step| step - middle)
+            .filter(|off| off.abs() <= limit)
+            .fold((0u32, 0.0), |(count, sum), off| (count + 1, sum + off));
+        now += middle + sum / f64::from(count.max(1));
+        time.push(now);
+    }
+    time
+}
+
+/// What clocks are off their median (the Skew of Umansky and Leontev): the sum over all clocks of the distance of their corrections from the median
+/// of all, mean over the windows, in ticks. `constants` is a part of every correction that is the same in all windows.
+pub fn skew_to_median(offsets: &Offsets, constants: &[i64]) -> f64 {
+    let windows = offsets.iter().map(Vec::len).min().unwrap_or(0);
+    // Against one of them, so that the squares of centuries do not cost the nanoseconds.
+    let origin = constants.first().copied().unwrap_or(0);
+    let at = |window: usize| {
+        let values = offsets
+            .iter()
+            .zip(constants)
+            .filter_map(|(row, constant)| Some(row.get(window)? + constant.saturating_sub(origin) as f64));
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let middle = median(&values);
+        values.iter().map(|value| (value - middle).abs()).fold(0.0, |sum, off| sum + off)
+    };
+    (0..windows).map(at).fold(0.0, |sum, skew| sum + skew) / windows.max(1) as f64
+}
+
+/// The median of sorted values; 0 of none.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    match (sorted.get(middle), middle.checked_sub(1).and_then(|before| sorted.get(before))) {
+        (Some(upper), Some(lower)) if sorted.len().is_multiple_of(2) => (lower + upper) / 2.0,
+        (upper, _) => upper.copied().unwrap_or(0.0),
+    }
 }
 
 #[cfg(test)]

@@ -98,3 +98,44 @@ fn the_median_stays_where_means_follow_nodes_that_fail() {
         assert!((error(Reference::Harmonic) - drifted).abs() < 0.05 * drifted, "{nodes}");
     }
 }
+
+#[test]
+fn skew_is_what_clocks_are_off_their_median() {
+    // Corrections 0, 10 and 100, then 0, 30 and 20: medians 10 and 20.
+    let offsets = vec![vec![0.0, 0.0], vec![4.0, 24.0], vec![100.0, 20.0]];
+    assert_eq!(skew_to_median(&offsets, &[0, 6, 0]), (10.0 + 90.0 + 20.0 + 10.0) / 2.0);
+    // What all have in common does not matter, however large it is.
+    let far = i64::MAX / 2;
+    assert_eq!(skew_to_median(&offsets, &[far, far + 6, far]), 65.0);
+    assert_eq!(skew_to_median(&Offsets::new(), &[]), 0.0);
+    assert_eq!(skew_to_median(&vec![vec![3.0], vec![5.0]], &[0, 0]), 2.0, "two clocks are off their mean");
+}
+
+#[test]
+fn without_a_reference_clocks_that_agree_make_the_time() {
+    let last = |elapsed: &Offsets, reference| synthesise(elapsed, reference).last().copied().unwrap_or(0.0);
+    for nodes in [2, 3, 12] {
+        let elapsed = failing(nodes, 0);
+        assert!((last(&elapsed, Reference::Auto) - last(&elapsed, Reference::Mean)).abs() < 1e-3, "{nodes}");
+    }
+    // Some run away from half time on.
+    for (nodes, bad) in [(3, 1), (12, 4)] {
+        let error = (last(&failing(nodes, bad), Reference::Auto) - 1e11).abs();
+        assert!(error <= 1e-5 * 1e11, "{bad} of {nodes}: {error}");
+    }
+    // Each jumps once, and nobody follows; of two nobody knows which one it was.
+    let jumping = |nodes: usize| -> Offsets {
+        let mut elapsed = failing(nodes, 0);
+        for (node, row) in elapsed.iter_mut().enumerate() {
+            row.iter_mut().skip(10 * (node + 1) / nodes + 5).for_each(|reading| *reading += 1e8);
+        }
+        elapsed
+    };
+    assert!((last(&jumping(5), Reference::Auto) - 1e11).abs() <= 1e-5 * 1e11);
+    assert!((last(&jumping(5), Reference::Mean) - 1e11).abs() > 9e7);
+    assert!((last(&jumping(2), Reference::Auto) - 1e11 - 1e8).abs() <= 1e-5 * 1e11);
+    // Clocks that are equal.
+    assert_eq!(synthesise(&vec![vec![0.0, 7.0]; 4], Reference::Auto), [0.0, 7.0]);
+    assert_eq!(synthesise(&vec![vec![0.0]; 4], Reference::Auto), [0.0]);
+    assert_eq!(synthesise(&Offsets::new(), Reference::Auto), Vec::<f64>::new());
+}

@@ -71,6 +71,9 @@ pub struct Execution {
     pub communication_efficiency: f64,
     /// Computation over communication time; null without communication.
     pub computation_to_communication: Option<f64>,
+    /// Granularity: computation over number of matched messages, in seconds per message; null without messages.
+    #[serde(default)]
+    pub granularity_seconds: Option<f64>,
     /// Length of a window of time, in seconds; windows begin at the first event.
     pub window_seconds: f64,
     /// Degree of parallelism P by window: computing processes over n, the average in the window, 0 to 1.

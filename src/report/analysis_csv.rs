@@ -54,7 +54,7 @@ fn line(text: &mut String, fields: &[String]) {
 
 fn execution(stages: &Stages<Execution>) -> String {
     let header = "stage,seconds,processes,computation_seconds,communication_seconds,idle_seconds,waiting_seconds,\
-                  speedup,efficiency,load_balance,communication_efficiency,computation_to_communication";
+                  speedup,efficiency,load_balance,communication_efficiency,computation_to_communication,granularity_seconds";
     table(header, |text| {
         for (stage, e) in named(stages) {
             let mut fields = vec![stage.to_owned(), e.seconds.to_string(), e.processes.to_string()];
@@ -63,6 +63,7 @@ fn execution(stages: &Stages<Execution>) -> String {
             fields.push(optional(e.load_balance));
             fields.push(e.communication_efficiency.to_string());
             fields.push(optional(e.computation_to_communication));
+            fields.push(optional(e.granularity_seconds));
             line(text, &fields);
         }
     })

@@ -35,6 +35,7 @@ fn execution(seconds: f64) -> Execution {
         load_balance: Some(0.8),
         communication_efficiency: 0.75,
         computation_to_communication: Some(2.0),
+        granularity_seconds: Some(4.8e-3 * seconds),
         window_seconds: 0.5 * seconds,
         parallelism: vec![0.25, 0.95],
         by_process: vec![times],

@@ -90,6 +90,7 @@ fn execution(analysis: &Analysis) -> String {
     row("computation/communication", &|stage| {
         stage.computation_to_communication.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
     });
+    row("computation per message", &|stage| stage.granularity_seconds.map_or_else(|| "-".to_owned(), duration));
     let lowest = |stage: &Execution| stage.parallelism.iter().copied().fold(1.0, f64::min);
     row("lowest parallelism", &|stage| share(lowest(stage)));
     table.render(FIRST)

@@ -39,6 +39,13 @@ pub struct ClockEstimate {
     pub skew_recorded_seconds: f64,
     /// What is left of it: the sum of the residuals of the same pairs.
     pub skew_estimated_seconds: f64,
+    /// The same of all clocks against their median (the Skew of Umansky and Leontev): the sum over all clocks of what one is off the
+    /// median of all, mean over the run.
+    #[serde(default)]
+    pub skew_median_recorded_seconds: f64,
+    /// What is left of it: the sum of the residuals of all clocks.
+    #[serde(default)]
+    pub skew_median_estimated_seconds: f64,
     /// Every pair of clocks that exchange messages.
     pub pairs: Vec<ClockPair>,
     /// Every clock: of a node, or of a process where a node has no common clock.

@@ -23,6 +23,9 @@ pub struct Evaluation {
     pub true_seconds: f64,
     /// True Late Sender waiting time of all messages, in seconds.
     pub late_sender_seconds: f64,
+    /// Length of the windows in which the error between processes is taken, in seconds of true time: the one asked for, or
+    /// two, four, ... times that where the run is so long that there would be more than 65,536 windows.
+    pub window_seconds: f64,
     /// The phases of the correction, in their order.
     pub phases: Vec<PhaseAccuracy>,
     /// What is odd, each text once.
@@ -39,6 +42,8 @@ pub struct PhaseAccuracy {
     pub offset_seconds: f64,
     /// Error of the events' times.
     pub clock: ErrorStatistics,
+    /// Error between the processes, without what all have in common.
+    pub between_processes: BetweenProcesses,
     /// Error of the messages' latencies (receive minus send).
     pub latency: ErrorStatistics,
     /// Error of the messages' Late Sender waiting times.
@@ -70,6 +75,18 @@ pub struct ErrorStatistics {
     pub p99_seconds: f64,
     /// Largest.
     pub max_seconds: f64,
+}
+
+/// Error between the processes. The errors of each timeline's events are averaged in windows of true time, and the mean of a
+/// window's averages is subtracted from each of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BetweenProcesses {
+    /// Root mean square over timelines and windows, in seconds.
+    pub rms_seconds: f64,
+    /// Largest magnitude, in seconds.
+    pub max_seconds: f64,
+    /// Windows with events of at least two timelines; others do not count.
+    pub windows: u64,
 }
 
 /// Late Sender: how long receives wait for a send that has not begun yet (time from entering the receiving region to

@@ -45,6 +45,9 @@ pub fn evaluation_text(evaluation: &Evaluation) -> String {
     };
     section(&mut table, "Error of the events' times");
     statistics(&mut table, &|phase| phase.clock);
+    section(&mut table, &format!("Error between processes, in windows of {}", duration(evaluation.window_seconds)));
+    row(&mut table, "root mean square", &|phase| duration(phase.between_processes.rms_seconds));
+    row(&mut table, "largest", &|phase| duration(phase.between_processes.max_seconds));
     if evaluation.messages > 0 {
         section(&mut table, "Error of the messages' latencies");
         statistics(&mut table, &|phase| phase.latency);

@@ -46,7 +46,8 @@ pub use details::{
     PairStage, PairUnit, Picture, Slopes, StageDetails,
 };
 pub use evaluation::{
-    ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy,
+    BetweenProcesses, ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice,
+    WaitAccuracy,
 };
 pub use evaluation_plot::evaluation_plot;
 pub use evaluation_text::evaluation_text;

@@ -130,6 +130,8 @@ pub(super) fn corrected() -> Report {
             discarded: 0,
             skew_recorded_seconds: 1.5e-5,
             skew_estimated_seconds: 2.5e-7,
+            skew_median_recorded_seconds: 7.5e-6,
+            skew_median_estimated_seconds: 5e-7,
             pairs: vec![ClockPair {
                 a: 0,
                 b: 16,

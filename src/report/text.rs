@@ -116,14 +116,13 @@ pub(super) fn trace(report: &Report) -> String {
                     duration(residual),
                 ),
             );
-            line(
-                "",
-                format!(
-                    "total disagreement (skew) {}, {} of it left",
-                    duration(estimate.skew_recorded_seconds),
-                    duration(estimate.skew_estimated_seconds)
-                ),
-            );
+            let left = |what: &str, recorded: f64, estimated: f64| {
+                format!("{what} {}, {} of it left", duration(recorded), duration(estimated))
+            };
+            let (recorded, estimated) = (estimate.skew_recorded_seconds, estimate.skew_estimated_seconds);
+            line("", left("total disagreement of pairs", recorded, estimated));
+            let (recorded, estimated) = (estimate.skew_median_recorded_seconds, estimate.skew_median_estimated_seconds);
+            line("", left("skew of all clocks against their median", recorded, estimated));
         }
     }
     let latency = &parameters.latency;

@@ -89,6 +89,8 @@ fn blocking_messages_and_a_barrier() {
     close("load_balance", 31.0 / 47.0);
     close("communication_efficiency", 47.0 / 70.0);
     close("computation_to_communication", 93.0 / 97.0);
+    // Two messages.
+    assert_eq!(micros(&execution["granularity_seconds"]), 46.5);
     let own: Vec<f64> = list(&execution["by_process"]).iter().map(|p| micros(&p["computation_seconds"])).collect();
     assert_eq!(own, [47.0, 31.0, 15.0]);
     // Windows of 10 at three processes: 10 + 10 + 5 of 30, ...

@@ -30,7 +30,7 @@ pub fn report(opened: &Opened, whole: Part, parallelism: &[Parallelism], paths: 
         traffic,
         ..
     } = whole;
-    let executions = maker.executions(&times, &longest_computation, processes);
+    let executions = maker.executions(&times, &longest_computation, processes, traffic.messages());
     let critical_paths =
         whole.paths.into_iter().zip(paths).enumerate().map(|(stage, (part, path))| maker.path(stage, part, path));
     let last = parallelism.len() - 1;
@@ -77,6 +77,7 @@ impl Maker<'_> {
         times: &[[i128; 3]],
         longest_computation: &[i64],
         processes: Largest<ProcessSums>,
+        messages: u64,
     ) -> Vec<Execution> {
         let count = self.opened.timelines.processes as u64;
         let (mut list, further) = processes.finish();
@@ -112,6 +113,7 @@ impl Maker<'_> {
                 load_balance: ratio(computation, longest * i128::from(count)),
                 communication_efficiency: ratio(longest, length).unwrap_or(0.0),
                 computation_to_communication: ratio(computation, communication),
+                granularity_seconds: (messages > 0).then(|| self.seconds(computation) / messages as f64),
                 window_seconds: self.seconds(length) / windows.count as f64,
                 parallelism: parallelism.degrees(),
                 by_process: list.iter().map(process).collect(),

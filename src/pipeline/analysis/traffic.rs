@@ -73,6 +73,11 @@ impl TrafficCounts {
         other.over_time.into_iter().for_each(|(key, more)| add(self.over_time.entry(key).or_default(), more));
     }
 
+    /// Messages of all pairs.
+    pub fn messages(&self) -> u64 {
+        self.total[0]
+    }
+
     /// For the report.
     pub fn report(self, opened: &Opened, windows: &Windows) -> Traffic {
         let fine = grouping(&opened.timelines, Traffic::SIZE);

@@ -188,7 +188,7 @@ impl Estimator {
             &grid,
             &now,
             UNKNOWN * self.resolution as f64,
-            self.limits.delay * self.resolution as f64,
+            self.limits.longest_delay(grid.width as f64 / self.resolution as f64) * self.resolution as f64,
         );
         // In long windows clocks drift by more.
         if self.asked >= self.finest && !self.settled {
@@ -387,7 +387,7 @@ impl Estimator {
 
     /// Makes global time from all clocks, or the one that is wanted.
     fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
-        if self.wanted == Reference::Auto {
+        if self.wanted == Reference::Auto && !unmeasured(map) {
             return;
         }
         let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
@@ -525,6 +525,11 @@ fn finest(table: &BoundTable, clocks: usize) -> usize {
     counts.sort_unstable();
     let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
     ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+}
+
+/// Whether no recorded offset says what global time is.
+fn unmeasured(map: &ClockMap) -> bool {
+    map.offsets.iter().all(Vec::is_empty)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{Estimator, shows};
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::Method;
-use crate::presync::reference::{Line, Reference};
+use crate::presync::reference::{Line, Reference, skew_to_median};
 use crate::presync::windows::Grid;
 use crate::report::format::duration;
 use crate::report::{ClockEstimate, ClockPair, NodeClock};
@@ -70,7 +70,11 @@ impl Estimator {
         // A time made from all clocks, or from one that recorded offsets are not measured against, has a drift of its own.
         let together = self.synthesis.last().zip(self.synthesis.first()).map_or(0.0, |(last, first)| last - first);
         let common = together / length * 1e6;
-        let several = matches!(self.wanted, Reference::Median | Reference::Mean | Reference::Harmonic);
+        let several = match self.wanted {
+            Reference::Median | Reference::Mean | Reference::Harmonic => true,
+            Reference::Auto => super::unmeasured(map),
+            Reference::Process(_) => false,
+        };
         let clocks = sums.iter().zip(&map.first_timeline).zip(&self.offsets).enumerate();
         let nodes: Vec<NodeClock> = clocks
             .map(|(clock, ((sums, first), row))| {
@@ -101,7 +105,8 @@ impl Estimator {
             reference: self.wanted,
             confidence: self.limits.confidence,
             segment_seconds: self.limits.segment,
-            max_delay_seconds: Some(self.limits.delay).filter(|delay| delay.is_finite()),
+            max_delay_seconds: Some(self.limits.longest_delay(grid.width as f64 * tick))
+                .filter(|delay| delay.is_finite()),
             windows: grid.count as u64,
             window_seconds: grid.width as f64 * tick,
             latency_seconds: self.shortest.other_node.0 as f64 * tick,
@@ -110,6 +115,11 @@ impl Estimator {
             discarded: self.observations.discarded,
             skew_recorded_seconds: skew * tick,
             skew_estimated_seconds: pairs.iter().map(|pair| pair.residual_seconds).fold(0.0, |sum, off| sum + off),
+            skew_median_recorded_seconds: skew_to_median(&self.offsets, &self.constants) * tick,
+            skew_median_estimated_seconds: nodes
+                .iter()
+                .map(|node| node.residual_seconds)
+                .fold(0.0, |sum, off| sum + off),
             pairs,
             clocks: nodes,
         }

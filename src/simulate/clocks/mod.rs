@@ -171,6 +171,32 @@ mod tests {
     }
 
     #[test]
+    fn steps_of_a_generator_are_off_by_twice_the_deviation_at_most() -> Result<()> {
+        // 1000 steps of 1 ms; cut at twice its deviation, a Gaussian has one of 0.8796 (and values at the limit count as it).
+        let (n, mut squares, mut at_limit) = (500, 0.0, 0);
+        for node in 1..=n {
+            let mut clock = clock("generator=1ms/1ns", node, 5)?;
+            let e = errors(&mut clock, 1000);
+            let steps: Vec<i64> = e.windows(2).map(|w| w[1] - w[0]).collect();
+            assert!(steps.iter().all(|step| step.abs() <= 2_001), "node {node}");
+            at_limit += steps.iter().filter(|step| step.abs() >= 1_999).count();
+            squares += (e[1000] as f64).powi(2);
+        }
+        let sigma = (squares / f64::from(n)).sqrt();
+        assert!((sigma / 31_623.0 - 0.96).abs() < 0.1, "{sigma}");
+        let share = at_limit as f64 / (1000.0 * f64::from(n));
+        assert!((share - 0.0455).abs() < 0.005, "{share}");
+        // Half the step, half the error of a step: as wrong as before per second, over the square root of two.
+        let mut squares = 0.0;
+        for node in 1..=n {
+            squares += ((clock("generator=0.5ms/0.5ns", node, 5)?.read(RUN) - EPOCH - RUN) as f64).powi(2);
+        }
+        let finer = (squares / f64::from(n)).sqrt();
+        assert!((sigma / finer / std::f64::consts::SQRT_2 - 1.0).abs() < 0.12, "{sigma} {finer}");
+        Ok(())
+    }
+
+    #[test]
     fn ntp_slews_no_faster_than_its_rate() -> Result<()> {
         let e = errors(&mut clock("ntp=100us/200ms/500ppm", 1, 2)?, 1000);
         let step = RUN / 1000 / 2000;

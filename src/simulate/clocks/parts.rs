@@ -54,8 +54,8 @@ enum Kind {
     Sine { amplitude: f64, period: i64, phase: f64, chord: i64 },
     /// The frequency makes a Gaussian step of `sigma` every `step`.
     Walk { sigma: f64, step: i64, frequency: f64, random: Random },
-    /// The frequency is drawn anew every `step`, Gaussian with `sigma`.
-    Noise { sigma: f64, step: i64, random: Random },
+    /// The frequency is drawn anew every `step`, Gaussian with `sigma`, cut at `most` times sigma.
+    Noise { sigma: f64, most: f64, step: i64, random: Random },
     /// Every `interval` the clock is given a new target error, Gaussian with `sigma` (ps), and approaches it at `rate`.
     Ntp { sigma: f64, interval: i64, rate: f64, next_poll: i64, random: Random },
 }
@@ -114,7 +114,13 @@ impl Part {
 
     /// White noise of the frequency: Gaussian with `sigma`, constant over `step` picoseconds.
     pub(super) fn noise(sigma: f64, step: i64, random: Random) -> Self {
-        Self::begin(Kind::Noise { sigma, step: step.max(1), random })
+        Self::begin(Kind::Noise { sigma, most: f64::INFINITY, step: step.max(1), random })
+    }
+
+    /// A generator whose steps should take `step` picoseconds and take `deviation` more or less, Gaussian and at most twice that.
+    pub(super) fn generator(step: i64, deviation: i64, random: Random) -> Self {
+        let step = step.max(1);
+        Self::begin(Kind::Noise { sigma: deviation as f64 / step as f64, most: 2.0, step, random })
     }
 
     /// A daemon that corrects the clock every `interval` by slewing at `rate`, with a Gaussian residual of `sigma`
@@ -155,8 +161,9 @@ impl Part {
                 *frequency = (*frequency + *sigma * random.normal()).clamp(-0.1, 0.1);
                 last.then(*step, slope_of(*frequency))
             }
-            Kind::Noise { sigma, step, random } => {
-                last.then(*step, slope_of((*sigma * random.normal()).clamp(-0.5, 0.5)))
+            Kind::Noise { sigma, most, step, random } => {
+                let normal = random.normal().clamp(-*most, *most);
+                last.then(*step, slope_of((*sigma * normal).clamp(-0.5, 0.5)))
             }
             Kind::Ntp { sigma, interval, rate, next_poll, random } => {
                 let now = last.end;

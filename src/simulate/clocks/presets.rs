@@ -14,8 +14,10 @@ pub struct Preset {
 /// All presets, in the order in which help lists them.
 ///
 /// The `decentralised` presets follow the experiments on decentralised synchronisation by Umansky and Leontev, with 3 and
-/// with 12 nodes: every node has a generator with Gaussian noise, and in two of them nodes fail on the way. Their
-/// parameters are assumptions of this program, chosen to be typical of quartz oscillators.
+/// with 12 nodes: every node has a generator whose steps of a nominal length W are off by a Gaussian error, at most twice its
+/// deviation, and no node is a reference. Of 3 nodes it is node 1 that fails, of 12 nodes 1, 2, 3 and 10. Steps of 0.5 ms, 1 ms, 100 ms and
+/// 700 ms occur there; the presets have 1 ms, others are `generator=STEP/DEVIATION`. How large the deviations are, when nodes fail and
+/// how, are assumptions of this program, typical of quartz oscillators.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "perfect", text: "", about: "no error" },
     Preset { name: "offset", text: "offset=5ms", about: "constant offsets" },
@@ -34,22 +36,22 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "decentralised3",
-        text: "all:offset=1ms,all:drift=10ppm,all:noise=1ppm/1ms",
-        about: "3 nodes, Gaussian generator noise, no reference",
+        text: "all:offset=1ms,all:drift=10ppm,all:generator=1ms/1ns",
+        about: "3 nodes, generators with Gaussian steps, no reference",
     },
     Preset {
         name: "decentralised3-failing",
         text: "decentralised3;1:drift=4000ppm@30%",
-        about: "3 nodes of which one fails: its generator runs away",
+        about: "3 nodes of which node 1 fails: its generator runs away",
     },
     Preset {
         name: "decentralised12",
-        text: "all:offset=1ms,all:drift=10ppm,all:noise=1ppm/1ms",
-        about: "12 nodes, Gaussian generator noise, no reference",
+        text: "all:offset=1ms,all:drift=10ppm,all:generator=1ms/1ns",
+        about: "12 nodes, generators with Gaussian steps, no reference",
     },
     Preset {
         name: "decentralised12-failing",
-        text: "decentralised12;3:jump=1ms@30%;5:drift=4000ppm@40%;7:drift=4000ppm@50%;10:stuck=1ms@70%",
-        about: "12 nodes of which four fail: a step, two runaway generators, a standstill",
+        text: "decentralised12;1:jump=1ms@30%;2:drift=4000ppm@40%;3:drift=4000ppm@50%;10:stuck=1ms@70%",
+        about: "12 nodes of which 1, 2, 3 and 10 fail: a step, two runaway generators, a standstill",
     },
 ];

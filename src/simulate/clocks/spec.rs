@@ -35,6 +35,8 @@ pub enum PartSpec {
     Walk(f64, Span),
     /// `noise=SIGMA[/STEP]`: the frequency is Gaussian with sigma and drawn anew for every step (default 1 ms).
     Noise(f64, Span),
+    /// `generator=STEP/DEVIATION`: each step of the generator is wrong by a Gaussian error, cut at twice its deviation.
+    Generator(Span, i64),
     /// `ntp=SIGMA/INTERVAL[/RATE]`: every interval, the clock slews at the rate (default 500 ppm) to a Gaussian error.
     Ntp(i64, Span, f64),
     /// `jump=SIZE[@TIME]`: a step, forward or backward at random; without a time, at 10 % to 90 % of the run.
@@ -47,7 +49,7 @@ pub enum PartSpec {
 
 /// The keys, as error messages list them.
 const KEYS: &str = "offset=TIME, drift=PPM[@TIME], sine=TIME/PERIOD, walk=PPM[/STEP], noise=PPM[/STEP], \
-                    ntp=TIME/INTERVAL[/PPM], jump=TIME[@TIME], stuck=TIME[@TIME], resolution=TIME";
+                    generator=STEP/TIME, ntp=TIME/INTERVAL[/PPM], jump=TIME[@TIME], stuck=TIME[@TIME], resolution=TIME";
 
 #[derive(Debug, Clone, PartialEq)]
 enum Nodes {
@@ -89,6 +91,7 @@ impl ClockSpec {
                 PartSpec::Sine(amplitude, period) => Part::sine(amplitude, span(period), random.unit()),
                 PartSpec::Walk(sigma, step) => Part::walk(sigma, span(step), random),
                 PartSpec::Noise(sigma, step) => Part::noise(sigma, span(step), random),
+                PartSpec::Generator(step, deviation) => Part::generator(span(step), deviation, random),
                 PartSpec::Ntp(sigma, interval, rate) => Part::ntp(sigma, span(interval), rate, random),
                 PartSpec::Jump(size, at) => {
                     let size = if random.next() & 1 == 0 { size } else { -size };
@@ -184,7 +187,7 @@ fn parse_part(key: &str, value: &str) -> Result<PartSpec> {
     let first = fields.next().unwrap_or_default();
     let (second, third) = (fields.next(), fields.next());
     let allowed = match key {
-        "sine" | "walk" | "noise" => 2,
+        "sine" | "walk" | "noise" | "generator" => 2,
         "ntp" => 3,
         _ => 1,
     };
@@ -200,6 +203,11 @@ fn parse_part(key: &str, value: &str) -> Result<PartSpec> {
         "sine" => PartSpec::Sine(parse_duration(first)?, needed("period")?),
         "walk" => PartSpec::Walk(frequency(first)?, second.map(step).transpose()?.unwrap_or(millisecond)),
         "noise" => PartSpec::Noise(frequency(first)?, second.map(step).transpose()?.unwrap_or(millisecond)),
+        "generator" => {
+            let deviation =
+                second.ok_or_else(|| Error::new(format!("'{key}={value}' lacks its deviation")).hint(KEYS))?;
+            PartSpec::Generator(step(first)?, parse_duration(deviation)?)
+        }
         "ntp" => {
             let rate = third.map(frequency).transpose()?.unwrap_or(500e-6);
             if rate <= 0.0 {
@@ -270,6 +278,8 @@ mod tests {
             ("offset=5", "unit"),
             ("sine=20us", "lacks its period"),
             ("sine=20us/1ns", "at least 1us"),
+            ("generator=1ms", "lacks its deviation"),
+            ("generator=1ns/1ns", "at least 1us"),
             ("ntp=1us/1s/0ppm", "above 0"),
             ("x:offset=1us", "not a set of nodes"),
             ("drift=20us", "ppm"),

@@ -22,9 +22,10 @@ fn true_offset(scenario: &Scenario, node: u32, local: u64, length: i64) -> i64 {
 
 #[test]
 fn errors_stay_within_the_round_trip() -> Result<()> {
-    for asymmetry in [0.0, 1.0] {
+    // Offsets refer to the clock of node 0, whether it is right or not.
+    for (asymmetry, clock) in [(0.0, "sine"), (1.0, "sine"), (0.0, "all:sine"), (0.0, "all:drift=100ppm")] {
         let latency = LatencyModel { asymmetry, ..LatencyModel::default() };
-        let scenario = Scenario { latency, ..scenario(5, "sine")? };
+        let scenario = Scenario { latency, ..scenario(5, clock)? };
         let summary = scenario.run(&mut Discard)?;
         let length = scenario.estimate_length()?;
         let offsets = scenario.offsets(&summary)?;

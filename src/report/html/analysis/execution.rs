@@ -26,6 +26,7 @@ pub fn body(stages: &Stages<Execution>) -> String {
         row("of it waiting", &|stage| duration(stage.waiting_seconds)),
         row("before the first and after the last event", &|stage| duration(stage.idle_seconds)),
         row("computation to communication", &|stage| ratio(stage.computation_to_communication)),
+        row("computation per message", &|stage| stage.granularity_seconds.map_or("none".to_owned(), duration)),
         row("speedup", &|stage| format!("{:.2} of {}", stage.speedup, count(stage.processes))),
         row("efficiency", &|stage| share(stage.efficiency)),
         row("load balance", &|stage| stage.load_balance.map_or_else(|| "none".to_owned(), share)),
