@@ -27,7 +27,10 @@ pub enum SiblingKind {
     Other,
 }
 
-/// Lists everything in `directory` that is not `known`, with what is in its directories.
+/// The file by which the program knows its own outputs (`pipeline/manifest.rs`). It says what lies in one directory, and is copied to no other.
+pub const WRITTEN_LIST: &str = ".clc-replay";
+
+/// Lists everything in `directory` that is not `known`, with what is in its directories; the list of an output is not part of it.
 pub(super) fn list(
     directory: &Path,
     relative: &Path,
@@ -38,7 +41,8 @@ pub(super) fn list(
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(known) {
+        let is_list = name == WRITTEN_LIST && relative.as_os_str().is_empty();
+        if is_list || name.to_str().is_some_and(known) {
             continue;
         }
         let kind = match entry.file_type().map_err(failed)? {

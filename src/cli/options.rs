@@ -36,9 +36,11 @@ pub struct CorrectOptions {
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 
-    /// Replace the output directory if it exists
+    /// Replace an output of an earlier run, and files in the place of --report and --html
     ///
-    /// Without it, an existing output is an error, and nothing is done.
+    /// Without it, an existing output is an error, and nothing is done. With it, a directory is replaced only if clc-replay wrote
+    /// everything in it and nothing was changed since, as the list `.clc-replay` in it tells: recordings and other files are
+    /// never deleted. The earlier output stays until the new one is complete.
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 

@@ -13,6 +13,7 @@ pub mod files;
 pub mod interrupt;
 pub mod load;
 pub mod made;
+mod manifest;
 pub mod memory;
 pub mod moves;
 pub mod open;
