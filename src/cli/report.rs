@@ -25,9 +25,13 @@ pub struct ReportOptions {
     #[arg(value_name = "FILE")]
     pub report: PathBuf,
 
-    /// Write the page to FILE
+    /// Write the page to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+
+    /// Overwrite the file in the place of --html, whatever it is, unless it belongs to a trace; a page is overwritten anyway
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
 
     /// What to log.
     #[command(flatten)]

@@ -9,6 +9,7 @@ use crate::commands::{Outcome, summary};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
 use crate::pipeline::files;
 use crate::pipeline::open::open;
+use crate::pipeline::overwrite::Content;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
@@ -63,7 +64,12 @@ pub fn analyze(
     timing.lap("analyse", loaded.events());
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
-        written = files::write_all(directory, &analysis_csv(analysis));
+        written = files::write_all(
+            directory,
+            &analysis_csv(analysis),
+            Content::AnalysisTables,
+            options.common.force,
+        );
     }
     agree(transport, written)?;
 

@@ -41,7 +41,7 @@ pub fn correct(
     if !options.dry_run {
         let path = options.output_directory()?;
         let events = opened.archive.event_directory();
-        let wanted = Wanted { path: &path, force: options.force, events, with_truth: false };
+        let wanted = Wanted { path: &path, force: options.common.force, events, with_truth: false };
         prepared = Some(prepare(transport, &opened, wanted, &mut warnings)?);
     }
     let target = prepared.as_ref().map(|prepared| prepared.making.clone());

@@ -14,6 +14,7 @@ use crate::pipeline::evaluate::{
 use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::{Opened, open};
+use crate::pipeline::overwrite::Content;
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::survey;
@@ -119,7 +120,7 @@ pub fn evaluate(
     });
     let mut plotted = Ok(());
     if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
-        plotted = evaluation_plot(evaluation).and_then(|svg| files::write(path, svg.as_bytes()));
+        plotted = evaluation_plot(evaluation).and_then(|svg| files::write(path, svg.as_bytes(), Content::Plot, options.common.force));
     }
     agree(transport, plotted)?;
     Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))

@@ -8,7 +8,7 @@ use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
 use crate::pipeline::targets;
 use crate::report::Warnings;
-use crate::trace::Result;
+use crate::trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.
@@ -16,8 +16,15 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// An output lies in the input, or where another one is.
 pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
-    let checked = if transport.rank() == 0 { targets::check(&job.inputs(), &job.targets()) } else { Ok(()) };
+    let checked = if transport.rank() == 0 { check(job) } else { Ok(()) };
     broadcast_value(transport, 0, checked)?
+}
+
+fn check(job: &Job) -> Result<()> {
+    if let [one, other, ..] = job.to_stdout()[..] {
+        return Err(Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them"));
+    }
+    targets::check(&job.inputs(), &job.targets(), job.force())
 }
 
 /// An output that is being made.

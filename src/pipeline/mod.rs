@@ -18,6 +18,7 @@ pub mod memory;
 pub mod moves;
 pub mod open;
 pub mod output;
+pub mod overwrite;
 pub mod perturb;
 pub mod regions;
 mod stale;

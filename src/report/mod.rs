@@ -53,7 +53,7 @@ pub use evaluation_text::evaluation_text;
 pub use html::html;
 pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
-pub use json::{escaped, json};
+pub use json::{GENERATOR, escaped, json};
 pub use made::{Made, made_text};
 pub use matching::{CollectiveCounts, Matching, ReasonCount, UnmatchedPair};
 pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};

@@ -5,7 +5,7 @@ mod perfetto;
 mod violations;
 
 pub use perfetto::perfetto;
-pub use violations::violations;
+pub use violations::{HEAD as VIOLATIONS_HEAD, violations};
 
 use crate::pipeline::load::Loaded;
 use crate::trace::Ticks;
