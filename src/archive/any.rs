@@ -133,6 +133,32 @@ impl Archive {
         }
     }
 
+    /// Every file that belongs to no location, whether it is there or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Archive::Otf2(archive) => {
+                let mut files = vec![archive.anchor_path(), archive.definition_path(), archive.marker_path()];
+                files.extend((0..archive.anchor().thumbnails).map(|i| archive.thumbnail_path(i)));
+                files
+            }
+            Archive::Native(trace) => vec![trace.definition_path()],
+        }
+    }
+
+    /// Every file of a location, whether it is there or not; without its true times.
+    pub fn files_of(&self, location: LocationId) -> Vec<PathBuf> {
+        match self {
+            Archive::Otf2(archive) => {
+                let mut files = vec![archive.event_path(location), archive.local_definition_path(location)];
+                if archive.anchor().snapshots > 0 {
+                    files.push(archive.snapshot_path(location));
+                }
+                files
+            }
+            Archive::Native(trace) => vec![trace.event_path(location)],
+        }
+    }
+
     /// The file with the clock offsets of a location.
     pub fn local_definition_path(&self, location: LocationId) -> PathBuf {
         match self {

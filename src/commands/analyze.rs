@@ -21,7 +21,7 @@ use crate::trace::{Result, Ticks};
 /// outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read, it contradicts itself, the tables cannot be written.
+/// The trace cannot be read or changes meanwhile, it contradicts itself, the tables cannot be written.
 pub fn analyze(
     transport: &mut dyn Transport,
     options: &AnalyzeOptions,
@@ -62,6 +62,7 @@ pub fn analyze(
     let corrections = corrected.as_ref().map(|(.., corrections)| corrections.as_slice());
     let analysis = analyse(transport, &opened, &loaded, corrections, wanted, progress, &mut warnings)?;
     timing.lap("analyse", loaded.events());
+    opened.unchanged(transport)?;
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
         written = files::write_all(

@@ -16,7 +16,7 @@ use crate::trace::{Result, Ticks};
 /// on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// The trace cannot be read, or changes meanwhile.
 pub fn check(
     transport: &mut dyn Transport,
     options: &CheckOptions,
@@ -47,6 +47,7 @@ pub fn check(
         timing.lap("details", loaded.program.events());
     }
 
+    opened.unchanged(transport)?;
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
     let whole =

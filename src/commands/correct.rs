@@ -21,7 +21,7 @@ use crate::trace::{Error, Result, Ticks};
 /// If a violation is left in the times as written (which would be a bug), the report says so and nothing is put into place.
 ///
 /// # Errors
-/// The trace cannot be read, the output cannot be written, the trace contradicts itself.
+/// The trace cannot be read or changes meanwhile, the output cannot be written, the trace contradicts itself.
 pub fn correct(
     transport: &mut dyn Transport,
     options: &CorrectOptions,
@@ -64,6 +64,7 @@ pub fn correct(
     let mut deviating = [written.deviating as i64];
     transport.all_reduce(ReduceOp::Sum, &mut deviating)?;
     if deviating[0] > 0 {
+        opened.unchanged(transport)?;
         return Err(Error::new(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
@@ -91,6 +92,7 @@ pub fn correct(
     let consistent = corrected.violated() == 0;
     let mut published = None;
     progress.step("publish");
+    opened.unchanged(transport)?;
     if let (Some(target), Some(prepared)) = (&target, prepared) {
         let output = prepared.hand_over(transport)?;
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
@@ -102,7 +104,9 @@ pub fn correct(
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
             outcome =
-                write_globals(&opened, target, span, markers.as_deref(), &mut warnings).and_then(|()| output.publish());
+                write_globals(&opened, target, span, markers.as_deref(), &mut warnings)
+                    .and_then(|()| opened.definitions_unchanged())
+                    .and_then(|()| output.publish());
             published = Some(path.display().to_string());
         }
         agree(transport, outcome)?;

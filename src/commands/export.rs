@@ -17,7 +17,7 @@ use std::path::Path;
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read; the file cannot be written, or is none that may be overwritten.
+/// The trace cannot be read, or changes meanwhile; the file cannot be written, or is none that may be overwritten.
 pub fn export(
     transport: &mut dyn Transport,
     options: &ExportOptions,
@@ -43,6 +43,7 @@ pub fn export(
         ExportFormat::Perfetto => perfetto(transport, &opened, &loaded, window)?,
         ExportFormat::ViolationsCsv => violations(transport, &opened, &loaded, window)?,
     };
+    opened.unchanged(transport)?;
     let mut said = None;
     let written = match exported {
         Some(exported) if to_stdout => {

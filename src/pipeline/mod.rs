@@ -10,6 +10,7 @@ pub mod estimator;
 pub mod evaluate;
 pub mod export;
 pub mod files;
+pub mod inputs;
 pub mod interrupt;
 pub mod load;
 pub mod made;
