@@ -354,7 +354,7 @@ fn mistakes_get_one_line() {
     refused(
         "convert in full --to native --force",
         here,
-        &["full: the existing output is no trace; it is not replaced"],
+        &["full: the existing output is not replaced: it has no list of files"],
     );
     refused("convert in in/x.clct", here, &["the output lies inside the trace"]);
     copy_tree(&here.join("in"), &here.join("outer/in"));

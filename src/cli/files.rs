@@ -102,7 +102,9 @@ impl Job {
                 targets.extend(file("--output", &options.output, content));
             }
             Job::Analyze(options) => {
-                targets.extend(options.csv.as_deref().map(|path| target("--csv", path, Kind::Files(Content::AnalysisTables))));
+                targets.extend(
+                    options.csv.as_deref().map(|path| target("--csv", path, Kind::Files(Content::AnalysisTables))),
+                );
             }
             Job::Evaluate(options) => {
                 targets.extend(options.plot.as_deref().and_then(|path| file("--plot", path, Content::Plot)));

@@ -16,7 +16,8 @@ Examples:
 Exit status:
   0  the report says that there are no violations (any more)
   1  it says that violations remain
-  2  an error; nothing was written";
+  2  an error; nothing was written
+  3  it says that less than 90 % of the communication in the trace was checked, and no violation found";
 
 /// Options of `clc-replay report`.
 #[derive(Debug, Clone, PartialEq, Args)]

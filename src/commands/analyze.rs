@@ -65,12 +65,7 @@ pub fn analyze(
     opened.unchanged(transport)?;
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
-        written = files::write_all(
-            directory,
-            &analysis_csv(analysis),
-            Content::AnalysisTables,
-            options.common.force,
-        );
+        written = files::write_all(directory, &analysis_csv(analysis), Content::AnalysisTables, options.common.force);
     }
     agree(transport, written)?;
 
@@ -94,10 +89,12 @@ pub fn analyze(
         ));
     }
     let constants = corrected.as_ref().map(|(parameters, ..)| parameters);
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     let used = summary::parameters(&load_options, whole.clocks, resolution, constants);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: used,
         trace: whole.trace,

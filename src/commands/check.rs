@@ -59,9 +59,11 @@ pub fn check(
         presynchronised: stage(&presynchronised, origin),
         corrected: None,
     };
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: summary::parameters(&load_options, whole.clocks, resolution, None),
         trace: whole.trace,

@@ -103,10 +103,9 @@ pub fn correct(
         let mut outcome = Ok(());
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
-            outcome =
-                write_globals(&opened, target, span, markers.as_deref(), &mut warnings)
-                    .and_then(|()| opened.definitions_unchanged())
-                    .and_then(|()| output.publish());
+            outcome = write_globals(&opened, target, span, markers.as_deref(), &mut warnings)
+                .and_then(|()| opened.definitions_unchanged())
+                .and_then(|()| output.publish());
             published = Some(path.display().to_string());
         }
         agree(transport, outcome)?;
@@ -136,10 +135,12 @@ pub fn correct(
         presynchronised: stage(&presynchronised, origin),
         corrected: stage(&corrected, written_origin),
     };
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     let used = summary::parameters(&load_options, whole.clocks, resolution, Some(&parameters));
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: used,
         trace: whole.trace,

@@ -120,7 +120,8 @@ pub fn evaluate(
     });
     let mut plotted = Ok(());
     if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
-        plotted = evaluation_plot(evaluation).and_then(|svg| files::write(path, svg.as_bytes(), Content::Plot, options.common.force));
+        plotted = evaluation_plot(evaluation)
+            .and_then(|svg| files::write(path, svg.as_bytes(), Content::Plot, options.common.force));
     }
     agree(transport, plotted)?;
     Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))

@@ -22,7 +22,9 @@ pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
 
 fn check(job: &Job) -> Result<()> {
     if let [one, other, ..] = job.to_stdout()[..] {
-        return Err(Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them"));
+        return Err(
+            Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them")
+        );
     }
     targets::check(&job.inputs(), &job.targets(), job.force())
 }

@@ -55,12 +55,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// The operating system refuses, or there is something that may not be overwritten.
-pub fn write_all<T: AsRef<[u8]>>(
-    directory: &Path,
-    files: &[(String, T)],
-    content: Content,
-    force: bool,
-) -> Result<()> {
+pub fn write_all<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)], content: Content, force: bool) -> Result<()> {
     let place = resolve(directory);
     if place.is_dir() {
         overwrite::allow_all(&place, content, force)?;

@@ -68,11 +68,8 @@ impl Opened {
 /// No or no readable archive, inconsistent definitions, missing event files.
 pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
-    let announcement = if transport.rank() == 0 {
-        read(path, &mut warnings, &mut inputs)
-    } else {
-        Err(crate::trace::Error::new(""))
-    };
+    let announcement =
+        if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(crate::trace::Error::new("")) };
     let Announcement { archive, definitions } = broadcast_value(transport, 0, announcement)??;
     let definitions = definitions.open();
     let timelines = Timelines::new(&definitions);

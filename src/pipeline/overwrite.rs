@@ -36,10 +36,12 @@ impl Content {
         let text = String::from_utf8_lossy(beginning);
         match self {
             Content::Json => {
-                text.starts_with("{\n  \"schema\": ") && text.contains(&format!("\n  \"generator\": \"{GENERATOR}\",\n"))
+                text.starts_with("{\n  \"schema\": ")
+                    && text.contains(&format!("\n  \"generator\": \"{GENERATOR}\",\n"))
             }
             Content::Page => {
-                text.starts_with("<!DOCTYPE html>") && text.contains(&format!("<meta name=\"generator\" content=\"{GENERATOR}"))
+                text.starts_with("<!DOCTYPE html>")
+                    && text.contains(&format!("<meta name=\"generator\" content=\"{GENERATOR}"))
             }
             Content::Plot => text.starts_with(&format!("<!-- {GENERATOR} -->")),
             Content::ChromeTrace => {
@@ -87,7 +89,8 @@ pub fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
     if force || known && (beginning.is_empty() || content.is_beginning_of(&beginning)) {
         return Ok(());
     }
-    let error = Error::new(format!("the file exists, and is not {} that clc-replay wrote", content.name())).in_file(path);
+    let error =
+        Error::new(format!("the file exists, and is not {} that clc-replay wrote", content.name())).in_file(path);
     Err(match content {
         Content::ManPages => error.hint("remove it, or choose another place"),
         _ => error.hint("overwrite it with --force, or choose another place"),
@@ -226,7 +229,9 @@ mod tests {
                 assert!(error.contains("a file of a trace is never overwritten"), "{error}");
             }
         }
-        for path in ["t/report.json", "t/other.def", "t/profiles/0.evt", "n.clct/report.json", "truth/0.truth"].map(file) {
+        for path in
+            ["t/report.json", "t/other.def", "t/profiles/0.evt", "n.clct/report.json", "truth/0.truth"].map(file)
+        {
             allow(&path, Content::Json, true).unwrap();
         }
         // Through a link.

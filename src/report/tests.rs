@@ -42,7 +42,7 @@ fn the_text_of_an_analysis() {
 fn a_violation_that_is_left_is_shouted() {
     let mut report = sample::corrected();
     report.violations.corrected = report.violations.presynchronised.clone();
-    report.verdict = report.violations.verdict();
+    report.verdict = Verdict::new(&report.violations, &report.coverage, 64);
     assert_eq!(report.verdict.exit_status(), 1);
     let text = text(&report);
     assert!(text.starts_with("clc-replay 0.1.0: VIOLATED\n123 violations left in 1,238,888 communications.\n"));
@@ -56,14 +56,15 @@ fn verdicts() {
     let verdict = |raw: &Option<Stage>, presynchronised: &Option<Stage>, corrected: &Option<Stage>| {
         let stages = [raw, presynchronised, corrected].map(Clone::clone);
         let [raw, presynchronised, corrected] = stages;
-        Violations { raw, presynchronised, corrected }.verdict()
+        let violations = Violations { raw, presynchronised, corrected };
+        Verdict::new(&violations, &Coverage::new(violations.checked(), &Matching::default(), 0, &[]), 64)
     };
     assert_eq!(verdict(&clean, &clean, &clean), Verdict::Consistent);
     assert_eq!(verdict(&dirty, &clean, &None), Verdict::Corrected);
     assert_eq!(verdict(&dirty, &dirty, &clean), Verdict::Corrected);
     assert_eq!(verdict(&dirty, &dirty, &None), Verdict::Violated);
     assert_eq!(verdict(&clean, &clean, &dirty), Verdict::Violated);
-    assert_eq!(verdict(&None, &None, &None), Verdict::Consistent);
+    assert_eq!(verdict(&None, &None, &None), Verdict::NothingToCheck);
 }
 
 #[test]
@@ -126,8 +127,8 @@ fn documented(title: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_field_is_documented_and_every_documented_field_exists() {
-    let report = serde_json::to_value(sample::corrected()).expect("JSON");
-    let info = serde_json::to_value(sample::info(16)).expect("JSON");
+    let report = serde_json::from_str(&json(&sample::corrected()).expect("JSON")).expect("JSON");
+    let info = serde_json::from_str(&json(&sample::info(16)).expect("JSON")).expect("JSON");
     let analysis = serde_json::to_value(analysis_sample::analysis()).expect("JSON");
     let parts =
         [("Fields of a report", report), ("Fields of a description", info), ("Fields of an analysis", analysis)];

@@ -5,8 +5,8 @@ use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm, Report, Stage,
-    TraceSummary, Verdict, WorstKind,
+    CollectiveKind, EventPlace, IntervalChange, Moves, NodeClock, Replay, ReplayForm, Report, Stage, TraceSummary,
+    Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub fn text(report: &Report) -> String {
         violations(report),
         report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
         report.moves.as_ref().map(moves).unwrap_or_default(),
-        left_out(&report.matching),
+        left_out(report),
         phases(report),
         warnings(report),
     ];
@@ -46,17 +46,22 @@ fn verdict(report: &Report) -> String {
         Verdict::Corrected if report.replay.is_none() => "CONSISTENT after pre-synchronisation",
         Verdict::Corrected => "CORRECTED",
         Verdict::Violated => "VIOLATED",
+        Verdict::PartlyChecked => "PARTLY CHECKED",
+        Verdict::NothingToCheck => "NOTHING TO CHECK",
     };
     let checked = plural(checked, "communication");
     let numbers = match report.verdict {
-        Verdict::Consistent => format!("No violation in {checked}."),
-        Verdict::Corrected => format!("{} as recorded, none left in {checked}.", plural(before, "violation")),
+        Verdict::NothingToCheck => "There is no communication that could be compared.".to_owned(),
+        Verdict::Consistent | Verdict::PartlyChecked if before == 0 => format!("No violation in {checked}."),
+        Verdict::Consistent | Verdict::PartlyChecked | Verdict::Corrected => {
+            format!("{} as recorded, none left in {checked}.", plural(before, "violation"))
+        }
         Verdict::Violated if report.replay.is_none() => format!("{} in {checked}.", plural(left, "violation")),
         Verdict::Violated => format!("{} left in {checked}.", plural(left, "violation")),
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
-    if !report.matching.is_complete() {
-        text += "Parts of the trace could not be matched and are not covered, see below.\n";
+    if let Some(share) = report.coverage.words() {
+        text += &format!("{share} of the communication in the trace was checked, see below for the rest.\n");
     }
     match &report.output {
         Some(output) => text += &format!("Written to {output}\n"),
@@ -255,7 +260,8 @@ fn intervals(change: &IntervalChange) -> String {
 }
 
 /// Everything that takes no part in the replay; nothing if there is nothing to say.
-pub(super) fn left_out(matching: &Matching) -> String {
+pub(super) fn left_out(report: &Report) -> String {
+    let matching = &report.matching;
     let mut lines = Vec::new();
     let mut number = |number: u64, what: &str| {
         if number > 0 {
@@ -274,6 +280,7 @@ pub(super) fn left_out(matching: &Matching) -> String {
             number(reason.count, &format!("{}: {}", op.operation, reason.reason));
         }
     }
+    number(report.coverage.one_sided, "one-sided operations and their synchronisation");
     if lines.is_empty() {
         return String::new();
     }
