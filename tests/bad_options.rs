@@ -73,6 +73,20 @@ fn options_that_make_no_sense() {
     let mut command = alone();
     command.env("CLC_REPLAY_MPI", "perhaps");
     refused_by(command, &copy, ["trace"], &["CLC_REPLAY_MPI is 'perhaps'"]);
+    for (name, value) in [
+        ("CLC_REPLAY_WATCH", "abc"),
+        ("CLC_REPLAY_WATCH", "-1"),
+        ("CLC_REPLAY_PAUSE", "foo"),
+        ("CLC_REPLAY_PAUSE", "scan@x"),
+    ] {
+        for mut command in [alone(), with_ranks(3)] {
+            command.env(name, value);
+            refused_by(command, &copy, ["trace"], &[&format!("{name} is '{value}'")]);
+        }
+    }
+    std::fs::write(copy.directory.path().join("file"), "mine").unwrap();
+    refused_by(alone(), &copy, ["trace", "-o", "file"], &["file: the output exists and is no directory (remove it"]);
+    refused_by(alone(), &copy, ["chek", "trace"], &["there is no trace 'chek'; did you mean the subcommand 'check'?"]);
 }
 
 /// What a command reads is in the place of what it writes, or two outputs are in the same.
@@ -255,8 +269,8 @@ fn directories_that_are_there() {
         std::fs::write(out.join("thesis.tex"), "years of work").unwrap();
         refused_by(alone(), &copy, words.split(' '), &["out: ", "clc-replay did not write thesis.tex in it"]);
         std::fs::remove_file(out.join("thesis.tex")).unwrap();
-        let file =
-            tree(&out).into_iter().find(|(_, contents)| contents.as_ref().is_some_and(|c| c.len() > 8)).unwrap().0;
+        let is_other = |path: &Path, contents: &Option<Vec<u8>>| contents.is_some() && path != Path::new(".clc-replay");
+        let file = tree(&out).into_iter().find(|(path, contents)| is_other(path, contents)).unwrap().0;
         let contents = std::fs::read(out.join(&file)).unwrap();
         std::fs::write(out.join(&file), "changed").unwrap();
         refused_by(alone(), &copy, words.split(' '), &["in it changed since clc-replay wrote it"]);
@@ -347,6 +361,31 @@ fn pipes_and_files_without_an_end() {
         shell(line).expect(1, line);
     }
     refusal(shell("\"$0\" report /dev/stdin </dev/zero"), false, &["/dev/stdin: too long for a stored report"]);
+}
+
+/// The commands of the README can be typed in one after the other.
+#[test]
+fn the_commands_of_the_readme_in_their_order() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    std::fs::rename(&copy.trace, there.join("tracedir")).unwrap();
+    let (_, use_of_it) = include_str!("../README.md").split_once("\n## Use\n").unwrap();
+    let mut ran = 0;
+    for line in use_of_it.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        // A shorter trace than one would have, and a smaller one than one would make.
+        let line = line.replace("1.2s:1.3s", ":1ms").replace("100k", "1k");
+        for words in line.split(" && ") {
+            let launched = words.strip_prefix("mpirun -n 64 ");
+            let mut command = if launched.is_some() { with_ranks(3) } else { alone() };
+            let arguments = launched.unwrap_or(words).strip_prefix("clc-replay ").expect(words);
+            let finished = run(command.args(arguments.split_whitespace()).current_dir(there));
+            // The trace has violations, which check says.
+            assert_eq!(finished.status, i32::from(words.starts_with("clc-replay check")), "{words}: {finished:?}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 15, "{ran}");
 }
 
 #[test]

@@ -117,6 +117,15 @@ impl Archive {
         }
     }
 
+    /// The same trace, in another directory.
+    #[must_use]
+    pub fn at(&self, directory: &Path) -> Archive {
+        match self {
+            Archive::Otf2(archive) => Archive::Otf2(archive.at(directory)),
+            Archive::Native(trace) => Archive::Native(trace.at(directory)),
+        }
+    }
+
     /// Name of the directory within [`Archive::directory`] that holds the event files.
     pub fn event_directory(&self) -> &str {
         match self {

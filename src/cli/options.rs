@@ -292,7 +292,7 @@ pub struct CommonOptions {
     /// They read messages as observations of the clocks and make the corrections of the processes, too; the forward replay has one thread.
     /// The result is the same with any number. Under a launcher the ranks share the cores of a node already; ask for more if they
     /// have several cores each.
-    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = values::threads)]
     pub threads: Option<NonZero<usize>>,
 
     /// What to log.

@@ -109,6 +109,28 @@ fn usage_errors_are_one_line_and_status_2() {
 }
 
 #[test]
+fn a_slip_in_a_subcommand_is_seen() {
+    for (line, meant) in [
+        ("chek t", "check"),
+        ("chek", "check"),
+        ("anaylze t", "analyze"),
+        ("evalute t --truth t", "evaluate"),
+        ("infos", "info"),
+    ] {
+        assert!(
+            refusal(line).contains(&format!("did you mean the subcommand '{meant}'?")),
+            "{line}: {}",
+            refusal(line)
+        );
+    }
+    for line in ["./chek", "chef", "run1", "in", "x", "check t", "traces"] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+    assert!(refusal("--threads 0 t").contains("at least 1"));
+    assert!(refusal("--threads many t").contains("at least 1"));
+}
+
+#[test]
 fn help_teaches_and_ends_well() {
     for line in ["--help", "-h", "--version", "check --help", "info --help", "convert --help"] {
         assert_eq!(parse(line).expect_err(line).status(), 0, "{line}");

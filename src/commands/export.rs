@@ -38,7 +38,8 @@ pub fn export(
     refine(transport, &opened, &mut loaded, &load_options, options.synchronisation.wanted(), progress)?;
     let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
     let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
-    let window = Window::new(&loaded, ticks(from)?, ticks(to)?);
+    let window =
+        Window::new(&loaded, ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
         ExportFormat::Perfetto => perfetto(transport, &opened, &loaded, window)?,
         ExportFormat::ViolationsCsv => violations(transport, &opened, &loaded, window)?,

@@ -1,7 +1,7 @@
 //! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
 
-use crate::cli::Job;
-use crate::comm::{Transport, agree, broadcast_value};
+use crate::cli::{Job, Pause};
+use crate::comm::{Transport, agree, broadcast_value, check_setting};
 use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
@@ -21,6 +21,8 @@ pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
 }
 
 fn check(job: &Job) -> Result<()> {
+    check_setting()?;
+    Pause::check_setting()?;
     if let [one, other, ..] = job.to_stdout()[..] {
         return Err(
             Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them")

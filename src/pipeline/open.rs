@@ -8,7 +8,7 @@ use crate::report::Warnings;
 use crate::trace::{Definitions, Result, Shipped, Timeline, Timelines};
 use crate::workers::Workers;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An open trace, the same on every analysis rank.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Opened {
 struct Announcement {
     archive: Archive,
     definitions: Shipped,
+    /// The working directory of rank 0, if there is one: a launcher may give each rank another.
+    here: Option<PathBuf>,
 }
 
 impl Opened {
@@ -70,7 +72,14 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
     let announcement =
         if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(crate::trace::Error::new("")) };
-    let Announcement { archive, definitions } = broadcast_value(transport, 0, announcement)??;
+    let Announcement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
+    let archive = match here {
+        // Where rank 0 is, the name stays as the user gave it.
+        Some(here) if archive.directory().is_relative() && std::env::current_dir().ok().as_ref() != Some(&here) => {
+            archive.at(&here.join(archive.directory()))
+        }
+        _ => archive,
+    };
     let definitions = definitions.open();
     let timelines = Timelines::new(&definitions);
     // A request to the file system each: not all of them by one rank.
@@ -96,7 +105,7 @@ fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<Ann
     *inputs = Inputs::of_whole(&archive);
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    Ok(Announcement { archive, definitions: Shipped::new(definitions) })
+    Ok(Announcement { archive, definitions: Shipped::new(definitions), here: std::env::current_dir().ok() })
 }
 
 /// Bytes of the event files of each of these timelines.

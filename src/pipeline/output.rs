@@ -82,11 +82,12 @@ impl Output {
             there => there.is_ok(),
         };
         if there {
+            if !place.is_dir() {
+                let error = Error::new("the output exists and is no directory").in_file(path);
+                return Err(error.hint("remove it, or choose another place"));
+            }
             if !force {
                 return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
-            }
-            if !place.is_dir() {
-                return Err(Error::new("the output exists and is no directory").in_file(path));
             }
             // Replacing a directory must not delete anything but an earlier result.
             manifest::check(&place, path)?;

@@ -178,6 +178,9 @@ pub(super) fn corrected() -> Report {
             largest_ticks: 16_100,
             largest_seconds: 16.1e-6,
             mean_seconds: 2.3e-6,
+            from_recorded_events: 92_592_591,
+            from_recorded_largest_ticks: 33_012_000,
+            from_recorded_largest_seconds: 33.012e-3,
             interval_change: IntervalChange {
                 largest_percent: 12.5,
                 median_percent: 0.0,

@@ -234,10 +234,19 @@ fn passes(replay: &Replay, ranks: u64) -> String {
 
 fn moves(moves: &Moves) -> String {
     let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
-    let mut text = labelled("Moved", &format!("{} ({})", plural(moves.events_moved, "event"), percent(share)), INDENT);
+    let mut text = labelled(
+        "Moved",
+        &format!("{} ({}) after pre-synchronisation", plural(moves.events_moved, "event"), percent(share)),
+        INDENT,
+    );
     if moves.events_moved > 0 {
         let (largest, mean) = (duration(moves.largest_seconds), duration(moves.mean_seconds));
         text += &labelled("", &format!("by {largest} at most, {mean} on average"), INDENT);
+    }
+    if moves.from_recorded_events > 0 {
+        let (events, largest) =
+            (plural(moves.from_recorded_events, "event"), duration(moves.from_recorded_largest_seconds));
+        text += &labelled("", &format!("{events} from the recorded times, by {largest} at most"), INDENT);
     }
     text + &intervals(&moves.interval_change)
 }
