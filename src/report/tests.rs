@@ -50,6 +50,42 @@ fn a_violation_that_is_left_is_shouted() {
 }
 
 #[test]
+fn what_was_not_checked_is_in_the_headline() {
+    let with = |checked: u64, unmatched_sends: u64| {
+        let mut report = sample::checked();
+        for stage in [&mut report.violations.raw, &mut report.violations.presynchronised].into_iter().flatten() {
+            *stage = Stage::default();
+            stage.point_to_point.checked = checked;
+        }
+        report.matching = Matching { messages: checked, unmatched_sends, ..Matching::default() };
+        report.coverage = Coverage::new(checked, &report.matching, 0, &[]);
+        report.verdict = Verdict::new(&report.violations, &report.coverage, 64);
+        let head = text(&report).lines().take(3).collect::<Vec<_>>().join("|");
+        (report.verdict.exit_status(), head, html(&report).expect("a page"), json(&report).expect("JSON"))
+    };
+    let (status, head, page, json) = with(0, 800);
+    let expected =
+        "clc-replay 0.1.0: NOTHING TO CHECK|0 % of the communication in the trace could be checked, see below.|";
+    assert_eq!((status, head.as_str()), (3, expected));
+    assert!(page.contains("<span class=\"badge unsure\">nothing to check</span>"));
+    assert!(json.contains("\"verdict\": \"nothing_to_check\"") && json.contains("\"share\": 0.0"));
+    let (status, head, page, json) = with(1, 399);
+    let expected = "clc-replay 0.1.0: PARTLY CHECKED|No violation in 1 communication.|\
+                    0.2 % of the communication in the trace was checked, see below for the rest.";
+    assert_eq!((status, head.as_str()), (3, expected));
+    assert!(
+        page.contains("<span class=\"badge unsure\">partly checked</span>")
+            && page.contains("0.2 % of the communication")
+    );
+    assert!(json.contains("\"verdict\": \"partly_checked\"") && json.contains("\"share\": 0.0025"));
+    let (status, head, ..) = with(0, 0);
+    assert_eq!((status, head.as_str()), (3, "clc-replay 0.1.0: NOTHING TO CHECK|The trace has no communication.|"));
+    let (status, head, page, _) = with(400, 0);
+    assert_eq!((status, head.as_str()), (0, "clc-replay 0.1.0: CONSISTENT|No violation in 400 communications.|"));
+    assert!(page.contains("<span class=\"badge good\">consistent</span>"));
+}
+
+#[test]
 fn verdicts() {
     let clean = sample::corrected().violations.corrected;
     let dirty = sample::corrected().violations.raw;

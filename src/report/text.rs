@@ -51,7 +51,10 @@ fn verdict(report: &Report) -> String {
     };
     let checked = plural(checked, "communication");
     let numbers = match report.verdict {
-        Verdict::NothingToCheck => "There is no communication that could be compared.".to_owned(),
+        Verdict::NothingToCheck if report.coverage.not_checked > 0 => {
+            "0 % of the communication in the trace could be checked, see below.".to_owned()
+        }
+        Verdict::NothingToCheck => "The trace has no communication.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => format!("No violation in {checked}."),
         Verdict::Consistent | Verdict::PartlyChecked | Verdict::Corrected => {
             format!("{} as recorded, none left in {checked}.", plural(before, "violation"))
@@ -60,7 +63,7 @@ fn verdict(report: &Report) -> String {
         Verdict::Violated => format!("{} left in {checked}.", plural(left, "violation")),
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
-    if let Some(share) = report.coverage.words() {
+    if let Some(share) = report.coverage.words().filter(|_| report.coverage.checked > 0) {
         text += &format!("{share} of the communication in the trace was checked, see below for the rest.\n");
     }
     match &report.output {

@@ -323,7 +323,7 @@ fn space() -> Vec<Case> {
         tables(
             "disk_full_tables_again",
             "the same, into a directory that is there",
-            &["analyze", "trace", "--csv", "there"],
+            &["analyze", "trace", "--force", "--csv", "there"],
             "waits.csv",
         ),
         tables(

@@ -62,7 +62,7 @@ fn sentence(report: &Report) -> String {
     let (left, checked) = found.last().map_or((0, 0), |stage| (stage.violated(), stage.checked()));
     let checked = plural(checked, "communication");
     match report.verdict {
-        Verdict::NothingToCheck => "There is no communication that could be compared.".to_owned(),
+        Verdict::NothingToCheck => "There is no communication that could be checked.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => {
             format!("No violation of the clock condition in {checked}.")
         }
