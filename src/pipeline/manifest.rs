@@ -41,7 +41,7 @@ pub fn write(directory: &Path) -> Result<()> {
     let mut youngest = SystemTime::UNIX_EPOCH;
     walk(directory, &mut |name, metadata| {
         youngest = youngest.max(modified(metadata));
-        entries.insert(name, metadata.is_file().then(|| metadata.len()));
+        entries.insert(name, metadata.is_file().then_some(metadata.len()));
     })?;
     let mut text = format!("{HEAD}\n{COMMENT}");
     for (name, size) in &entries {
