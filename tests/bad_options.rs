@@ -225,9 +225,7 @@ fn files_that_are_there() {
     std::fs::write(there.join("empty"), "").unwrap();
     make("check trace -q --report empty").expect(1, "an empty file");
     // Standard output instead of the text.
-    for (words, begins) in
-        [("check trace --html -", "<!DOCTYPE html>"), ("evaluate s --truth s --plot -", "<!-- clc-replay -->")]
-    {
+    for (words, begins) in [("check trace --html -", "<!DOCTYPE html>"), ("evaluate s --truth s --plot -", "<svg")] {
         let finished = make(words);
         assert!(
             finished.stdout.starts_with(begins) && !finished.stdout.contains("Trace "),

@@ -43,7 +43,7 @@ impl Content {
                 text.starts_with("<!DOCTYPE html>")
                     && text.contains(&format!("<meta name=\"generator\" content=\"{GENERATOR}"))
             }
-            Content::Plot => text.starts_with(&format!("<!-- {GENERATOR} -->")),
+            Content::Plot => text.starts_with("<svg") && text.contains(&format!(">\n<!-- {GENERATOR} -->")),
             Content::ChromeTrace => {
                 text.starts_with('{') && text.contains(&format!("\"otherData\":{{\"generator\":\"{GENERATOR}\"}}"))
             }

@@ -26,7 +26,8 @@ pub fn evaluation_plot(evaluation: &Evaluation) -> Result<String> {
     };
     let mut svg = String::new();
     draw(&mut svg, evaluation, &shown).map_err(|error| Error::new(format!("cannot draw the plot: {error}")))?;
-    Ok(format!("<!-- {GENERATOR} -->\n{svg}"))
+    // Within the picture: tools know one by how it begins.
+    Ok(svg.replacen('>', &format!(">\n<!-- {GENERATOR} -->"), 1))
 }
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
