@@ -4,10 +4,10 @@ use clc_replay::cli::{Job, Stop, logging, progress};
 use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::pipeline::memory::{self, Memory};
+use clc_replay::pipeline::overwrite::Content;
 use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
 use clc_replay::trace::{Error, Result};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn after(outcome: &Outcome, error: Error) -> Error {
 
 fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
     if let (Some(path), Outcome::Report(report)) = (job.html(), outcome) {
-        files::write(path, report::html(report)?.as_bytes())?;
+        files::write(path, report::html(report)?.as_bytes(), Content::Page, job.force())?;
     }
     let (text, machine, status) = match outcome {
         Outcome::Report(report) => {
@@ -121,13 +121,11 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
         Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
     };
     let json = job.json();
-    let to_stdout = json == Some(Path::new("-"));
-    if let Some(path) = json.filter(|_| !to_stdout) {
-        files::write(path, machine.as_bytes())?;
+    if let Some(path) = json {
+        files::write(path, machine.as_bytes(), Content::Json, job.force())?;
     }
-    let printed = if to_stdout { Some(machine) } else { Some(report::format::printable(&text)).filter(|_| !quiet) };
-    if let Some(printed) = printed {
-        files::print(printed.as_bytes())?;
+    if !quiet && job.to_stdout().is_empty() {
+        files::print(report::format::printable(&text).as_bytes())?;
     }
     Ok(status)
 }

@@ -4,8 +4,9 @@
 mod common;
 
 use common::damage::{Copy, edit};
-use common::{Finished, alone, run, tree, with_ranks};
+use common::{Finished, alone, copy_tree, run, tree, with_ranks};
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 
 const HALO: &str = "tracer-halo-4";
@@ -60,7 +61,7 @@ fn options_that_make_no_sense() {
         (&["check", "trace", "--gamma", "0.9"], "--gamma"),
         (&["info", "trace", "--latency", "1us"], "--latency"),
         (&["trace", "other"], "other"),
-        (&["trace", "--dry-run", "--force"], "--force"),
+        (&["trace", "--dry-run", "-o", "out"], "--output"),
         (&[], "TRACE"),
     ];
     for (arguments, says) in cases {
@@ -72,6 +73,20 @@ fn options_that_make_no_sense() {
     let mut command = alone();
     command.env("CLC_REPLAY_MPI", "perhaps");
     refused_by(command, &copy, ["trace"], &["CLC_REPLAY_MPI is 'perhaps'"]);
+    for (name, value) in [
+        ("CLC_REPLAY_WATCH", "abc"),
+        ("CLC_REPLAY_WATCH", "-1"),
+        ("CLC_REPLAY_PAUSE", "foo"),
+        ("CLC_REPLAY_PAUSE", "scan@x"),
+    ] {
+        for mut command in [alone(), with_ranks(3)] {
+            command.env(name, value);
+            refused_by(command, &copy, ["trace"], &[&format!("{name} is '{value}'")]);
+        }
+    }
+    std::fs::write(copy.directory.path().join("file"), "mine").unwrap();
+    refused_by(alone(), &copy, ["trace", "-o", "file"], &["file: the output exists and is no directory (remove it"]);
+    refused_by(alone(), &copy, ["chek", "trace"], &["there is no trace 'chek'; did you mean the subcommand 'check'?"]);
 }
 
 /// What a command reads is in the place of what it writes, or two outputs are in the same.
@@ -90,7 +105,7 @@ fn outputs_that_hit_something() {
     std::fs::rename(copy.events(1), there.join("elsewhere.evt")).unwrap();
     std::os::unix::fs::symlink(there.join("elsewhere.evt"), copy.events(1)).unwrap();
     let input = "would write into the trace that is read";
-    let cases: [(&str, &str); 30] = [
+    let cases: [(&str, &str); 35] = [
         ("check trace --report trace/traces.otf2", input),
         ("check trace --html trace/traces.def", input),
         ("check trace/traces.otf2 --html trace/traces.def", input),
@@ -121,6 +136,11 @@ fn outputs_that_hit_something() {
         ("simulate trace/traces/sub", "trace/traces/sub: the output lies inside another trace"),
         ("simulate n.clct/events/sub", "n.clct/events/sub: the output lies inside another trace"),
         ("man trace", "trace: DIR would write into a trace"),
+        ("check trace --report - --html -", "--report and --html are both standard output"),
+        ("trace -o -", "--output is a directory, which standard output cannot be (./- names a directory of that name)"),
+        ("simulate -", "DIR is a directory, which standard output cannot be"),
+        ("analyze trace --csv -", "--csv is a directory, which standard output cannot be"),
+        ("man -", "DIR is a directory, which standard output cannot be"),
     ];
     for (words, says) in cases {
         refused_by(alone(), &copy, words.split(' '), &[says]);
@@ -137,6 +157,139 @@ fn outputs_that_hit_something() {
         "check trace --report -",
     ] {
         make(&words.split(' ').collect::<Vec<_>>()).expect(1, words);
+    }
+}
+
+/// A file that is there is overwritten if it is an earlier output of the same kind, otherwise with --force only, and a file of a trace never.
+#[test]
+fn files_that_are_there() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    let make = |words: &str| run(alone().args(words.split(' ')).current_dir(there));
+    std::fs::write(there.join("notes.md"), "years of work").unwrap();
+    std::fs::create_dir(there.join("tables")).unwrap();
+    std::fs::write(there.join("tables/waits.csv"), "mine").unwrap();
+    std::fs::write(there.join("tables/clc-replay-check.1"), "mine").unwrap();
+    make("simulate s --pattern ring --ranks 2 --events 200 -q").expect(0, "another trace");
+    let foreign = "the file exists, and is not a report that clc-replay wrote (overwrite it with --force";
+    for (words, says) in [
+        ("check trace --report notes.md", foreign),
+        ("trace --dry-run --report notes.md", foreign),
+        ("info trace --report notes.md", foreign),
+        ("analyze trace --report notes.md", foreign),
+        ("evaluate s --truth s --report notes.md", foreign),
+        ("simulate new --report notes.md", foreign),
+        ("perturb trace new --anyway --report notes.md", foreign),
+        ("convert trace new.clct --report notes.md", foreign),
+        ("check trace --html notes.md", "is not a page that"),
+        ("evaluate s --truth s --plot notes.md", "is not a plot that"),
+        ("export trace -o notes.md", "is not an export of this format that"),
+        ("analyze trace --csv tables", "tables/waits.csv: the file exists, and is not such a table that"),
+        ("man tables", "tables/clc-replay-check.1: the file exists, and is not a man page that"),
+        ("check trace --report s/traces.otf2", "s/traces.otf2: a file of a trace is never overwritten"),
+        ("check trace --force --report s/traces.otf2", "s/traces.otf2: a file of a trace is never overwritten"),
+        ("check trace --force --html s/traces/0.evt", "s/traces/0.evt: a file of a trace is never overwritten"),
+        ("export trace --force -o s/truth/0.truth", "s/truth/0.truth: a file of a trace is never overwritten"),
+    ] {
+        refused_by(alone(), &copy, words.split(' '), &[says]);
+    }
+    refused_by(with_ranks(3), &copy, ["check", "trace", "--report", "notes.md"], &[foreign]);
+    // An earlier one of the same kind.
+    for (words, status) in [
+        ("check trace -q --report r.json --html r.html", 1),
+        ("trace --dry-run -q --report r.json --html r.html", 0),
+        ("info trace -q --report r.json", 0),
+        ("export trace -q -o e.json", 0),
+        ("export trace -q --format violations-csv -o e.csv", 0),
+        ("evaluate s --truth s -q --plot p.svg --report e.r", 0),
+        ("analyze trace -q --csv t", 0),
+        ("man -q m", 0),
+    ] {
+        for time in ["new", "again"] {
+            make(words).expect(status, &format!("{words}, {time}"));
+        }
+    }
+    // One kind is not another.
+    for words in
+        ["export trace -o r.json", "check trace --html r.json", "check trace --report e.json", "export trace -o e.csv"]
+    {
+        refused_by(alone(), &copy, words.split(' '), &["the file exists"]);
+    }
+    // Asked for.
+    for words in ["check trace -q --force --report notes.md", "check trace -q --force --html notes.md"] {
+        make(words).expect(1, words);
+    }
+    assert!(std::fs::read_to_string(there.join("notes.md")).unwrap().starts_with("<!DOCTYPE html>"));
+    make("analyze trace -q --force --csv tables").expect(0, "tables by force");
+    // A file that somebody has just made for it.
+    std::fs::write(there.join("empty"), "").unwrap();
+    make("check trace -q --report empty").expect(1, "an empty file");
+    // Standard output instead of the text.
+    for (words, begins) in [("check trace --html -", "<!DOCTYPE html>"), ("evaluate s --truth s --plot -", "<svg")] {
+        let finished = make(words);
+        assert!(
+            finished.stdout.starts_with(begins) && !finished.stdout.contains("Trace "),
+            "{words}: {}",
+            finished.stdout
+        );
+        assert!(!there.join("-").exists());
+    }
+}
+
+/// --force replaces what clc-replay wrote, and nothing else.
+#[test]
+fn directories_that_are_there() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    let make = |words: &str| run(alone().args(words.split(' ')).current_dir(there));
+    let commands = [
+        "trace -q --force -o out",
+        "simulate out -q --force --pattern ring --ranks 2 --events 200",
+        "perturb trace out -q --force --anyway",
+        "convert n.clct out -q --force",
+        "convert trace out -q --force --to native",
+    ];
+    make("convert trace n.clct -q").expect(0, "a native trace");
+    let out = there.join("out");
+    let recording = "out: the existing output is not replaced: it has no list of files (.clc-replay)";
+    for words in commands {
+        // A recording, and a directory with one file of a trace and others.
+        copy_tree(&copy.trace, &out);
+        refused_by(alone(), &copy, words.split(' '), &[recording]);
+        std::fs::remove_dir_all(&out).unwrap();
+        std::fs::create_dir(&out).unwrap();
+        std::fs::copy(copy.trace.join("traces.otf2"), out.join("traces.otf2")).unwrap();
+        std::fs::write(out.join("thesis.tex"), "years of work").unwrap();
+        refused_by(alone(), &copy, words.split(' '), &[recording]);
+        std::fs::remove_dir_all(&out).unwrap();
+        // An output with something else in it, or changed.
+        make(words).expect(0, words);
+        std::fs::write(out.join("thesis.tex"), "years of work").unwrap();
+        refused_by(alone(), &copy, words.split(' '), &["out: ", "clc-replay did not write thesis.tex in it"]);
+        std::fs::remove_file(out.join("thesis.tex")).unwrap();
+        let is_other = |path: &Path, contents: &Option<Vec<u8>>| contents.is_some() && path != Path::new(".clc-replay");
+        let file = tree(&out).into_iter().find(|(path, contents)| is_other(path, contents)).unwrap().0;
+        let contents = std::fs::read(out.join(&file)).unwrap();
+        std::fs::write(out.join(&file), "changed").unwrap();
+        refused_by(alone(), &copy, words.split(' '), &["in it changed since clc-replay wrote it"]);
+        std::fs::write(out.join(&file), &contents).unwrap();
+        std::fs::remove_dir_all(&out).unwrap();
+        // Again and again.
+        for _ in 0..2 {
+            make(words).expect(0, words);
+        }
+        // The list of an input is not taken along.
+        assert!(!tree(&out).contains_key(Path::new("out")));
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+    // By another command, and from an output.
+    for words in [commands[1], commands[0], "convert out again.clct -q", "out -q -o twice", "twice -q -o out --force"] {
+        make(words).expect(0, words);
+    }
+    for name in ["out", "twice", "again.clct"] {
+        let list = std::fs::read_to_string(there.join(name).join(".clc-replay")).unwrap();
+        assert!(list.contains(" traces") || list.contains(" definitions.clcd"), "{name}: {list}");
+        assert!(!list.contains(".clc-replay"), "{name}: {list}");
     }
 }
 
@@ -206,6 +359,31 @@ fn pipes_and_files_without_an_end() {
         shell(line).expect(1, line);
     }
     refusal(shell("\"$0\" report /dev/stdin </dev/zero"), false, &["/dev/stdin: too long for a stored report"]);
+}
+
+/// The commands of the README can be typed in one after the other.
+#[test]
+fn the_commands_of_the_readme_in_their_order() {
+    let copy = Copy::of(HALO);
+    let there = copy.directory.path();
+    std::fs::rename(&copy.trace, there.join("tracedir")).unwrap();
+    let (_, use_of_it) = include_str!("../README.md").split_once("\n## Use\n").unwrap();
+    let mut ran = 0;
+    for line in use_of_it.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        // A shorter trace than one would have, and a smaller one than one would make.
+        let line = line.replace("1.2s:1.3s", ":1ms").replace("100k", "1k");
+        for words in line.split(" && ") {
+            let launched = words.strip_prefix("mpirun -n 64 ");
+            let mut command = if launched.is_some() { with_ranks(3) } else { alone() };
+            let arguments = launched.unwrap_or(words).strip_prefix("clc-replay ").expect(words);
+            let finished = run(command.args(arguments.split_whitespace()).current_dir(there));
+            // The trace has violations, which check says.
+            assert_eq!(finished.status, i32::from(words.starts_with("clc-replay check")), "{words}: {finished:?}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 15, "{ran}");
 }
 
 #[test]

@@ -97,16 +97,16 @@ fn chosen_offsets_are_applied_as_libotf2_does() {
         let expected = times_of_libotf2(&trace);
         assert_close(&expected, &times, 1, offsets);
 
-        // Without messages there is nothing to correct but the clocks: the program writes these very times.
+        // Without messages there is nothing to check, and nothing to correct but the clocks: the program writes these very times.
         let output = directory.path().join("out");
-        run(alone().arg(&trace).arg("-o").arg(&output)).expect(0, offsets);
+        run(alone().arg(&trace).arg("-o").arg(&output)).expect(3, offsets);
         let written = times_of_libotf2(&output);
         assert_close(&times, &written, 0, offsets);
         assert_close(&expected, &written, 1, offsets);
 
         // And without pre-synchronisation the recorded ones. The second location has no offsets, and the same times.
         let output = directory.path().join("raw");
-        run(alone().arg(&trace).args(["--presync", "none", "-o"]).arg(&output)).expect(0, offsets);
+        run(alone().arg(&trace).args(["--presync", "none", "-o"]).arg(&output)).expect(3, offsets);
         let raw = times_of_libotf2(&output);
         assert_eq!(raw[&0], raw[&1], "{offsets}");
         assert_eq!(raw[&1], expected[&1], "{offsets}");
@@ -155,7 +155,8 @@ fn a_lone_offset_is_a_constant_and_none_is_none() {
     write(&trace, [&[(1_000_000, 500), (9_000_000, 500)], &[(1_000_000, 700)], &[], &[(1_000_000, -300)]]);
     let output = directory.path().join("out");
     let report = directory.path().join("report.json");
-    run(alone().arg(&trace).arg("-o").arg(&output).arg("--report").arg(&report)).expect(0, "a correction");
+    // No process communicates.
+    run(alone().arg(&trace).arg("-o").arg(&output).arg("--report").arg(&report)).expect(3, "a correction");
     let written = times_of_libotf2(&output);
     assert_eq!([0, 1, 2, 3].map(|location| written[&location][0]), [500_500, 500_700, 500_000, 499_700]);
     assert_eq!([0, 1, 2, 3].map(|location| written[&location][4999] - written[&location][0]), [1777 * 4999; 4]);

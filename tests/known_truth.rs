@@ -216,7 +216,7 @@ fn perturbed_traces_keep_everything_but_their_times() {
         let name = common::name(&trace);
         let source = trace.display().to_string();
         // Recorded clocks are not perfect: their own correction is taken for the truth.
-        clc(&format!("{source} -o {name} -q"), directory.path(), 0);
+        clc(&format!("{source} -o {name} -q"), directory.path(), common::clean(&trace));
         clc(
             &format!("perturb {name} {name}-p --clock mixed --per-process --seed 3 --measurements 0 -q"),
             directory.path(),

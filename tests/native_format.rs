@@ -7,7 +7,7 @@ use clc_replay::archive::otf2::Otf2Archive;
 use clc_replay::archive::truth::{self, TruthReader};
 use clc_replay::archive::{Archive, ScanSummary};
 use clc_replay::trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root};
-use common::{Finished, alone, anchor, assert_same_tree, copy_tree, fixture, fixtures, more_traces, run, tree};
+use common::{Finished, alone, anchor, assert_same_tree, clean, copy_tree, fixture, fixtures, more_traces, run, tree};
 use common::{name, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -183,8 +183,9 @@ fn both_formats_are_corrected_to_the_same_times() {
         let what = name(&trace);
         copy_tree(&trace, &here.join("x"));
         convert(&trace, here, "x.clct");
-        clc("x --report otf2.json -q", here, 0);
-        clc("x.clct --report native.json -q", here, 0);
+        let status = clean(&trace);
+        clc("x --report otf2.json -q", here, status);
+        clc("x.clct --report native.json -q", here, status);
         // The whole of the report but for names, sizes and speed.
         let essence = |path: &str| {
             let mut report = json(&here.join(path));
@@ -207,9 +208,9 @@ fn both_formats_are_corrected_to_the_same_times() {
             assert!(one.0 == other.0, "{what}, location {}: other times", location.id);
             assert_eq!((one.1.len(), other.1.len()), (0, 0), "{what}: clock offsets are left");
         }
-        clc("check x-clc.clct -q", here, 0);
+        clc("check x-clc.clct -q", here, status);
         // Nothing is left to do: the files are copied as they are.
-        clc("x-clc.clct -q", here, 0);
+        clc("x-clc.clct -q", here, status);
         assert_same_tree(&here.join("x-clc.clct"), &here.join("x-clc-clc.clct"), &what);
     }
 }
@@ -354,7 +355,7 @@ fn mistakes_get_one_line() {
     refused(
         "convert in full --to native --force",
         here,
-        &["full: the existing output is no trace; it is not replaced"],
+        &["full: the existing output is not replaced: it has no list of files"],
     );
     refused("convert in in/x.clct", here, &["the output lies inside the trace"]);
     copy_tree(&here.join("in"), &here.join("outer/in"));

@@ -117,6 +117,15 @@ impl Archive {
         }
     }
 
+    /// The same trace, in another directory.
+    #[must_use]
+    pub fn at(&self, directory: &Path) -> Archive {
+        match self {
+            Archive::Otf2(archive) => Archive::Otf2(archive.at(directory)),
+            Archive::Native(trace) => Archive::Native(trace.at(directory)),
+        }
+    }
+
     /// Name of the directory within [`Archive::directory`] that holds the event files.
     pub fn event_directory(&self) -> &str {
         match self {
@@ -130,6 +139,32 @@ impl Archive {
         match self {
             Archive::Otf2(archive) => archive.event_path(location),
             Archive::Native(trace) => trace.event_path(location),
+        }
+    }
+
+    /// Every file that belongs to no location, whether it is there or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Archive::Otf2(archive) => {
+                let mut files = vec![archive.anchor_path(), archive.definition_path(), archive.marker_path()];
+                files.extend((0..archive.anchor().thumbnails).map(|i| archive.thumbnail_path(i)));
+                files
+            }
+            Archive::Native(trace) => vec![trace.definition_path()],
+        }
+    }
+
+    /// Every file of a location, whether it is there or not; without its true times.
+    pub fn files_of(&self, location: LocationId) -> Vec<PathBuf> {
+        match self {
+            Archive::Otf2(archive) => {
+                let mut files = vec![archive.event_path(location), archive.local_definition_path(location)];
+                if archive.anchor().snapshots > 0 {
+                    files.push(archive.snapshot_path(location));
+                }
+                files
+            }
+            Archive::Native(trace) => vec![trace.event_path(location)],
         }
     }
 

@@ -16,5 +16,5 @@ pub use any::{Archive, Format, directory_of};
 pub use left_out::{LeftOut, Thing};
 pub use mmap::{MappedFile, mapped_at, open_file};
 pub use scan::ScanSummary;
-pub use siblings::{Sibling, SiblingKind, copy};
+pub use siblings::{Sibling, SiblingKind, WRITTEN_LIST, copy};
 pub use times::{Marker, MarkerScope, TimeMap};

@@ -27,7 +27,10 @@ pub enum SiblingKind {
     Other,
 }
 
-/// Lists everything in `directory` that is not `known`, with what is in its directories.
+/// The file by which the program knows its own outputs (`pipeline/manifest.rs`). It says what lies in one directory, and is copied to no other.
+pub const WRITTEN_LIST: &str = ".clc-replay";
+
+/// Lists everything in `directory` that is not `known`, with what is in its directories; the list of an output is not part of it.
 pub(super) fn list(
     directory: &Path,
     relative: &Path,
@@ -38,7 +41,8 @@ pub(super) fn list(
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(known) {
+        let is_list = name == WRITTEN_LIST && relative.as_os_str().is_empty();
+        if is_list || name.to_str().is_some_and(known) {
             continue;
         }
         let kind = match entry.file_type().map_err(failed)? {
@@ -58,13 +62,21 @@ pub(super) fn list(
 /// Copies a regular file, and its permissions, to a place where none is.
 ///
 /// # Errors
-/// It cannot be read, is something else than a regular file, or cannot be written.
+/// It cannot be read, is something else than a regular file, changes meanwhile, or cannot be written.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    let (mut source, _) = open_file(from)?;
-    File::create(to)
+    let (mut source, length) = open_file(from)?;
+    let failed = |error: std::io::Error| Error::io(from, &format!("cannot copy to {}", to.display()), &error);
+    let state = |source: &File| source.metadata().and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
+    let before = state(&source).map_err(failed)?;
+    let copied = File::create(to)
         .and_then(|mut target| {
-            std::io::copy(&mut source, &mut target)?;
-            target.set_permissions(source.metadata()?.permissions())
+            let copied = std::io::copy(&mut source, &mut target)?;
+            target.set_permissions(source.metadata()?.permissions())?;
+            Ok(copied)
         })
-        .map_err(|error| Error::io(from, &format!("cannot copy to {}", to.display()), &error))
+        .map_err(failed)?;
+    if copied != length || state(&source).map_err(failed)? != before {
+        return Err(Error::new("the file changed while it was copied").in_file(from));
+    }
+    Ok(())
 }

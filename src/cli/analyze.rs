@@ -56,7 +56,7 @@ pub struct AnalyzeOptions {
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub csv: Option<PathBuf>,
 
-    /// Also write the report as a page for a browser to FILE
+    /// Also write the report as a page for a browser to FILE ("-": standard output, instead of the text)
     ///
     /// One file that needs nothing else. `clc-replay report` makes the same page from a stored --report.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]

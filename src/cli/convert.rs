@@ -49,7 +49,7 @@ pub struct ConvertOptions {
           value_parser = PossibleValuesParser::new(["otf2", "native"]).map(format_of))]
     pub to: Option<Format>,
 
-    /// Replace TARGET if it exists and holds a trace
+    /// Replace TARGET if it exists and clc-replay wrote everything in it, and a file in the place of --report
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 

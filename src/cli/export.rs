@@ -2,6 +2,8 @@
 
 use super::options::{LogOptions, SynchronisationOptions};
 use super::values;
+use crate::pipeline::export::VIOLATIONS_HEAD;
+use crate::pipeline::overwrite::Content;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -35,6 +37,16 @@ pub enum ExportFormat {
     ViolationsCsv,
 }
 
+impl ExportFormat {
+    /// What the file holds.
+    pub fn content(self) -> Content {
+        match self {
+            ExportFormat::Perfetto => Content::ChromeTrace,
+            ExportFormat::ViolationsCsv => Content::Table(VIOLATIONS_HEAD),
+        }
+    }
+}
+
 /// A window of time in seconds after the first event of the trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
@@ -64,7 +76,7 @@ pub struct ExportOptions {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: PathBuf,
 
-    /// Replace the file if it exists
+    /// Overwrite the file, whatever it is, unless it belongs to a trace; one that was exported in the same format is overwritten anyway
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 

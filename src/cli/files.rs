@@ -1,12 +1,13 @@
 //! What each job reads and writes.
 
 use super::{Job, PerturbOptions, SimulateOptions};
+use crate::pipeline::overwrite::Content;
 use crate::pipeline::targets::{Input, Kind, Target};
 use std::borrow::Cow;
 use std::path::Path;
 
 impl Job {
-    /// The file for the page of the report.
+    /// The file for the page of the report; "-" for standard output.
     pub fn html(&self) -> Option<&Path> {
         match self {
             Job::Correct(options) => options.html.as_deref(),
@@ -31,6 +32,29 @@ impl Job {
             }
             Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => None,
         }
+    }
+
+    /// Whether an output may replace what is in its place.
+    pub fn force(&self) -> bool {
+        match self {
+            Job::Correct(options) => options.common.force,
+            Job::Check(options) => options.common.force,
+            Job::Analyze(options) => options.common.force,
+            Job::Evaluate(options) => options.common.force,
+            Job::Info(options) => options.force,
+            Job::Convert(options) => options.force,
+            Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => made.force,
+            Job::Report(options) => options.force,
+            Job::Export(options) => options.force,
+            Job::Man(_) | Job::Completions(_) => false,
+        }
+    }
+
+    /// Options that ask for something on standard output in the place of the text.
+    pub fn to_stdout(&self) -> Vec<&'static str> {
+        let plot = if let Job::Evaluate(options) = self { options.plot.as_deref() } else { None };
+        let named = [("--report", self.json()), ("--html", self.html()), ("--plot", plot)];
+        named.into_iter().filter(|(_, path)| *path == Some(Path::new("-"))).map(|(option, _)| option).collect()
     }
 
     /// What it reads.
@@ -61,7 +85,7 @@ impl Job {
         fn target<'a>(option: &'static str, path: &'a Path, kind: Kind) -> Target<'a> {
             Target { option, path: Cow::Borrowed(path), kind }
         }
-        let file = |option, path| (path != Path::new("-")).then(|| target(option, path, Kind::File));
+        let file = |option, path, content| (path != Path::new("-")).then(|| target(option, path, Kind::File(content)));
         let mut targets = Vec::new();
         match self {
             Job::Correct(options) if !options.dry_run => {
@@ -72,18 +96,23 @@ impl Job {
             Job::Convert(options) => targets.push(target("TARGET", &options.output, Kind::Trace)),
             Job::Simulate(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
             Job::Perturb(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
-            Job::Man(options) => targets.push(target("DIR", &options.directory, Kind::Files)),
-            Job::Export(options) => targets.extend(file("--output", &options.output)),
+            Job::Man(options) => targets.push(target("DIR", &options.directory, Kind::Files(Content::ManPages))),
+            Job::Export(options) => {
+                let content = options.format.content();
+                targets.extend(file("--output", &options.output, content));
+            }
             Job::Analyze(options) => {
-                targets.extend(options.csv.as_deref().map(|path| target("--csv", path, Kind::Files)));
+                targets.extend(
+                    options.csv.as_deref().map(|path| target("--csv", path, Kind::Files(Content::AnalysisTables))),
+                );
             }
             Job::Evaluate(options) => {
-                targets.extend(options.plot.as_deref().map(|path| target("--plot", path, Kind::File)));
+                targets.extend(options.plot.as_deref().and_then(|path| file("--plot", path, Content::Plot)));
             }
             _ => {}
         }
-        targets.extend(self.html().map(|path| target("--html", path, Kind::File)));
-        targets.extend(self.json().and_then(|path| file("--report", path)));
+        targets.extend(self.html().and_then(|path| file("--html", path, Content::Page)));
+        targets.extend(self.json().and_then(|path| file("--report", path, Content::Json)));
         targets
     }
 }

@@ -3,6 +3,7 @@
 use super::command;
 use super::options::LogOptions;
 use crate::pipeline::files;
+use crate::pipeline::overwrite::Content;
 use crate::trace::{Error, Result};
 use clap::{Args, Command};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub fn man(directory: &Path) -> Result<Vec<PathBuf>> {
     for subcommand in whole.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages.push(page(directory, subcommand.clone().version(env!("CARGO_PKG_VERSION")))?);
     }
-    files::write_all(directory, &pages)?;
+    files::write_all(directory, &pages, Content::ManPages, false)?;
     Ok(pages.iter().map(|(name, _)| directory.join(name)).collect())
 }
 

@@ -46,6 +46,8 @@ Exit status:
   0  no violations: there were none, or all are corrected, and the result has been verified
   1  violations remain (check: the trace has violations)
   2  an error; no corrected trace was written, unless the line says so
+  3  no violation is left in what was checked, but that is less than 90 % of the communication in the trace,
+     or nothing; a corrected trace was written all the same
 
 Read on: docs/report.md explains every number of the report.";
 
@@ -61,7 +63,8 @@ Examples:
 Exit status:
   0  no violations after pre-synchronisation, which is what a reader of the trace sees
   1  violations
-  2  an error";
+  2  an error
+  3  no violation in what was checked, but that is less than 90 % of the communication in the trace, or nothing";
 
 pub(super) const INFO: &str = "\
 Describes a trace: processes, nodes, communicators, events by kind, and the clock offsets that the measurement system \

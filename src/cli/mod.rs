@@ -30,6 +30,7 @@ pub use generate::{CompletionsOptions, ManOptions, completions, man};
 pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };
+pub use pause::Pause;
 pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
@@ -37,6 +38,7 @@ pub use values::{LatencyOption, MaxDelay};
 
 use clap::{Args, Command, FromArgMatches, Subcommand};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,12 +80,17 @@ impl Job {
         I: IntoIterator,
         I::Item: Into<OsString> + Clone,
     {
-        let matches = command().try_get_matches_from(arguments)?;
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let meant = |stop: Stop| misspelt(&arguments).filter(|_| stop.status() != 0).unwrap_or(stop);
+        let matches = command().try_get_matches_from(&arguments).map_err(|error| meant(Stop::from(error)))?;
         // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
         // one none of them is, and derived code cannot express that for nested groups of options.
         match matches.subcommand_name() {
             Some(_) => Ok(Job::from(Subcommands::from_arg_matches(&matches)?)),
-            None => Ok(Job::Correct(CorrectOptions::from_arg_matches(&matches)?)),
+            None => match misspelt(&arguments) {
+                Some(stop) => Err(stop),
+                None => Ok(Job::Correct(CorrectOptions::from_arg_matches(&matches)?)),
+            },
         }
     }
 
@@ -104,6 +111,34 @@ impl Job {
             Job::Completions(options) => &options.log,
         }
     }
+}
+
+/// What to say if the first argument is nearly the name of a subcommand, and that of no trace.
+fn misspelt(arguments: &[OsString]) -> Option<Stop> {
+    let word = arguments.get(1)?.to_str()?;
+    if word.starts_with('-') || word.contains('/') || Path::new(word).exists() {
+        return None;
+    }
+    let command = command();
+    let names = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).map(Command::get_name);
+    let mut names = names.filter(|name| *name != word);
+    let meant = names.find(|name| slips(word, name) <= 1 + word.len() / 6)?;
+    Some(Stop::usage(&format!("there is no trace '{word}'; did you mean the subcommand '{meant}'?")))
+}
+
+/// How many characters have to be added, removed or replaced to make one word of the other (the distance of Levenshtein).
+fn slips(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// The whole command line, for parsing and for generated documentation.

@@ -36,19 +36,13 @@ pub struct CorrectOptions {
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 
-    /// Replace the output directory if it exists
-    ///
-    /// Without it, an existing output is an error, and nothing is done.
-    #[arg(long, help_heading = OUTPUT)]
-    pub force: bool,
-
     /// Do everything but write the corrected trace
     ///
     /// Violations, passes and moves are reported as if it had been written. Try parameters with it.
-    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["output", "force"])]
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "output")]
     pub dry_run: bool,
 
-    /// Also write the report as a page for a browser to FILE
+    /// Also write the report as a page for a browser to FILE ("-": standard output, instead of the text)
     ///
     /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
     /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
@@ -149,7 +143,7 @@ pub struct CheckOptions {
     /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
-    /// Also write the report as a page for a browser to FILE
+    /// Also write the report as a page for a browser to FILE ("-": standard output, instead of the text)
     ///
     /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
     /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
@@ -187,6 +181,10 @@ pub struct InfoOptions {
     /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
+
+    /// Overwrite the file in the place of --report, whatever it is, unless it belongs to a trace; a report is overwritten anyway
+    #[arg(long, help_heading = OUTPUT)]
+    pub force: bool,
 
     /// What to log.
     #[command(flatten)]
@@ -282,12 +280,21 @@ pub struct CommonOptions {
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 
+    /// Replace what is in the place of an output
+    ///
+    /// A file that clc-replay wrote as the same kind of output is overwritten anyway; any other file needs --force, and a file of a trace is
+    /// never overwritten. A directory is replaced only with --force, and only if clc-replay wrote everything in it and
+    /// nothing was changed since, as the list `.clc-replay` in it tells: recordings and other files are never deleted. It
+    /// stays until the new one is complete.
+    #[arg(long, help_heading = OUTPUT)]
+    pub force: bool,
+
     /// Threads for reading and writing event files [default: one per core, up to 16; 1 under mpirun]
     ///
     /// They read messages as observations of the clocks and make the corrections of the processes, too; the forward replay has one thread.
     /// The result is the same with any number. Under a launcher the ranks share the cores of a node already; ask for more if they
     /// have several cores each.
-    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = values::threads)]
     pub threads: Option<NonZero<usize>>,
 
     /// What to log.

@@ -1,5 +1,6 @@
 //! A run that stands still where it is told to: for tests of what happens to a run that is killed, stopped, or robbed of its files there.
 
+use crate::trace::{Error, Result};
 use std::cell::Cell;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +12,12 @@ const SETTING: &str = "CLC_REPLAY_PAUSE";
 
 /// Longest pause that nobody has given a length.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// The parts of a run of any command, roughly in their order.
+const PARTS: [&str; 20] = [
+    "open", "simulate", "prepare", "scan", "convert", "perturb", "clocks", "check", "replay", "pass", "backward",
+    "write", "verify", "regions", "waits", "path", "analyse", "compare", "publish", "details",
+];
 
 /// Where this rank stands still, and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +35,19 @@ impl Pause {
         Pause::parse(&std::env::var(SETTING).ok()?).filter(|pause| pause.rank == rank)
     }
 
+    /// Finds out whether what the environment asks for is there.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_setting() -> Result<()> {
+        let Some(text) = std::env::var_os(SETTING) else { return Ok(()) };
+        match text.to_str().and_then(Pause::parse) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(format!("{SETTING} is '{}'", text.to_string_lossy()))
+                .hint(format!("PART[@RANK][:UNTIL], where PART is one of {}", PARTS.join(", ")))),
+        }
+    }
+
     fn parse(text: &str) -> Option<Pause> {
         let (place, until) = text.split_once(':').unwrap_or((text, ""));
         let (part, rank) = place.split_once('@').unwrap_or((place, "0"));
@@ -35,7 +55,7 @@ impl Pause {
             Ok(seconds) => (Duration::from_secs(seconds), None),
             Err(_) => (LONGEST, Some(PathBuf::from(until)).filter(|_| !until.is_empty())),
         };
-        (!part.is_empty()).then_some(())?;
+        PARTS.contains(&part).then_some(())?;
         Some(Pause { rank: rank.parse().ok()?, part: part.to_owned(), time, file, done: Cell::new(false) })
     }
 
@@ -66,7 +86,7 @@ mod tests {
         assert_eq!(Pause::parse("scan"), pause(0, "scan", 60, None));
         assert_eq!(Pause::parse("write@2:7"), pause(2, "write", 7, None));
         assert_eq!(Pause::parse("write@2:/tmp/x"), pause(2, "write", 60, Some("/tmp/x")));
-        for text in ["", "@1", "scan@x", ":5"] {
+        for text in ["", "@1", "scan@x", ":5", "foo", "foo@1:5"] {
             assert_eq!(Pause::parse(text), None, "{text}");
         }
     }

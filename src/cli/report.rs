@@ -16,7 +16,8 @@ Examples:
 Exit status:
   0  the report says that there are no violations (any more)
   1  it says that violations remain
-  2  an error; nothing was written";
+  2  an error; nothing was written
+  3  it says that less than 90 % of the communication in the trace was checked, and no violation found";
 
 /// Options of `clc-replay report`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -25,9 +26,13 @@ pub struct ReportOptions {
     #[arg(value_name = "FILE")]
     pub report: PathBuf,
 
-    /// Write the page to FILE
+    /// Write the page to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+
+    /// Overwrite the file in the place of --html, whatever it is, unless it belongs to a trace; a page is overwritten anyway
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
 
     /// What to log.
     #[command(flatten)]

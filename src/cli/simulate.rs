@@ -190,7 +190,7 @@ pub struct NetworkOptions {
 /// What every command that makes a trace from another or from nothing takes.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct MadeOptions {
-    /// Replace the output directory if it exists and holds a trace
+    /// Replace DIR if it exists and clc-replay wrote everything in it, and a file in the place of --report
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 

@@ -19,6 +19,8 @@ impl Stop {
     pub const CONSISTENT: u8 = 0;
     /// Exit status if violations remain, or `check` found some.
     pub const VIOLATED: u8 = 1;
+    /// Exit status if too little could be compared to call the trace free of violations.
+    pub const UNCHECKED: u8 = 3;
     /// Exit status of an error: no trace was written, unless the line says so.
     pub const ERROR: u8 = 2;
 

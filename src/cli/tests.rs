@@ -38,7 +38,9 @@ fn a_trace_alone_is_corrected_with_the_defaults() {
     assert_eq!(options.output_directory(), Ok(PathBuf::from("tracedir-clc")));
     assert_eq!(options.parameters(1_000_000_000), Ok(Parameters::default()));
     assert_eq!(options.synchronisation.presync.unwrap_or_default(), Method::Auto);
-    assert!(!options.force && !options.dry_run && !options.synchronisation.alltoallv && !options.common.log.quiet);
+    assert!(
+        !options.common.force && !options.dry_run && !options.synchronisation.alltoallv && !options.common.log.quiet
+    );
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn every_option_arrives() {
          --slope 1e-3 --presync none --alltoallv --log debug --quiet --report r.json tracedir",
     );
     assert_eq!(options.output_directory(), Ok(PathBuf::from("out")));
-    assert!(options.force && options.synchronisation.alltoallv && options.common.log.quiet);
+    assert!(options.common.force && options.synchronisation.alltoallv && options.common.log.quiet);
     assert_eq!(options.synchronisation.presync, Some(Method::None));
     assert_eq!(options.common.report.as_deref(), Some(Path::new("r.json")));
     assert_eq!(options.common.log.filter.as_deref(), Some("debug"));
@@ -103,7 +105,29 @@ fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("--log loud t").contains("not a level"));
     assert!(refusal("--dry-run -o out t").contains("--output"));
     assert!(refusal("--forse t").contains("'--forse' found; tip: a similar argument exists: '--force' (see"));
-    assert!(refusal("check --force t").contains("--force"));
+    assert!(refusal("check --output out t").contains("--output"));
+}
+
+#[test]
+fn a_slip_in_a_subcommand_is_seen() {
+    for (line, meant) in [
+        ("chek t", "check"),
+        ("chek", "check"),
+        ("anaylze t", "analyze"),
+        ("evalute t --truth t", "evaluate"),
+        ("infos", "info"),
+    ] {
+        assert!(
+            refusal(line).contains(&format!("did you mean the subcommand '{meant}'?")),
+            "{line}: {}",
+            refusal(line)
+        );
+    }
+    for line in ["./chek", "chef", "run1", "in", "x", "check t", "traces"] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+    assert!(refusal("--threads 0 t").contains("at least 1"));
+    assert!(refusal("--threads many t").contains("at least 1"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::clc::{Decay, ErrorLimit, Slope};
 use crate::presync::reference::Reference;
 use crate::trace::Result;
 use std::fmt;
+use std::num::NonZero;
 
 /// `--latency`: one minimum latency, or one per class of pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -154,6 +155,12 @@ pub(super) fn delay(text: &str) -> Parsed<MaxDelay> {
         return Err("a transport delay of 0 would leave no round trip".to_owned());
     }
     Ok(delay)
+}
+
+/// A number of threads.
+pub(super) fn threads(text: &str) -> Parsed<NonZero<usize>> {
+    let number = text.parse::<usize>().ok().and_then(NonZero::new);
+    number.ok_or_else(|| "not a number of threads, which is at least 1".to_owned())
 }
 
 /// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.

@@ -15,6 +15,7 @@ pub use exchange::{
 };
 pub use launch::start;
 pub use top2::Top2;
+pub use watch::check_setting;
 
 use crate::trace::progress::{Progress, Silent};
 use crate::trace::{Error, Result};

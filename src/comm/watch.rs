@@ -4,6 +4,7 @@
 //! itself looks who does not wait, and who has said nothing. Rank 1 speaks only if rank 0 is silent. Nobody is ended for being silent: the
 //! run goes on when that rank does.
 
+use crate::trace::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// Ranks that watch.
@@ -17,6 +18,19 @@ const SETTING: &str = "CLC_REPLAY_WATCH";
 
 /// How long a wait has to be to be told, unless [`SETTING`] says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Finds out whether the patience that the environment asks for is one. Until somebody has, a wrong setting is none.
+///
+/// # Errors
+/// It is no number of seconds.
+pub fn check_setting() -> Result<()> {
+    let Some(text) = std::env::var_os(SETTING) else { return Ok(()) };
+    match text.to_str().and_then(|text| text.trim().parse::<f64>().ok()) {
+        Some(seconds) if seconds >= 0.0 => Ok(()),
+        _ => Err(Error::new(format!("{SETTING} is '{}'", text.to_string_lossy()))
+            .hint("it can be a number of seconds, or 0 for no messages")),
+    }
+}
 
 /// How long to wait before a message says whom for; `None`: no messages.
 pub fn patience() -> Option<Duration> {

@@ -9,6 +9,7 @@ use crate::commands::{Outcome, summary};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
 use crate::pipeline::files;
 use crate::pipeline::open::open;
+use crate::pipeline::overwrite::Content;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::replay::survey::survey;
@@ -20,7 +21,7 @@ use crate::trace::{Result, Ticks};
 /// outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read, it contradicts itself, the tables cannot be written.
+/// The trace cannot be read or changes meanwhile, it contradicts itself, the tables cannot be written.
 pub fn analyze(
     transport: &mut dyn Transport,
     options: &AnalyzeOptions,
@@ -61,9 +62,10 @@ pub fn analyze(
     let corrections = corrected.as_ref().map(|(.., corrections)| corrections.as_slice());
     let analysis = analyse(transport, &opened, &loaded, corrections, wanted, progress, &mut warnings)?;
     timing.lap("analyse", loaded.events());
+    opened.unchanged(transport)?;
     let mut written = Ok(());
     if let (Some(directory), Some(analysis)) = (&options.csv, &analysis) {
-        written = files::write_all(directory, &analysis_csv(analysis));
+        written = files::write_all(directory, &analysis_csv(analysis), Content::AnalysisTables, options.common.force);
     }
     agree(transport, written)?;
 
@@ -87,10 +89,12 @@ pub fn analyze(
         ));
     }
     let constants = corrected.as_ref().map(|(parameters, ..)| parameters);
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     let used = summary::parameters(&load_options, whole.clocks, resolution, constants);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: used,
         trace: whole.trace,

@@ -16,7 +16,7 @@ use crate::trace::{Result, Ticks};
 /// on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read.
+/// The trace cannot be read, or changes meanwhile.
 pub fn check(
     transport: &mut dyn Transport,
     options: &CheckOptions,
@@ -47,6 +47,7 @@ pub fn check(
         timing.lap("details", loaded.program.events());
     }
 
+    opened.unchanged(transport)?;
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
     let whole =
@@ -58,9 +59,11 @@ pub fn check(
         presynchronised: stage(&presynchronised, origin),
         corrected: None,
     };
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: summary::parameters(&load_options, whole.clocks, resolution, None),
         trace: whole.trace,

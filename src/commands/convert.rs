@@ -14,7 +14,7 @@ use crate::trace::{Definitions, Error, Result};
 /// Converts a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read or has the format asked for already; the output exists or cannot be written.
+/// The trace cannot be read, changes meanwhile, or has the format asked for already; the output exists or cannot be written.
 pub fn convert(
     transport: &mut dyn Transport,
     options: &ConvertOptions,
@@ -35,6 +35,8 @@ pub fn convert(
     let target = prepared.making.clone();
 
     let mut converted = convert_locations(transport, &opened, &target, progress, &mut warnings)?;
+    progress.step("publish");
+    opened.unchanged(transport)?;
     let mut sizes = (0, 0);
     let mut path = None;
     let mut outcome = Ok(());
@@ -46,6 +48,7 @@ pub fn convert(
                 sizes = (size(&opened.archive, &opened.definitions), size(&written, &opened.definitions));
                 Ok(())
             })
+            .and_then(|()| opened.definitions_unchanged())
             .and_then(|()| output.publish());
     }
     agree(transport, outcome)?;

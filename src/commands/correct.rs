@@ -21,7 +21,7 @@ use crate::trace::{Error, Result, Ticks};
 /// If a violation is left in the times as written (which would be a bug), the report says so and nothing is put into place.
 ///
 /// # Errors
-/// The trace cannot be read, the output cannot be written, the trace contradicts itself.
+/// The trace cannot be read or changes meanwhile, the output cannot be written, the trace contradicts itself.
 pub fn correct(
     transport: &mut dyn Transport,
     options: &CorrectOptions,
@@ -41,7 +41,7 @@ pub fn correct(
     if !options.dry_run {
         let path = options.output_directory()?;
         let events = opened.archive.event_directory();
-        let wanted = Wanted { path: &path, force: options.force, events, with_truth: false };
+        let wanted = Wanted { path: &path, force: options.common.force, events, with_truth: false };
         prepared = Some(prepare(transport, &opened, wanted, &mut warnings)?);
     }
     let target = prepared.as_ref().map(|prepared| prepared.making.clone());
@@ -64,6 +64,7 @@ pub fn correct(
     let mut deviating = [written.deviating as i64];
     transport.all_reduce(ReduceOp::Sum, &mut deviating)?;
     if deviating[0] > 0 {
+        opened.unchanged(transport)?;
         return Err(Error::new(
             "the written times are not the computed ones; this is a bug, nothing was put into place",
         ));
@@ -91,6 +92,7 @@ pub fn correct(
     let consistent = corrected.violated() == 0;
     let mut published = None;
     progress.step("publish");
+    opened.unchanged(transport)?;
     if let (Some(target), Some(prepared)) = (&target, prepared) {
         let output = prepared.hand_over(transport)?;
         let markers = map_markers(transport, &opened, &loaded, &result.corrections)?;
@@ -101,8 +103,9 @@ pub fn correct(
         let mut outcome = Ok(());
         if let Some(output) = output.filter(|_| consistent) {
             let path = output.path.clone();
-            outcome =
-                write_globals(&opened, target, span, markers.as_deref(), &mut warnings).and_then(|()| output.publish());
+            outcome = write_globals(&opened, target, span, markers.as_deref(), &mut warnings)
+                .and_then(|()| opened.definitions_unchanged())
+                .and_then(|()| output.publish());
             published = Some(path.display().to_string());
         }
         agree(transport, outcome)?;
@@ -132,10 +135,12 @@ pub fn correct(
         presynchronised: stage(&presynchronised, origin),
         corrected: stage(&corrected, written_origin),
     };
+    let (coverage, verdict) = summary::verdict(&whole, &violations);
     let used = summary::parameters(&load_options, whole.clocks, resolution, Some(&parameters));
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict,
+        coverage,
         program: summary::program(transport),
         parameters: used,
         trace: whole.trace,

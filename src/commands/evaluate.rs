@@ -15,6 +15,7 @@ use crate::pipeline::evaluate::{
 use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::{Opened, open};
+use crate::pipeline::overwrite::Content;
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::survey;
@@ -124,7 +125,8 @@ pub fn evaluate(
     });
     let mut plotted = Ok(());
     if let (Some(evaluation), Some(path)) = (&evaluation, &options.plot) {
-        plotted = evaluation_plot(evaluation).and_then(|svg| files::write(path, svg.as_bytes()));
+        plotted = evaluation_plot(evaluation)
+            .and_then(|svg| files::write(path, svg.as_bytes(), Content::Plot, options.common.force));
     }
     agree(transport, plotted)?;
     Ok(evaluation.map(|evaluation| Outcome::Evaluation(Box::new(evaluation))))

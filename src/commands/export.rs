@@ -11,26 +11,19 @@ use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::report::format::plural;
 use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use crate::trace::{Result, Ticks};
 use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read; the file exists or cannot be written.
+/// The trace cannot be read, or changes meanwhile; the file cannot be written, or is none that may be overwritten.
 pub fn export(
     transport: &mut dyn Transport,
     options: &ExportOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let to_stdout = options.output == Path::new("-");
-    let exists = !to_stdout && !options.force && options.output.symlink_metadata().is_ok();
-    let free = if exists {
-        Err(Error::new("the file exists").in_file(&options.output).hint("--force replaces it"))
-    } else {
-        Ok(())
-    };
-    agree(transport, free)?;
     let mut opened = open(transport, &options.trace)?;
     let mut warnings = std::mem::take(&mut opened.warnings);
     let resolution = opened.definitions.clock.resolution;
@@ -45,11 +38,13 @@ pub fn export(
     refine(transport, &opened, &mut loaded, &load_options, options.synchronisation.wanted(), progress)?;
     let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
     let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
-    let window = Window::new(&loaded, ticks(from)?, ticks(to)?);
+    let window =
+        Window::new(&loaded, ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
         ExportFormat::Perfetto => perfetto(transport, &opened, &loaded, window)?,
         ExportFormat::ViolationsCsv => violations(transport, &opened, &loaded, window)?,
     };
+    opened.unchanged(transport)?;
     let mut said = None;
     let written = match exported {
         Some(exported) if to_stdout => {
@@ -58,7 +53,7 @@ pub fn export(
         }
         Some(exported) => {
             said = Some(summary(options, &exported));
-            files::write(&options.output, exported.text.as_bytes())
+            files::write(&options.output, exported.text.as_bytes(), options.format.content(), options.force)
         }
         None => Ok(()),
     };

@@ -1,14 +1,14 @@
 //! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
 
-use crate::cli::Job;
-use crate::comm::{Transport, agree, broadcast_value};
+use crate::cli::{Job, Pause};
+use crate::comm::{Transport, agree, broadcast_value, check_setting};
 use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
 use crate::pipeline::targets;
 use crate::report::Warnings;
-use crate::trace::Result;
+use crate::trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.
@@ -16,8 +16,19 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// An output lies in the input, or where another one is.
 pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
-    let checked = if transport.rank() == 0 { targets::check(&job.inputs(), &job.targets()) } else { Ok(()) };
+    let checked = if transport.rank() == 0 { check(job) } else { Ok(()) };
     broadcast_value(transport, 0, checked)?
+}
+
+fn check(job: &Job) -> Result<()> {
+    check_setting()?;
+    Pause::check_setting()?;
+    if let [one, other, ..] = job.to_stdout()[..] {
+        return Err(
+            Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them")
+        );
+    }
+    targets::check(&job.inputs(), &job.targets(), job.force())
 }
 
 /// An output that is being made.

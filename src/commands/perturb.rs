@@ -22,7 +22,7 @@ use crate::trace::{Error, Result, Ticks};
 /// Disturbs the clocks of a trace and keeps its times as the truth. Collective over the analysis ranks; the outcome is on rank 0.
 ///
 /// # Errors
-/// The trace cannot be read or has violations itself; impossible parameters; the output exists or cannot be written.
+/// The trace cannot be read, changes meanwhile, or has violations itself; impossible parameters; the output exists or cannot be written.
 pub fn perturb(
     transport: &mut dyn Transport,
     options: &PerturbOptions,
@@ -91,6 +91,8 @@ pub fn perturb(
     let shift = (loaded.shift + disturbed.shift).0 as u64;
     let markers: Option<Vec<(u64, u64)>> =
         markers.map(|markers| markers.iter().map(|m| (m.time.saturating_add(shift), m.duration)).collect());
+    progress.step("publish");
+    opened.unchanged(transport)?;
     let mut path = None;
     let mut outcome = Ok(());
     let mut parameters = vec![
@@ -103,6 +105,7 @@ pub fn perturb(
         path = Some(output.path.clone());
         outcome = write_globals(&opened, &target, disturbed.span, markers.as_deref(), &mut warnings)
             .and_then(|()| if with_truth { write_parameters(&target, "perturb", &parameters) } else { Ok(()) })
+            .and_then(|()| opened.definitions_unchanged())
             .and_then(|()| output.publish());
     }
     agree(transport, outcome)?;

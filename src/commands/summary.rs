@@ -14,9 +14,9 @@ use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
-    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, EventCount, EventPlace, LatencyUsed, Matching,
-    MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary, UnmatchedPair,
-    Warnings, WorstKind, WorstViolation, memory,
+    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, EventCount, EventPlace, LatencyUsed,
+    Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary,
+    UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,8 @@ pub struct Whole {
     pub matching: Matching,
     /// For the report.
     pub clocks: Clocks,
+    /// Ends of collective operations that take part in nothing and are counted nowhere else.
+    pub loose_ends: u64,
     /// Of all ranks.
     pub warnings: Warnings,
 }
@@ -144,10 +146,17 @@ pub fn gather(
             events: sum.events,
             events_by_kind: EventCount::sorted(sum.by_kind),
         },
+        loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
         matching: matching(&sum.messages, &sum.collectives, &sum.leftovers),
         clocks: sum.clocks,
         warnings: sum.warnings,
     }))
+}
+
+/// How much of the trace was compared, and the verdict.
+pub fn verdict(whole: &Whole, violations: &Violations) -> (Coverage, Verdict) {
+    let coverage = Coverage::new(violations.checked(), &whole.matching, whole.loose_ends, &whole.trace.events_by_kind);
+    (coverage, Verdict::new(violations, &coverage, whole.trace.processes))
 }
 
 fn mpi_communicators(definitions: &Definitions) -> u64 {

@@ -142,7 +142,8 @@ impl Job<'_> {
 
     /// Returns the numbers of events written and left out.
     fn write_otf2(&mut self, trace: &NativeTrace, id: LocationId) -> Result<(u64, u64)> {
-        let archive = ArchiveWriter::within(self.target, NAME, CreateOptions::default());
+        let archive =
+            ArchiveWriter::within(self.target, NAME, CreateOptions::default().fitting(&self.opened.definitions));
         let mut writer = archive.events(id)?;
         let order = writer.order();
         let mut dropped = [0u64; 256];
@@ -211,7 +212,8 @@ pub fn convert_globals(opened: &Opened, target: &Path, converted: &mut Converted
                 creator: header.creator.clone(),
                 description: header.description.clone(),
                 ..CreateOptions::default()
-            };
+            }
+            .fitting(&definitions);
             ArchiveWriter::within(target, NAME, options).finish(&definitions, &converted.events)?;
         }
     }

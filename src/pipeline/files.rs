@@ -2,6 +2,7 @@
 
 use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::output::{open_permissions, plain};
+use crate::pipeline::overwrite::{self, Content};
 use crate::pipeline::stale;
 use crate::pipeline::targets::{parent, resolve};
 use crate::trace::{Error, Result};
@@ -25,11 +26,23 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes a file that appears complete or not at all.
+/// Names of standard output as a file.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Writes a file that appears complete or not at all, or to standard output; what is there is overwritten if [`overwrite::allow`] says so.
 ///
 /// # Errors
-/// The operating system refuses.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+/// The operating system refuses, or there is something that may not be overwritten.
+pub fn write(path: &Path, bytes: &[u8], content: Content, force: bool) -> Result<()> {
+    if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
+        return print(bytes);
+    }
+    // It may have come while the work was done.
+    overwrite::allow(path, content, force)?;
+    put(path, bytes)
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<()> {
     // A device, a pipe or a link (`/dev/stdout` is one) is written to, not replaced.
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| failed(path, &error));
@@ -37,12 +50,16 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Pending::create(path, path, bytes)?.publish()
 }
 
-/// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there.
+/// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there; what is there is overwritten
+/// if [`overwrite::allow_all`] says so.
 ///
 /// # Errors
-/// The operating system refuses.
-pub fn write_all<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result<()> {
+/// The operating system refuses, or there is something that may not be overwritten.
+pub fn write_all<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)], content: Content, force: bool) -> Result<()> {
     let place = resolve(directory);
+    if place.is_dir() {
+        overwrite::allow_all(&place, content, force)?;
+    }
     if place.is_dir() { write_into(directory, files) } else { write_directory(directory, &place, files) }
 }
 
@@ -59,7 +76,7 @@ fn write_into<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result
     for ((name, bytes), pending) in files.iter().zip(pending) {
         let outcome = match pending {
             Some(pending) => pending.publish(),
-            None => write(&directory.join(name), bytes.as_ref()),
+            None => put(&directory.join(name), bytes.as_ref()),
         };
         outcome.map_err(|error| match written.as_slice() {
             [] => error,
@@ -183,6 +200,7 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let files = |last: &str| ["a", "b", last].map(|name| (name.to_owned(), name.to_owned()));
         let here = above.path().join("not/there");
+        let write_all = |here: &Path, files: &[(String, String)]| write_all(here, files, Content::AnalysisTables, true);
         write_all(&here, &files("c")).unwrap();
         // A link to what cannot be written although it can be opened.
         std::os::unix::fs::symlink("/dev/full", here.join("d")).unwrap();
@@ -206,13 +224,13 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         for text in ["first and longer", "second"] {
             probe(&link).unwrap();
-            write(&link, text.as_bytes()).unwrap();
+            put(&link, text.as_bytes()).unwrap();
             assert!(link.symlink_metadata().unwrap().is_symlink());
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
-        write(&file, b"third").unwrap();
+        put(&file, b"third").unwrap();
         assert_eq!(std::fs::read(&link).unwrap(), b"third");
-        write(Path::new("/dev/null"), b"nothing").unwrap();
+        put(Path::new("/dev/null"), b"nothing").unwrap();
         assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }

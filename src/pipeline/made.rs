@@ -52,7 +52,8 @@ impl Trace {
                     description: description(scenario),
                     trace_id: scenario.seed,
                     ..CreateOptions::default()
-                };
+                }
+                .fitting(definitions);
                 let archive = ArchiveWriter::create(directory, NAME, options)?;
                 let events = locations.map(|location| archive.events(location)).collect::<Result<_>>()?;
                 Trace::Otf2(archive, events)

@@ -18,6 +18,8 @@ pub struct MoveCounts {
     largest: i64,
     /// Sum of all moves, split into two words (sums of 64-bit values overflow).
     sum: (u64, u64),
+    /// Events whose time is not the recorded one, and the largest difference.
+    from_recorded: (u64, i64),
     intervals: u64,
     classes: [u64; 7],
     /// Largest change as a fraction change/before of an interval; before = 0 stands for "from zero to something".
@@ -76,6 +78,7 @@ impl Default for MoveCounts {
             moved: 0,
             largest: 0,
             sum: (0, 0),
+            from_recorded: (0, 0),
             intervals: 0,
             classes: [0; 7],
             largest_change: (0, 1),
@@ -114,6 +117,14 @@ impl MoveCounts {
         }
     }
 
+    /// The recorded and the final time of the same event.
+    #[inline]
+    pub fn recorded(&mut self, recorded: i64, after: i64) {
+        let moved = after.saturating_sub(recorded);
+        self.from_recorded.0 += u64::from(moved != 0);
+        self.from_recorded.1 = self.from_recorded.1.max(moved.saturating_abs());
+    }
+
     fn changed(&mut self, old: i64, new: i64) {
         self.classes[IntervalChange::class(old, new)] += 1;
         let change = (new - old).abs();
@@ -138,6 +149,8 @@ impl MoveCounts {
         self.largest = self.largest.max(other.largest);
         let (low, carry) = self.sum.0.overflowing_add(other.sum.0);
         self.sum = (low, self.sum.1 + other.sum.1 + u64::from(carry));
+        self.from_recorded.0 += other.from_recorded.0;
+        self.from_recorded.1 = self.from_recorded.1.max(other.from_recorded.1);
         self.intervals += other.intervals;
         for (sum, count) in self.classes.iter_mut().zip(other.classes) {
             *sum += count;
@@ -167,6 +180,9 @@ impl MoveCounts {
             largest_ticks: self.largest,
             largest_seconds: Ticks(self.largest).seconds(resolution),
             mean_seconds: self.sum().mean_ticks() / resolution as f64,
+            from_recorded_events: self.from_recorded.0,
+            from_recorded_largest_ticks: self.from_recorded.1,
+            from_recorded_largest_seconds: Ticks(self.from_recorded.1).seconds(resolution),
             interval_change: IntervalChange {
                 largest_percent: if of == 0 { f64::INFINITY } else { change as f64 / of as f64 * 100.0 },
                 median_percent: self.median() * 100.0,
@@ -213,9 +229,14 @@ mod tests {
         counts.event(0, 0, None);
         counts.event(100, 150, Some((0, 0)));
         counts.event(200, 250, Some((100, 150)));
+        for (recorded, after) in [(0, 0), (90, 150), (260, 250)] {
+            counts.recorded(recorded, after);
+        }
         let report = counts.report(1000);
         assert_eq!((report.events, report.events_moved, report.largest_ticks), (3, 2, 50));
         assert_eq!(report.mean_seconds, 0.05);
+        assert_eq!((report.from_recorded_events, report.from_recorded_largest_ticks), (2, 60));
+        assert_eq!(report.from_recorded_largest_seconds, 0.06);
         assert_eq!(report.interval_change.largest_percent, 50.0);
         assert!((report.interval_change.median_percent - 50.0).abs() < 5.0);
     }
@@ -239,8 +260,10 @@ mod tests {
         for (i, &(before, after)) in pairs.iter().enumerate() {
             let previous = i.checked_sub(1).map(|i| pairs[i]);
             whole.event(before, after, previous);
+            whole.recorded(before - 3, after);
             let mut part = MoveCounts::default();
             part.event(before, after, previous);
+            part.recorded(before - 3, after);
             parts.merge(&part);
         }
         assert_eq!(whole, parts);

@@ -3,11 +3,12 @@
 use crate::archive::Archive;
 use crate::comm::{Transport, agree, broadcast_value, merge_values};
 use crate::matching::placement::Placement;
+use crate::pipeline::inputs::Inputs;
 use crate::report::Warnings;
 use crate::trace::{Definitions, Result, Shipped, Timeline, Timelines};
 use crate::workers::Workers;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An open trace, the same on every analysis rank.
 #[derive(Debug)]
@@ -24,15 +25,35 @@ pub struct Opened {
     pub workers: Workers,
     /// What was odd about the definitions; on rank 0 only.
     pub warnings: Warnings,
+    /// The files of the trace as they were, as far as this rank has looked at them.
+    pub inputs: Inputs,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Announcement {
     archive: Archive,
     definitions: Shipped,
+    /// The working directory of rank 0, if there is one: a launcher may give each rank another.
+    here: Option<PathBuf>,
 }
 
 impl Opened {
+    /// Finds out whether all files of the trace are as they were when it was opened. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// One of them has changed.
+    pub fn unchanged(&self, transport: &mut dyn Transport) -> Result<()> {
+        agree(transport, self.inputs.compare(&self.archive, &self.definitions, &self.timelines.all))
+    }
+
+    /// The same for anchor, definitions and their like; on rank 0, which has read them.
+    ///
+    /// # Errors
+    /// One of them has changed.
+    pub fn definitions_unchanged(&self) -> Result<()> {
+        self.inputs.compare_whole(&self.archive)
+    }
+
     /// Name of the node (or of whatever stands directly above its processes) that a timeline runs on, if it has one.
     pub fn node_name(&self, timeline: &Timeline) -> Option<String> {
         let definitions = &self.definitions;
@@ -48,16 +69,24 @@ impl Opened {
 /// # Errors
 /// No or no readable archive, inconsistent definitions, missing event files.
 pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
-    let mut warnings = Warnings::default();
+    let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
     let announcement =
-        if transport.rank() == 0 { read(path, &mut warnings) } else { Err(crate::trace::Error::new("")) };
-    let Announcement { archive, definitions } = broadcast_value(transport, 0, announcement)??;
+        if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(crate::trace::Error::new("")) };
+    let Announcement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
+    let archive = match here {
+        // Where rank 0 is, the name stays as the user gave it.
+        Some(here) if archive.directory().is_relative() && std::env::current_dir().ok().as_ref() != Some(&here) => {
+            archive.at(&here.join(archive.directory()))
+        }
+        _ => archive,
+    };
     let definitions = definitions.open();
     let timelines = Timelines::new(&definitions);
     // A request to the file system each: not all of them by one rank.
     let (rank, ranks, count) = (transport.rank(), transport.size(), timelines.all.len());
-    let share = &timelines.all[count * rank / ranks..count * (rank + 1) / ranks];
-    let sizes = agree(transport, sizes(&archive, &definitions, share))?;
+    let share = count * rank / ranks..count * (rank + 1) / ranks;
+    inputs.add_share(&archive, &definitions, &timelines.all, share.clone());
+    let sizes = agree(transport, sizes(&archive, &definitions, &timelines.all[share]))?;
     let sizes = merge_values(transport, sizes, |sizes, more| sizes.extend(more))?;
     let placement = Placement::new(&sizes, timelines.processes, transport.size());
     if transport.rank() == 0 && placement.idle() > 0 {
@@ -68,14 +97,15 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
             timelines.all.len()
         ));
     }
-    Ok(Opened { archive, definitions, timelines, placement, workers: transport.workers(), warnings })
+    Ok(Opened { archive, definitions, timelines, placement, workers: transport.workers(), warnings, inputs })
 }
 
-fn read(path: &Path, warnings: &mut Warnings) -> Result<Announcement> {
+fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<Announcement> {
     let archive = Archive::open(path)?;
+    *inputs = Inputs::of_whole(&archive);
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    Ok(Announcement { archive, definitions: Shipped::new(definitions) })
+    Ok(Announcement { archive, definitions: Shipped::new(definitions), here: std::env::current_dir().ok() })
 }
 
 /// Bytes of the event files of each of these timelines.

@@ -1,7 +1,7 @@
 //! Where the corrected trace goes: complete, or not at all.
 
-use crate::archive::native;
 use crate::pipeline::interrupt::{SetAside, Unfinished};
+use crate::pipeline::manifest;
 use crate::pipeline::stale;
 use crate::pipeline::targets::trace_around;
 use crate::trace::{Error, Result};
@@ -29,7 +29,7 @@ impl Output {
     /// directory `events` for event files in it. Anything at `path` stays untouched until [`Output::publish`].
     ///
     /// # Errors
-    /// `path` exists and `force` is not set; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
+    /// `path` exists and `force` is not set, or holds what this program did not write; `path` is, contains, or lies in `input`; it is no directory; nothing can be written
     /// beside it.
     pub fn prepare(path: &Path, input: &Path, events: &str, force: bool) -> Result<Output> {
         let input = input.canonicalize().map_err(|error| Error::io(input, "cannot find the trace", &error))?;
@@ -55,7 +55,7 @@ impl Output {
     /// As [`Output::prepare`], for a trace that is made from nothing; the temporary directory is empty.
     ///
     /// # Errors
-    /// `path` exists and `force` is not set, or is no trace; nothing can be written beside it.
+    /// `path` exists and `force` is not set, or holds what this program did not write; nothing can be written beside it.
     pub fn fresh(path: &Path, force: bool) -> Result<Output> {
         Output::checked(path, force, |_| Ok(()))
     }
@@ -82,16 +82,15 @@ impl Output {
             there => there.is_ok(),
         };
         if there {
+            if !place.is_dir() {
+                let error = Error::new("the output exists and is no directory").in_file(path);
+                return Err(error.hint("remove it, or choose another place"));
+            }
             if !force {
                 return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
             }
-            if !place.is_dir() {
-                return Err(Error::new("the output exists and is no directory").in_file(path));
-            }
             // Replacing a directory must not delete anything but an earlier result.
-            if !is_empty_or_archive(&place)? {
-                return Err(Error::new("the existing output is no trace; it is not replaced").in_file(path));
-            }
+            manifest::check(&place, path)?;
         }
         let warnings = stale::sweep(&parent, name);
         let set_aside = SetAside::new()?;
@@ -111,11 +110,17 @@ impl Output {
     /// Puts the finished directory into place.
     ///
     /// # Errors
-    /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile.
+    /// The operating system refuses, then whatever was there before is there again; another run has put its output there meanwhile, or
+    /// somebody something else into the one that is to be replaced.
     pub fn publish(self) -> Result<()> {
         let Output { path, set_aside, making, unfinished, force, .. } = self;
         drop(set_aside);
+        manifest::write(making.path())?;
         open_permissions(making.path())?;
+        if force && path.is_dir() {
+            // Somebody may have put something into it meanwhile.
+            manifest::check(&path, &path)?;
+        }
         unfinished.finish(|| put_into_place(&path, making, force))
     }
 }
@@ -174,19 +179,6 @@ fn exchange(one: &Path, other: &Path) -> bool {
     unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) == 0 }
 }
 
-fn is_empty_or_archive(directory: &Path) -> Result<bool> {
-    let failed = |error: std::io::Error| Error::io(directory, "cannot look into the existing output", &error);
-    let mut empty = true;
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        empty = false;
-        let name = entry.map_err(failed)?.file_name();
-        if name == native::DEFINITIONS || Path::new(&name).extension().is_some_and(|end| end == "otf2") {
-            return Ok(true);
-        }
-    }
-    Ok(empty)
-}
-
 /// An error without the name of the temporary directory, which nobody has asked for.
 pub(super) fn plain(error: std::io::Error) -> std::io::Error {
     let text = error.to_string();
@@ -239,13 +231,35 @@ mod tests {
     fn an_existing_output_is_replaced_only_by_force() {
         let (directory, input) = trace();
         let path = directory.path().join("out");
-        std::fs::create_dir(&path).unwrap();
-        std::fs::write(path.join("old.otf2"), "").unwrap();
+        let output = Output::prepare(&path, &input, "traces", false).unwrap();
+        std::fs::write(output.making().join("old.otf2"), "").unwrap();
+        output.publish().unwrap();
         assert!(Output::prepare(&path, &input, "traces", false).unwrap_err().message.contains("exists already"));
         let output = Output::prepare(&path, &input, "traces", true).unwrap();
         assert!(path.join("old.otf2").exists());
         output.publish().unwrap();
         assert!(path.exists() && !path.join("old.otf2").exists());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_this_program_did_not_write_is_not_replaced() {
+        let (directory, input) = trace();
+        let path = directory.path().join("out");
+        std::fs::create_dir(&path).unwrap();
+        // A recording.
+        std::fs::write(path.join("old.otf2"), "").unwrap();
+        let error = Output::prepare(&path, &input, "traces", true).unwrap_err().to_string();
+        assert!(error.contains("it may be a recording"), "{error}");
+        std::fs::remove_file(path.join("old.otf2")).unwrap();
+        // An output into which somebody puts a file, before a run, or during one.
+        Output::prepare(&path, &input, "traces", true).unwrap().publish().unwrap();
+        let output = Output::prepare(&path, &input, "traces", true).unwrap();
+        std::fs::write(path.join("notes.md"), "mine").unwrap();
+        for error in [Output::prepare(&path, &input, "traces", true).unwrap_err(), output.publish().unwrap_err()] {
+            assert!(error.to_string().contains("did not write notes.md"), "{error}");
+        }
+        assert_eq!(std::fs::read_to_string(path.join("notes.md")).unwrap(), "mine");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::archive::{directory_of, native, truth};
 use crate::pipeline::files;
+use crate::pipeline::overwrite::{self, Content};
 use crate::trace::{Error, Result};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,9 @@ pub struct Target<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
-    File,
+    File(Content),
     /// Files in a directory, which may be there already.
-    Files,
+    Files(Content),
     /// The directory of a trace; whether it can be written is for [`Output`](crate::pipeline::output::Output) to say.
     Trace,
 }
@@ -65,14 +66,21 @@ impl Target<'_> {
     }
 
     /// Whether it can be made at all: after the work it would be late to find out.
-    fn can_be_made(&self, place: &Path) -> Result<()> {
+    fn can_be_made(&self, place: &Path, force: bool) -> Result<()> {
         match self.kind {
-            Kind::File => files::probe(&self.path),
-            Kind::Files if place.exists() && !place.is_dir() => {
+            Kind::File(content) => {
+                overwrite::allow(&self.path, content, force)?;
+                files::probe(&self.path)
+            }
+            Kind::Files(_) if place.exists() && !place.is_dir() => {
                 Err(Error::new("cannot write: it is no directory").in_file(&self.path))
             }
+            Kind::Files(content) if place.exists() => {
+                overwrite::allow_all(place, content, force)?;
+                files::probe_directory(place, &self.path)
+            }
             // Directories that are missing are made.
-            Kind::Files => match place.ancestors().find(|above| above.symlink_metadata().is_ok()) {
+            Kind::Files(_) => match place.ancestors().find(|above| above.symlink_metadata().is_ok()) {
                 Some(above) => files::probe_directory(above, &self.path),
                 None => Ok(()),
             },
@@ -80,18 +88,27 @@ impl Target<'_> {
         }
     }
 
+    fn is_directory(&self) -> bool {
+        !matches!(self.kind, Kind::File(_))
+    }
+
     fn error(&self, message: String) -> Error {
         Error::new(message).in_file(&self.path).hint("choose another place")
     }
 }
 
-/// Checks that none of `targets` lies in one of `inputs`, or where another one is, and that files can be made there.
+/// Checks that none of `targets` lies in one of `inputs`, or where another one is, that files can be made there, and that those that are there
+/// already may be overwritten (with `force`, more of them).
 ///
 /// # Errors
-/// One does, or cannot.
-pub fn check(inputs: &[Input], targets: &[Target]) -> Result<()> {
+/// One does, cannot, or may not.
+pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
     let mut earlier: Vec<(&Target, PathBuf)> = Vec::new();
     for target in targets {
+        if target.path == Path::new("-") {
+            return Err(Error::new(format!("{} is a directory, which standard output cannot be", target.option))
+                .hint("./- names a directory of that name"));
+        }
         let Some(place) = target.place() else { continue };
         let option = target.option;
         if target.kind != Kind::Trace
@@ -99,20 +116,20 @@ pub fn check(inputs: &[Input], targets: &[Target]) -> Result<()> {
         {
             return Err(target.error(format!("{option} would write into {}", input.name())));
         }
-        if target.kind == Kind::Files && trace_around(&place).is_some() {
+        if matches!(target.kind, Kind::Files(_)) && trace_around(&place).is_some() {
             return Err(target.error(format!("{option} would write into a trace")));
         }
         for (other, its) in &earlier {
             if place == *its {
                 return Err(target.error(format!("{option} and {} are the same", other.option)));
             }
-            let inside = other.kind != Kind::File && place.starts_with(its);
-            if inside || target.kind != Kind::File && its.starts_with(&place) {
+            let inside = other.is_directory() && place.starts_with(its);
+            if inside || target.is_directory() && its.starts_with(&place) {
                 let (inner, outer) = if inside { (option, other.option) } else { (other.option, option) };
                 return Err(target.error(format!("{inner} would write into the directory of {outer}")));
             }
         }
-        target.can_be_made(&place)?;
+        target.can_be_made(&place, force)?;
         earlier.push((target, place));
     }
     Ok(())
@@ -164,7 +181,7 @@ fn parts(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Anchor files in a directory.
-fn anchors(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn anchors(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     paths.filter(|path| path.extension().is_some_and(|end| end == "otf2") && path.is_file()).collect()

@@ -246,6 +246,7 @@ impl TimeMap for Map<'_> {
             self.visited.go_on();
         }
         self.moves.event(before, after, self.previous);
+        self.moves.recorded(time as i64, after);
         self.previous = Some((before, after));
         self.first = self.first.min(after);
         self.last = self.last.max(after);

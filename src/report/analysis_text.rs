@@ -25,7 +25,7 @@ pub fn analysis_text(report: &Report, rows: usize) -> String {
         pairs(analysis, rows),
         critical_path(analysis, rows),
         traffic(analysis),
-        left_out(&report.matching),
+        left_out(report),
         phases(report),
         warnings(report),
     ];

@@ -1,5 +1,6 @@
 //! The clock error over time per location, before and after, as SVG (as figure 2 of the CLC paper shows it).
 
+use super::GENERATOR;
 use super::evaluation::{Evaluation, PhaseAccuracy};
 use crate::trace::{Error, Result};
 use plotters::prelude::*;
@@ -25,7 +26,8 @@ pub fn evaluation_plot(evaluation: &Evaluation) -> Result<String> {
     };
     let mut svg = String::new();
     draw(&mut svg, evaluation, &shown).map_err(|error| Error::new(format!("cannot draw the plot: {error}")))?;
-    Ok(svg)
+    // Within the picture: tools know one by how it begins.
+    Ok(svg.replacen('>', &format!(">\n<!-- {GENERATOR} -->"), 1))
 }
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;

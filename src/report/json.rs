@@ -4,7 +4,10 @@ use super::format::is_command;
 use crate::trace::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// `report` ([`super::Report`] or [`super::Info`]) as indented JSON, with a line break at the end. Lists of plain values take one
+/// What files that this program wrote say about where they come from.
+pub const GENERATOR: &str = "clc-replay";
+
+/// `report` ([`super::Report`], [`super::Info`] or its like) as indented JSON, with a line break at the end. Lists of plain values take one
 /// line each, however long: curves and matrices have thousands of them.
 /// Its fields are documented in `docs/report.md`.
 ///
@@ -12,8 +15,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The report cannot be represented, which does not happen for these two types.
 pub fn json<T: Serialize>(report: &T) -> Result<String> {
     let text = serde_json::to_string_pretty(report);
-    text.map(|text| escaped(join_lists(&text)))
+    text.map(|text| escaped(join_lists(&signed(text))))
         .map_err(|error| Error::new(format!("cannot write the report as JSON: {error}")))
+}
+
+/// Says in a report who wrote it, after its version.
+fn signed(text: String) -> String {
+    match text.strip_prefix("{\n  \"schema\": ").and_then(|rest| rest.split_once('\n')) {
+        Some((version, rest)) => {
+            format!("{{\n  \"schema\": {version}\n  \"generator\": \"{GENERATOR}\",\n{rest}")
+        }
+        None => text,
+    }
 }
 
 /// JSON that a terminal can show: characters that it would obey, which JSON allows in strings, as escapes, which mean the same.

@@ -9,6 +9,7 @@ mod analysis_csv;
 mod analysis_text;
 mod clocks;
 mod conversion;
+mod coverage;
 mod details;
 pub mod distances;
 mod evaluation;
@@ -41,6 +42,7 @@ pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;
 pub use clocks::{ClockEstimate, ClockPair, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
+pub use coverage::Coverage;
 pub use details::{
     Bar, Case, ClockError, Details, DistanceClass, Lane, LocationMoves, NodeCurve, OperationCheck, PairMatrix,
     PairStage, PairUnit, Picture, Slopes, StageDetails,
@@ -54,7 +56,7 @@ pub use evaluation_text::evaluation_text;
 pub use html::html;
 pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
-pub use json::{escaped, json};
+pub use json::{GENERATOR, escaped, json};
 pub use made::{Made, made_text};
 pub use matching::{CollectiveCounts, Matching, ReasonCount, UnmatchedPair};
 pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
@@ -83,12 +85,20 @@ pub enum Verdict {
     Corrected,
     /// Violations are left.
     Violated,
+    /// None is left in what was compared, but that is less than [`Coverage::ENOUGH`] of what communicates.
+    PartlyChecked,
+    /// Nothing could be compared.
+    NothingToCheck,
 }
 
 impl Verdict {
-    /// The exit status that goes with it: 1 for [`Verdict::Violated`], else 0.
+    /// The exit status that goes with it: 0 only if (nearly) everything was compared and no violation is left.
     pub fn exit_status(self) -> u8 {
-        u8::from(self == Verdict::Violated)
+        match self {
+            Verdict::Consistent | Verdict::Corrected => 0,
+            Verdict::Violated => 1,
+            Verdict::PartlyChecked | Verdict::NothingToCheck => 3,
+        }
     }
 }
 
@@ -97,8 +107,11 @@ impl Verdict {
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// The outcome, see [`Violations::verdict`].
+    /// The outcome, see [`Verdict::new`].
     pub verdict: Verdict,
+    /// How much the verdict covers.
+    #[serde(default)]
+    pub coverage: Coverage,
     /// What ran.
     pub program: Program,
     /// What it read.

@@ -15,6 +15,15 @@ pub struct Moves {
     pub largest_seconds: f64,
     /// Mean move of the moved events, in seconds.
     pub mean_seconds: f64,
+    /// Number of events whose time is not the recorded one: pre-synchronisation moves them as well.
+    #[serde(default)]
+    pub from_recorded_events: u64,
+    /// Largest difference of a corrected from a recorded time, in ticks.
+    #[serde(default)]
+    pub from_recorded_largest_ticks: i64,
+    /// The same in seconds.
+    #[serde(default)]
+    pub from_recorded_largest_seconds: f64,
     /// Change of the intervals between neighbouring events of a location.
     pub interval_change: IntervalChange,
 }

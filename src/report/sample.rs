@@ -94,9 +94,11 @@ pub(super) fn corrected() -> Report {
         presynchronised: Some(stage(120, 3, 4_500)),
         corrected: Some(stage(0, 0, 0)),
     };
+    let coverage = Coverage::new(violations.checked(), &matching, 0, &[]);
     Report {
         schema: SCHEMA,
-        verdict: violations.verdict(),
+        verdict: Verdict::new(&violations, &coverage, 64),
+        coverage,
         program: Program {
             version: "0.1.0".into(),
             command_line: ["clc-replay", "traces/lulesh"].map(String::from).into(),
@@ -178,6 +180,9 @@ pub(super) fn corrected() -> Report {
             largest_ticks: 16_100,
             largest_seconds: 16.1e-6,
             mean_seconds: 2.3e-6,
+            from_recorded_events: 92_592_591,
+            from_recorded_largest_ticks: 33_012_000,
+            from_recorded_largest_seconds: 33.012e-3,
             interval_change: IntervalChange {
                 largest_percent: 12.5,
                 median_percent: 0.0,
@@ -291,8 +296,9 @@ fn details() -> Details {
 pub(super) fn checked() -> Report {
     let mut report = corrected();
     report.violations.corrected = None;
-    report.verdict = report.violations.verdict();
     report.matching = Matching { messages: 1_234_567, ..Matching::default() };
+    report.coverage = Coverage::new(report.violations.checked(), &report.matching, 0, &[]);
+    report.verdict = Verdict::new(&report.violations, &report.coverage, report.trace.processes);
     (report.replay, report.moves, report.output, report.details) = (None, None, None, None);
     report.warnings.clear();
     let parameters = &mut report.parameters;

@@ -42,11 +42,47 @@ fn the_text_of_an_analysis() {
 fn a_violation_that_is_left_is_shouted() {
     let mut report = sample::corrected();
     report.violations.corrected = report.violations.presynchronised.clone();
-    report.verdict = report.violations.verdict();
+    report.verdict = Verdict::new(&report.violations, &report.coverage, 64);
     assert_eq!(report.verdict.exit_status(), 1);
     let text = text(&report);
     assert!(text.starts_with("clc-replay 0.1.0: VIOLATED\n123 violations left in 1,238,888 communications.\n"));
     assert!(text.contains("Worst LEFT: a message, 4.50 us too early"));
+}
+
+#[test]
+fn what_was_not_checked_is_in_the_headline() {
+    let with = |checked: u64, unmatched_sends: u64| {
+        let mut report = sample::checked();
+        for stage in [&mut report.violations.raw, &mut report.violations.presynchronised].into_iter().flatten() {
+            *stage = Stage::default();
+            stage.point_to_point.checked = checked;
+        }
+        report.matching = Matching { messages: checked, unmatched_sends, ..Matching::default() };
+        report.coverage = Coverage::new(checked, &report.matching, 0, &[]);
+        report.verdict = Verdict::new(&report.violations, &report.coverage, 64);
+        let head = text(&report).lines().take(3).collect::<Vec<_>>().join("|");
+        (report.verdict.exit_status(), head, html(&report).expect("a page"), json(&report).expect("JSON"))
+    };
+    let (status, head, page, json) = with(0, 800);
+    let expected =
+        "clc-replay 0.1.0: NOTHING TO CHECK|0 % of the communication in the trace could be checked, see below.|";
+    assert_eq!((status, head.as_str()), (3, expected));
+    assert!(page.contains("<span class=\"badge unsure\">nothing to check</span>"));
+    assert!(json.contains("\"verdict\": \"nothing_to_check\"") && json.contains("\"share\": 0.0"));
+    let (status, head, page, json) = with(1, 399);
+    let expected = "clc-replay 0.1.0: PARTLY CHECKED|No violation in 1 communication.|\
+                    0.2 % of the communication in the trace was checked, see below for the rest.";
+    assert_eq!((status, head.as_str()), (3, expected));
+    assert!(
+        page.contains("<span class=\"badge unsure\">partly checked</span>")
+            && page.contains("0.2 % of the communication")
+    );
+    assert!(json.contains("\"verdict\": \"partly_checked\"") && json.contains("\"share\": 0.0025"));
+    let (status, head, ..) = with(0, 0);
+    assert_eq!((status, head.as_str()), (3, "clc-replay 0.1.0: NOTHING TO CHECK|The trace has no communication.|"));
+    let (status, head, page, _) = with(400, 0);
+    assert_eq!((status, head.as_str()), (0, "clc-replay 0.1.0: CONSISTENT|No violation in 400 communications.|"));
+    assert!(page.contains("<span class=\"badge good\">consistent</span>"));
 }
 
 #[test]
@@ -56,14 +92,15 @@ fn verdicts() {
     let verdict = |raw: &Option<Stage>, presynchronised: &Option<Stage>, corrected: &Option<Stage>| {
         let stages = [raw, presynchronised, corrected].map(Clone::clone);
         let [raw, presynchronised, corrected] = stages;
-        Violations { raw, presynchronised, corrected }.verdict()
+        let violations = Violations { raw, presynchronised, corrected };
+        Verdict::new(&violations, &Coverage::new(violations.checked(), &Matching::default(), 0, &[]), 64)
     };
     assert_eq!(verdict(&clean, &clean, &clean), Verdict::Consistent);
     assert_eq!(verdict(&dirty, &clean, &None), Verdict::Corrected);
     assert_eq!(verdict(&dirty, &dirty, &clean), Verdict::Corrected);
     assert_eq!(verdict(&dirty, &dirty, &None), Verdict::Violated);
     assert_eq!(verdict(&clean, &clean, &dirty), Verdict::Violated);
-    assert_eq!(verdict(&None, &None, &None), Verdict::Consistent);
+    assert_eq!(verdict(&None, &None, &None), Verdict::NothingToCheck);
 }
 
 #[test]
@@ -126,8 +163,8 @@ fn documented(title: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_field_is_documented_and_every_documented_field_exists() {
-    let report = serde_json::to_value(sample::corrected()).expect("JSON");
-    let info = serde_json::to_value(sample::info(16)).expect("JSON");
+    let report = serde_json::from_str(&json(&sample::corrected()).expect("JSON")).expect("JSON");
+    let info = serde_json::from_str(&json(&sample::info(16)).expect("JSON")).expect("JSON");
     let analysis = serde_json::to_value(analysis_sample::analysis()).expect("JSON");
     let parts =
         [("Fields of a report", report), ("Fields of a description", info), ("Fields of an analysis", analysis)];

@@ -5,8 +5,8 @@ use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm, Report, Stage,
-    TraceSummary, Verdict, WorstKind,
+    CollectiveKind, EventPlace, IntervalChange, Moves, NodeClock, Replay, ReplayForm, Report, Stage, TraceSummary,
+    Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub fn text(report: &Report) -> String {
         violations(report),
         report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
         report.moves.as_ref().map(moves).unwrap_or_default(),
-        left_out(&report.matching),
+        left_out(report),
         phases(report),
         warnings(report),
     ];
@@ -46,17 +46,25 @@ fn verdict(report: &Report) -> String {
         Verdict::Corrected if report.replay.is_none() => "CONSISTENT after pre-synchronisation",
         Verdict::Corrected => "CORRECTED",
         Verdict::Violated => "VIOLATED",
+        Verdict::PartlyChecked => "PARTLY CHECKED",
+        Verdict::NothingToCheck => "NOTHING TO CHECK",
     };
     let checked = plural(checked, "communication");
     let numbers = match report.verdict {
-        Verdict::Consistent => format!("No violation in {checked}."),
-        Verdict::Corrected => format!("{} as recorded, none left in {checked}.", plural(before, "violation")),
+        Verdict::NothingToCheck if report.coverage.not_checked > 0 => {
+            "0 % of the communication in the trace could be checked, see below.".to_owned()
+        }
+        Verdict::NothingToCheck => "The trace has no communication.".to_owned(),
+        Verdict::Consistent | Verdict::PartlyChecked if before == 0 => format!("No violation in {checked}."),
+        Verdict::Consistent | Verdict::PartlyChecked | Verdict::Corrected => {
+            format!("{} as recorded, none left in {checked}.", plural(before, "violation"))
+        }
         Verdict::Violated if report.replay.is_none() => format!("{} in {checked}.", plural(left, "violation")),
         Verdict::Violated => format!("{} left in {checked}.", plural(left, "violation")),
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
-    if !report.matching.is_complete() {
-        text += "Parts of the trace could not be matched and are not covered, see below.\n";
+    if let Some(share) = report.coverage.words().filter(|_| report.coverage.checked > 0) {
+        text += &format!("{share} of the communication in the trace was checked, see below for the rest.\n");
     }
     match &report.output {
         Some(output) => text += &format!("Written to {output}\n"),
@@ -228,10 +236,19 @@ fn passes(replay: &Replay, ranks: u64) -> String {
 
 fn moves(moves: &Moves) -> String {
     let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
-    let mut text = labelled("Moved", &format!("{} ({})", plural(moves.events_moved, "event"), percent(share)), INDENT);
+    let mut text = labelled(
+        "Moved",
+        &format!("{} ({}) after pre-synchronisation", plural(moves.events_moved, "event"), percent(share)),
+        INDENT,
+    );
     if moves.events_moved > 0 {
         let (largest, mean) = (duration(moves.largest_seconds), duration(moves.mean_seconds));
         text += &labelled("", &format!("by {largest} at most, {mean} on average"), INDENT);
+    }
+    if moves.from_recorded_events > 0 {
+        let (events, largest) =
+            (plural(moves.from_recorded_events, "event"), duration(moves.from_recorded_largest_seconds));
+        text += &labelled("", &format!("{events} from the recorded times, by {largest} at most"), INDENT);
     }
     text + &intervals(&moves.interval_change)
 }
@@ -254,7 +271,8 @@ fn intervals(change: &IntervalChange) -> String {
 }
 
 /// Everything that takes no part in the replay; nothing if there is nothing to say.
-pub(super) fn left_out(matching: &Matching) -> String {
+pub(super) fn left_out(report: &Report) -> String {
+    let matching = &report.matching;
     let mut lines = Vec::new();
     let mut number = |number: u64, what: &str| {
         if number > 0 {
@@ -273,6 +291,7 @@ pub(super) fn left_out(matching: &Matching) -> String {
             number(reason.count, &format!("{}: {}", op.operation, reason.reason));
         }
     }
+    number(report.coverage.one_sided, "one-sided operations and their synchronisation");
     if lines.is_empty() {
         return String::new();
     }

@@ -212,6 +212,12 @@ pub fn name(trace: &Path) -> String {
     trace.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
+/// Exit status of the program for a recorded trace in which no violation is left: 3 if too little of it could be checked. EZTrace records no
+/// completion of requests, so nearly all messages of the halo exchange lack a partner, and no begin or end of some collectives.
+pub fn clean(trace: &Path) -> i32 {
+    if name(trace).starts_with("eztrace") { 3 } else { 0 }
+}
+
 /// All files below a directory with their contents, and the directories (without contents).
 pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();

@@ -99,11 +99,47 @@ fn outputs() -> Vec<Case> {
             "output_is_no_trace",
             "the output exists and is no trace, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: ", "is no trace"],
+            &["out: the existing output is not replaced", "remove it; or choose another place"],
             |s| {
                 std::fs::create_dir(s.copy.output()).unwrap();
                 std::fs::write(s.copy.output().join("thesis.tex"), "years of work").unwrap();
             },
+        ),
+        arguments(
+            "output_is_a_recording",
+            "the output exists and is a recording, with --force",
+            &["trace", "-o", "out", "--force"],
+            &["out: the existing output is not replaced", "it may be a recording"],
+            |s| common::copy_tree(&s.copy.trace, &s.copy.output()),
+        ),
+        arguments(
+            "output_with_others",
+            "the output exists, and somebody else's files lie in it, with --force",
+            &["trace", "-o", "out", "--force"],
+            &["out: the existing output is not replaced: clc-replay did not write thesis.tex, traces/notes in it"],
+            |s| {
+                run(&mut s.correction(1)).expect(0, "an earlier output");
+                for name in ["thesis.tex", "traces/notes"] {
+                    std::fs::write(s.copy.output().join(name), "years of work").unwrap();
+                }
+            },
+        ),
+        arguments(
+            "output_changed",
+            "the output exists and was changed since, with --force",
+            &["trace", "-o", "out", "--force"],
+            &["out: the existing output is not replaced: traces/2.evt in it changed since clc-replay wrote it"],
+            |s| {
+                run(&mut s.correction(1)).expect(0, "an earlier output");
+                std::fs::write(s.copy.output().join("traces/2.evt"), "somebody else's events").unwrap();
+            },
+        ),
+        arguments(
+            "report_on_a_file",
+            "somebody else's file in the place of the report",
+            &["trace", "-o", "out", "--report", "notes.md"],
+            &["notes.md: the file exists, and is not a report that clc-replay wrote", "--force"],
+            |s| std::fs::write(s.directory().join("notes.md"), "years of work").unwrap(),
         ),
         arguments(
             "output_is_a_file",
@@ -287,7 +323,7 @@ fn space() -> Vec<Case> {
         tables(
             "disk_full_tables_again",
             "the same, into a directory that is there",
-            &["analyze", "trace", "--csv", "there"],
+            &["analyze", "trace", "--force", "--csv", "there"],
             "waits.csv",
         ),
         tables(
@@ -638,6 +674,34 @@ fn vanishing() -> Vec<Case> {
                 refused_cleanly(s, ranks, &finished, &["2.evt: location 2"]);
             },
         ),
+        changed("events_changed", "an event file is written to, with the same length", |s| s.copy.events(2), true),
+        changed(
+            "events_replaced",
+            "another event file of the same length is put in its place",
+            |s| s.copy.events(2),
+            false,
+        ),
+        changed("events_grow", "an event file becomes longer", |s| s.copy.events(3), true),
+        changed("definitions_changed", "the definitions are written to", |s| s.copy.definitions(), true),
+        changed("anchor_changed", "the anchor is written to", |s| s.copy.trace.join("traces.otf2"), true),
+        special(
+            "output_gets_others",
+            "somebody puts a file into the earlier output while it is about to be replaced",
+            "status 2, one line, the earlier output is still there",
+            |s| {
+                run(&mut s.correction(1)).expect(0, "an earlier output");
+                s.options(&["--force"]);
+            },
+            |s, ranks| {
+                let running = paused(s, ranks, "publish", 0, &[]);
+                std::fs::write(s.copy.output().join("notes"), "years of work").unwrap();
+                let there = tree(&s.copy.output());
+                let finished = go_on(s, running);
+                one_line(&finished, ranks, &["out: ".into(), "clc-replay did not write notes in it".into()]);
+                assert!(there == tree(&s.copy.output()), "the earlier output has changed");
+                assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
+            },
+        ),
         mapped("definitions_truncated", "the definitions are truncated while they are read", "traces.def", 0),
         mapped(
             "local_definitions_truncated",
@@ -688,6 +752,44 @@ fn vanishing() -> Vec<Case> {
         )
         .on(&[3]),
     ]
+}
+
+/// A file of the trace is changed between reading and publishing. The trace has perfect clocks, so that all event files are copied as they are.
+fn changed(name: &'static str, fault: &str, file: fn(&Scene) -> PathBuf, in_place: bool) -> Case {
+    let fault = format!("{fault} between reading and publishing");
+    let make = move |s: &mut Scene| {
+        s.word = name.into();
+        std::fs::remove_dir_all(&s.copy.trace).unwrap();
+        let mut simulate = alone();
+        simulate
+            .arg("simulate")
+            .arg(&s.copy.trace)
+            .args("--ranks 4 --events 500 --clock perfect --measurements 0 --no-truth -q".split(' '));
+        run(&mut simulate).expect(0, "a trace without violations");
+        let path = file(s);
+        s.says = vec![path.strip_prefix(s.directory()).unwrap().display().to_string(), in_place.to_string()];
+    };
+    special(name, &fault, "status 2, one line, nothing left", make, |s, ranks| {
+        let path = s.directory().join(&s.says[0]);
+        let whole = std::fs::read(&path).unwrap();
+        let mut other = whole.clone();
+        // In the middle of a file it is a time, or a text.
+        other[whole.len() / 2] ^= 1;
+        if s.word == "events_grow" {
+            other.push(0);
+        }
+        let running = paused(s, ranks, "write", 0, &[]);
+        let aside = s.directory().join("aside");
+        if s.says[1] == "true" {
+            std::fs::copy(&path, &aside).unwrap();
+        } else {
+            std::fs::rename(&path, &aside).unwrap();
+        }
+        std::fs::write(&path, other).unwrap();
+        let finished = go_on(s, running);
+        std::fs::rename(&aside, &path).unwrap();
+        refused_cleanly(s, ranks, &finished, &[&s.says[0], "the file changed while the trace was read"]);
+    })
 }
 
 /// Lets a run that stands still go on, and waits for its end.

@@ -1,6 +1,6 @@
 //! Files in order, contents that make no sense: what the processes did does not fit together.
 
-use crate::case::{Case, Scene, corrected, refused};
+use crate::case::{Case, Scene, corrected, refused, uncovered};
 use crate::common::damage::{self, edit, find};
 use crate::common::fixture;
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
@@ -87,15 +87,15 @@ fn timed_script(scene: &mut Scene, events: [Vec<(u64, Event)>; 4]) {
 
 fn messages() -> Vec<Case> {
     vec![
-        corrected("send_unmatched", "a send without a receive", |s| {
+        uncovered("send_unmatched", "a send without a receive", |s| {
             script(s, [&[send(1, 5), send(1, 5)], &[receive(0, 5)], &[], &[]]);
             s.says([r#""messages":1"#, r#""unmatched_sends":1"#]);
         }),
-        corrected("receive_unmatched", "a receive without a send", |s| {
+        uncovered("receive_unmatched", "a receive without a send", |s| {
             script(s, [&[send(1, 5)], &[receive(0, 5), receive(0, 5), receive(2, 5)], &[], &[]]);
             s.says([r#""messages":1"#, r#""unmatched_receives":2"#]);
         }),
-        corrected("tags_crossed", "sent with tag 5, received with tag 6", |s| {
+        uncovered("tags_crossed", "sent with tag 5, received with tag 6", |s| {
             script(s, [&[send(1, 5)], &[receive(0, 6)], &[], &[]]);
             s.says([r#""messages":0"#, r#""unmatched_sends":1"#, r#""unmatched_receives":1"#]);
         }),
@@ -103,15 +103,15 @@ fn messages() -> Vec<Case> {
             script(s, [&[send(1, 5), send(1, 6)], &[receive(0, 6), receive(0, 5)], &[], &[]]);
             s.says([r#""messages":2"#]);
         }),
-        corrected("ranks_crossed", "sent to one rank, received by another", |s| {
+        uncovered("ranks_crossed", "sent to one rank, received by another", |s| {
             script(s, [&[send(1, 5)], &[], &[receive(0, 5)], &[]]);
             s.says([r#""messages":0"#, r#""unmatched_sends":1"#, r#""unmatched_receives":1"#]);
         }),
-        corrected("receiver_undefined", "a send to the undefined rank among good ones", |s| {
+        uncovered("receiver_undefined", "a send to the undefined rank among good ones", |s| {
             script(s, [&[send(1, 5), send(u32::MAX, 5), send(1, 5)], &[receive(0, 5), receive(0, 5)], &[], &[]]);
             s.says([r#""messages":2"#, r#""undefined_peers":1"#, "send at location 0, event 2"]);
         }),
-        corrected("receiver_beyond", "a send to a rank that the communicator does not have", |s| {
+        uncovered("receiver_beyond", "a send to a rank that the communicator does not have", |s| {
             script(s, [&[send(77, 5), send(1, 5)], &[receive(0, 5)], &[], &[]]);
             s.says([r#""messages":1"#, r#""undefined_peers":1"#, "send at location 0, event 1"]);
         }),
@@ -142,7 +142,7 @@ fn messages() -> Vec<Case> {
             script(s, [&[send(1, 5), Event::MpiRequestCancelled(3)], &[receive(0, 5)], &[], &[]]);
             s.says([r#""messages":1"#]);
         }),
-        corrected("receive_never_completed", "a posted receive that never completes", |s| {
+        uncovered("receive_never_completed", "a posted receive that never completes", |s| {
             script(s, [&[send(1, 5)], &[Event::MpiIrecvRequest(7)], &[], &[]]);
             s.says([r#""messages":0"#, r#""receives_never_completed":1"#, r#""unmatched_sends":1"#]);
         }),
@@ -154,38 +154,38 @@ fn collectives() -> Vec<Case> {
     let bcast = |root| vec![begin(), end(CollectiveOp::BCAST, root)];
     let reduce = |root| vec![begin(), end(CollectiveOp::REDUCE, root)];
     vec![
-        corrected("collective_missing", "a collective that one member lacks", move |s| {
+        uncovered("collective_missing", "a collective that one member lacks", move |s| {
             script(s, [&full(), &full(), &[], &full()]);
             s.says([r#""incomplete":1"#]);
         }),
-        corrected("collective_missing_late", "the last of three is missing on one member", |s| {
+        uncovered("collective_missing_late", "the last of three is missing on one member", |s| {
             let three = [barrier(), barrier(), barrier()].concat();
             script(s, [&three, &three, &three[..4], &three]);
             s.says([r#""matched":2"#, r#""incomplete":1"#]);
         }),
-        corrected("collective_other_root", "members name different roots", move |s| {
+        uncovered("collective_other_root", "members name different roots", move |s| {
             script(s, [&bcast(Root::Rank(0)), &bcast(Root::Rank(0)), &bcast(Root::Rank(1)), &bcast(Root::Rank(0))]);
             s.says(["disagree about operation or root of instance 1", r#""inconsistent":1"#]);
         }),
-        corrected("collective_other_kind", "a broadcast on three members, a reduction on one", move |s| {
+        uncovered("collective_other_kind", "a broadcast on three members, a reduction on one", move |s| {
             let root = Root::Rank(0);
             script(s, [&bcast(root), &bcast(root), &reduce(root), &bcast(root)]);
             s.says(["disagree about operation or root of instance 1"]);
         }),
-        corrected("collective_root_beyond", "a root that the communicator does not have", move |s| {
+        uncovered("collective_root_beyond", "a root that the communicator does not have", move |s| {
             let root = Root::Rank(9);
             script(s, [&bcast(root), &bcast(root), &bcast(root), &bcast(root)]);
             s.says(["no usable root"]);
         }),
-        corrected("collective_without_end", "a collective that never ends on one member", |s| {
+        uncovered("collective_without_end", "a collective that never ends on one member", |s| {
             script(s, [&barrier(), &[begin()], &barrier(), &barrier()]);
             s.says(["lack their begin or their end"]);
         }),
-        corrected("collective_without_begin", "a collective that ends without begin on one member", |s| {
+        uncovered("collective_without_begin", "a collective that ends without begin on one member", |s| {
             script(s, [&barrier(), &barrier()[1..], &barrier(), &barrier()]);
             s.says(["lack their begin or their end"]);
         }),
-        corrected("collective_unknown_kind", "an operation that no version of the format knows", |s| {
+        uncovered("collective_unknown_kind", "an operation that no version of the format knows", |s| {
             let odd = [begin(), end(CollectiveOp(200), Root::None)];
             script(s, [&odd, &odd, &odd, &odd]);
         }),
@@ -326,13 +326,13 @@ fn times() -> Vec<Case> {
 
 fn shapes() -> Vec<Case> {
     vec![
-        corrected("events_none", "locations without events", |s| script(s, [&[], &[], &[], &[]])),
-        corrected("events_one", "one event in the whole trace", |s| script(s, [&[], &[], &[send(0, 1)], &[]])),
+        uncovered("events_none", "locations without events", |s| script(s, [&[], &[], &[], &[]])),
+        uncovered("events_one", "one event in the whole trace", |s| script(s, [&[], &[], &[send(0, 1)], &[]])),
         corrected("processes_more_ranks", "more analysis ranks than processes", |s| {
             script(s, [&[send(1, 5)], &[receive(0, 5)], &[], &[]]);
         })
         .on(&[1, 6]),
-        corrected("processes_none", "threads only, no MPI", |s| {
+        uncovered("processes_none", "threads only, no MPI", |s| {
             std::fs::remove_dir_all(&s.copy.trace).unwrap();
             let (mut definitions, _) =
                 Otf2Archive::open(&fixture("tracer-halo-4")).unwrap().read_definitions().unwrap();
@@ -352,7 +352,7 @@ fn shapes() -> Vec<Case> {
             }
             writer.finish(&definitions, &counts).unwrap();
         }),
-        corrected("processes_left_out", "a communicator whose other members were not recorded", |s| {
+        uncovered("processes_left_out", "a communicator whose other members were not recorded", |s| {
             // Location 3 and its files are gone, and the world has three processes.
             let archive = Otf2Archive::open(&s.copy.trace).unwrap();
             let (mut definitions, _) = archive.read_definitions().unwrap();

@@ -40,6 +40,31 @@ impl Default for CreateOptions {
     }
 }
 
+/// Most bytes of one member of a group: a packed 64-bit number.
+const MEMBER: u64 = 9;
+
+/// Bytes of a group or string definition beside its members or its text, and of the marks of a chunk; generously.
+const FRAME: u64 = 256;
+
+impl CreateOptions {
+    /// With chunks into which every one of these definitions fits: a group has all its members in one record.
+    #[must_use]
+    pub fn fitting(self, definitions: &Definitions) -> CreateOptions {
+        let members = definitions.communicators.iter().map(|communicator| match &communicator.members {
+            CommMembers::Intra(members) => members.len(),
+            CommMembers::Inter(a, b) => a.len().max(b.len()),
+            CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => 0,
+        });
+        let members = members.chain([definitions.processes.len(), definitions.locations.len()]).max().unwrap_or(0);
+        let names = definitions.regions.iter().map(|region| region.name.len());
+        let names = names.chain(definitions.locations.iter().map(|location| location.name.len()));
+        let longest = (members as u64).saturating_mul(MEMBER).max(names.max().unwrap_or(0) as u64);
+        let needed = longest.saturating_add(FRAME).next_power_of_two();
+        // What does not fit into the largest is refused when it is written.
+        CreateOptions { definition_chunk: self.definition_chunk.max(needed).min(*CHUNK_SIZES.end()), ..self }
+    }
+}
+
 /// From the ids in the events of one location to global ones (OTF2 local definition `MappingTable`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappingTable {

@@ -6,8 +6,8 @@ use crate::archive::otf2::chunks::{FileKind, Records};
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{attribute_bound, bound, decode};
 use crate::archive::otf2::writer::{ChunkWriter, Source};
-use crate::archive::otf2::{Otf2Archive, definitions};
-use crate::trace::Result;
+use crate::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive, definitions};
+use crate::trace::{ClockProperties, CommId, CommMembers, Communicator, Definitions, LocationId, Result};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,41 @@ fn read(bytes: &[u8], kind: FileKind) -> Result<Vec<(u64, u64, u8)>> {
 fn failure(records: &[u8]) -> (String, Option<u64>) {
     let error = read(&file(records, 1), FileKind::Events).unwrap_err();
     (error.message, error.event)
+}
+
+#[test]
+fn groups_of_many_members_get_chunks_into_which_they_fit() {
+    let communicator = |members| Communicator {
+        id: CommId(0),
+        name: "MPI_COMM_WORLD".into(),
+        members: CommMembers::Intra(members),
+        global_ranks: true,
+    };
+    for (count, chunk) in [(16, 1 << 18), (100_000, 1 << 20)] {
+        let definitions = Definitions {
+            processes: (0..count).map(LocationId).collect(),
+            communicators: vec![communicator((0..count as u32).collect())],
+            clock: ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None },
+            locations: Vec::new(),
+            location_groups: Vec::new(),
+            system_tree: Vec::new(),
+            regions: Vec::new(),
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let options = CreateOptions::default().fitting(&definitions);
+        let writer = ArchiveWriter::create(&directory.path().join("made"), "traces", options).unwrap();
+        writer.finish(&definitions, &Default::default()).unwrap();
+        let archive = Otf2Archive::open(&directory.path().join("made")).unwrap();
+        assert_eq!(archive.anchor().definition_chunk, chunk);
+        let members = archive.anchor().definitions;
+        let bytes = MappedFile::open(&archive.definition_path()).unwrap();
+        let mut records = Records::new(&bytes, FileKind::Definitions, chunk);
+        let mut read = 0;
+        while records.next().unwrap().is_some() {
+            read += 1;
+        }
+        assert_eq!(read, members);
+    }
 }
 
 #[test]

@@ -5,10 +5,11 @@ mod perfetto;
 mod violations;
 
 pub use perfetto::perfetto;
-pub use violations::violations;
+pub use violations::{HEAD as VIOLATIONS_HEAD, violations};
 
 use crate::pipeline::load::Loaded;
-use crate::trace::Ticks;
+use crate::report::format::duration;
+use crate::trace::{Error, Result, Ticks};
 
 /// A window of pre-synchronised time, both ends inclusive, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +21,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// From and to are counted from the first event; the ends of the trace where they are not given.
-    pub fn new(loaded: &Loaded, from: Option<Ticks>, to: Option<Ticks>) -> Window {
+    /// From and to are counted from the first event; the ends of the trace where they are not given. A second has `resolution` ticks.
+    ///
+    /// # Errors
+    /// The window lies outside the trace.
+    pub fn new(loaded: &Loaded, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<Window> {
         let (first, last) = loaded.span.map_or((0, 0), |(first, last)| (first.0, last.0));
-        Window {
+        let window = Window {
             from: from.map_or(first, |from| first.saturating_add(from.0)),
             to: to.map_or(last, |to| first.saturating_add(to.0)),
+        };
+        if window.from > last || window.to < first {
+            let length = duration((Ticks(last) - Ticks(first)).seconds(resolution));
+            return Err(Error::new(format!(
+                "--window lies outside the trace, which ends {length} after its first event"
+            )));
         }
+        Ok(window)
     }
 
     fn holds(&self, time: i64) -> bool {

@@ -5,7 +5,7 @@ use crate::comm::{Transport, agree, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::partners::senders;
-use crate::report::escaped;
+use crate::report::{GENERATOR, escaped};
 use crate::trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
@@ -37,7 +37,10 @@ pub fn perfetto(
             exported.messages += messages;
         }
         all.append(&mut arrows);
-        exported.text = escaped(format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", all.join(",\n")));
+        exported.text = escaped(format!(
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"generator\":\"{GENERATOR}\"}},\"traceEvents\":[\n{}\n]}}\n",
+            all.join(",\n")
+        ));
         exported
     }))
 }

@@ -10,7 +10,8 @@ use crate::replay::program::NO_LOWER_BOUND;
 use crate::trace::{Result, Ticks};
 use serde::{Deserialize, Serialize};
 
-const HEAD: &str = "operation,sender_rank,sender_location,sender_event,sender_seconds,\
+/// The first line.
+pub const HEAD: &str = "operation,sender_rank,sender_location,sender_event,sender_seconds,\
 receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,too_early_seconds";
 
 /// Where a line goes: location and event of the receive.

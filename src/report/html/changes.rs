@@ -11,6 +11,7 @@ pub fn body(report: &Report) -> Option<String> {
         ("Events moved", format!("{} of {}", count(moves.events_moved), count(moves.events))),
         ("Largest move", duration(moves.largest_seconds)),
         ("Mean move of those", duration(moves.mean_seconds)),
+        ("Largest move from the recorded times", duration(moves.from_recorded_largest_seconds)),
     ]);
     html += &intervals(moves);
     if let Some(details) = &report.details {

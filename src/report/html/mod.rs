@@ -15,7 +15,7 @@ mod summary;
 mod violations;
 mod worst;
 
-use super::Report;
+use super::{GENERATOR, Report};
 use crate::trace::{Error, Result};
 use element::escape;
 
@@ -63,6 +63,7 @@ pub fn html(report: &Report) -> Result<String> {
         .collect();
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"generator\" content=\"{GENERATOR} {version}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \

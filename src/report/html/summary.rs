@@ -13,6 +13,8 @@ pub fn word(report: &Report) -> &'static str {
         Verdict::Corrected if report.replay.is_none() => "consistent after pre-synchronisation",
         Verdict::Corrected => "corrected",
         Verdict::Violated => "violated",
+        Verdict::PartlyChecked => "partly checked",
+        Verdict::NothingToCheck => "nothing to check",
     }
 }
 
@@ -21,13 +23,14 @@ pub fn header(report: &Report) -> String {
     let trace = &report.trace;
     let class = match report.verdict {
         Verdict::Violated if report.analysis.is_none() => "bad",
+        Verdict::PartlyChecked | Verdict::NothingToCheck if report.analysis.is_none() => "unsure",
         _ => "good",
     };
-    let incomplete = if report.matching.is_complete() {
-        ""
-    } else {
-        " Parts of the trace could not be matched and are not covered, see <a href=\"#run\">the run</a>."
-    };
+    let incomplete = report.coverage.words().map_or(String::new(), |share| {
+        format!(
+            " {share} of the communication in the trace was checked, see <a href=\"#run\">the run</a> for the rest."
+        )
+    });
     let output = match &report.output {
         Some(output) => format!(" The corrected trace is in <code>{}</code>.", escape(output)),
         None if report.analysis.is_some() => String::new(),
@@ -59,8 +62,11 @@ fn sentence(report: &Report) -> String {
     let (left, checked) = found.last().map_or((0, 0), |stage| (stage.violated(), stage.checked()));
     let checked = plural(checked, "communication");
     match report.verdict {
-        Verdict::Consistent => format!("No violation of the clock condition in {checked}."),
-        Verdict::Corrected => {
+        Verdict::NothingToCheck => "There is no communication that could be checked.".to_owned(),
+        Verdict::Consistent | Verdict::PartlyChecked if before == 0 => {
+            format!("No violation of the clock condition in {checked}.")
+        }
+        Verdict::Consistent | Verdict::PartlyChecked | Verdict::Corrected => {
             let presynchronised = report.violations.presynchronised.as_ref().map_or(0, Stage::violated);
             let between = if report.replay.is_some() {
                 format!(", {} after pre-synchronisation", count(presynchronised))

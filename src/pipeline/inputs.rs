@@ -1,0 +1,148 @@
+//! Whether the files of a trace are still those that were opened. They are read more than once, and some are copied without a look: a file that
+//! changes meanwhile would give a result that belongs to no trace.
+//!
+//! Size, time of modification and inode tell. What changes none of them is not noticed: a write within the same tick of the file system's clock as
+//! the one before, or one on another node that this node's cache does not know yet.
+
+use crate::archive::Archive;
+use crate::trace::{Definitions, Error, Result, Timeline};
+use std::fs::Metadata;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    bytes: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    /// Device and inode.
+    file: (u64, u64),
+}
+
+impl Stamp {
+    /// Of an open file, or of one that a path led to.
+    pub fn new(metadata: &Metadata) -> Stamp {
+        Stamp {
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            file: (metadata.dev(), metadata.ino()),
+        }
+    }
+}
+
+/// The stamp of a file, if there is one.
+fn stamp(path: &Path) -> Option<Stamp> {
+    std::fs::metadata(path).ok().map(|metadata| Stamp::new(&metadata))
+}
+
+/// The files of a trace as they were when it was opened: those of the whole on the rank that read them, those of the locations by shares.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    whole: Vec<Option<Stamp>>,
+    /// Timelines, as an index into all of them.
+    share: Range<usize>,
+    /// Of their locations, file by file.
+    locations: Vec<Option<Stamp>>,
+}
+
+impl Inputs {
+    /// For the rank that reads anchor and definitions.
+    pub fn of_whole(archive: &Archive) -> Inputs {
+        let whole = archive.files().iter().map(|path| stamp(path)).collect();
+        Inputs { whole, ..Inputs::default() }
+    }
+
+    /// Adds the files of the locations of some timelines.
+    pub fn add_share(
+        &mut self,
+        archive: &Archive,
+        definitions: &Definitions,
+        timelines: &[Timeline],
+        share: Range<usize>,
+    ) {
+        for timeline in &timelines[share.clone()] {
+            for &location in &timeline.locations {
+                let files = archive.files_of(definitions.locations[location].id);
+                self.locations.extend(files.iter().map(|path| stamp(path)));
+            }
+        }
+        self.share = share;
+    }
+
+    /// Compares anchor, definitions and their like, on the rank that has looked at them.
+    ///
+    /// # Errors
+    /// One of them has changed.
+    pub fn compare_whole(&self, archive: &Archive) -> Result<()> {
+        if self.whole.is_empty() {
+            return Ok(());
+        }
+        archive.files().iter().zip(&self.whole).try_for_each(|(path, before)| compare(path, *before))
+    }
+
+    /// Compares everything that this rank has looked at.
+    ///
+    /// # Errors
+    /// A file has changed.
+    pub fn compare(&self, archive: &Archive, definitions: &Definitions, timelines: &[Timeline]) -> Result<()> {
+        self.compare_whole(archive)?;
+        let mut before = self.locations.iter();
+        for timeline in &timelines[self.share.clone()] {
+            for &location in &timeline.locations {
+                let id = definitions.locations[location].id;
+                for (path, before) in archive.files_of(id).iter().zip(&mut before) {
+                    compare(path, *before).map_err(|error| error.at_location(id))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compare(path: &Path, before: Option<Stamp>) -> Result<()> {
+    let what = match (before, stamp(path)) {
+        (before, now) if before == now => return Ok(()),
+        (Some(_), None) => "it is missing now".to_owned(),
+        (None, _) => "it was missing before".to_owned(),
+        (Some(before), Some(now)) if before.bytes != now.bytes => {
+            format!("it had {} bytes, and has {} now", before.bytes, now.bytes)
+        }
+        (Some(before), Some(now)) if before.file != now.file => "another file is in its place".to_owned(),
+        _ => "it was written to".to_owned(),
+    };
+    Err(Error::new(format!("the file changed while the trace was read: {what}"))
+        .in_file(path)
+        .hint("run again when nobody writes to the trace"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn every_change_of_a_file_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("0.evt");
+        let write = |text: &str, seconds: u64| {
+            std::fs::write(&path, text).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        write("one", 1);
+        let before = stamp(&path);
+        let says = || compare(&path, before).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(says(), "");
+        write("two", 2);
+        assert!(says().contains("0.evt: the file changed while the trace was read: it was written to"), "{}", says());
+        write("longer", 1);
+        assert!(says().contains("it had 3 bytes, and has 6 now"), "{}", says());
+        std::fs::rename(&path, directory.path().join("aside")).unwrap();
+        assert!(says().contains("it is missing now"), "{}", says());
+        write("one", 1);
+        assert!(says().contains("another file is in its place"), "{}", says());
+        assert!(compare(&path, None).unwrap_err().to_string().contains("it was missing before"));
+    }
+}
