@@ -5,7 +5,7 @@
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
 use super::evidence::{Score, Travels};
-use super::network::{Anchor, Problem};
+use super::network::{Anchor, LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets, Reading};
 use super::solver::Tolerance;
 use super::windows::Grid;
@@ -172,7 +172,7 @@ impl<'a> Jury<'a> {
 }
 
 /// How well clocks that are estimated by `choice`, each half of `view` from the other, predict the jury's messages.
-fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice) -> Score {
+fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice, rounds: &[f64]) -> Score {
     let mut score = Score::default();
     for half in 0..2 {
         let problem = Problem {
@@ -182,7 +182,7 @@ fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice
             reading: choice.reading,
             roughness: choice.roughness_for(trial.view.grid.width),
             afresh: false,
-            rounds: ROUNDS,
+            rounds,
             cuts: &trial.cuts,
             ..*like
         };
@@ -195,7 +195,7 @@ fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice
 /// How well clocks that are estimated by `choice` predict all messages of `view`.
 pub fn trial(view: &View, like: &Problem<'_>, choice: Choice) -> Score {
     let jury = Jury::of_all(view);
-    judged(&jury.trial, like, &jury, choice)
+    judged(&jury.trial, like, &jury, choice, LAST_ROUNDS)
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
@@ -216,7 +216,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
     for view in views.iter().rev() {
         let trial = Trial::new(view, share, blocks);
         let mut consider = |choice: Choice| -> f64 {
-            let score = judged(&trial, like, &jury, choice);
+            let score = judged(&trial, like, &jury, choice, ROUNDS);
             let mean = score.mean();
             if best.as_ref().is_none_or(|(best, _)| mean > best.mean()) {
                 best = Some((score, choice));
