@@ -3,8 +3,9 @@
 //! Only for these the senders' hosts tell the lengths of all sends, and the receivers' hosts decide ([`crate::matching::align`]). Where the events
 //! that name no peer ([`crate::matching::undefined`]) explain what is missing, they hold its place.
 //!
-//! Lengths are not used in a channel with as many sends as receives of which less than half agree, if every receive has at least the length of the
-//! send at its place and in the whole trace more lengths disagree than agree: then the tracer recorded the sizes of the receives' buffers.
+//! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
+//! agree, while in the channels in doubt with as many sends as receives, which have [`ENOUGH`] messages, no send is longer than the receive at its
+//! place.
 
 use crate::comm::{ReduceOp, Transport, sparse_exchange};
 use crate::matching::align::{Alignment, align};
@@ -46,10 +47,13 @@ struct Decision {
     parts: [(u32, Vec<u32>); 2],
 }
 
+/// So many messages tell that no send is longer than its receive.
+const ENOUGH: i64 = 16;
+
 const TRUSTS: [Trust; 2] = [Trust::Aligned, Trust::Implied];
 
 /// Decides about all channels in doubt, and makes the outgoing channels of all `offers`, those that are `asked` for (ascending) and the others.
-/// `agreeing` is the number of messages of the whole trace in channels without doubt. Collective over the analysis ranks.
+/// `agreeing` is the number of messages of this rank in channels without doubt. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -65,18 +69,24 @@ pub(super) fn settle(
     let sound = messages.incoming.len();
     hear_lengths(transport, &offers, asked, &mut doubts)?;
     let mut alignments: Vec<Alignment> = doubts.iter().map(Doubt::align).collect();
-    let common = |alignment: &Alignment| alignment.common as i64;
-    let mut sums = [0; 2];
+    // Lengths that agree and that do not; messages of channels with equal numbers, and those of them that fit into no buffer of the receive's length.
+    let mut sums = [agreeing, 0, 0, 0];
     for (doubt, alignment) in doubts.iter().zip(&alignments).filter(|(doubt, _)| doubt.unplaced.is_empty()) {
-        sums[0] += common(alignment);
-        sums[1] += doubt.shorter() as i64 - common(alignment);
+        sums[0] += alignment.common as i64;
+        sums[1] += doubt.shorter() as i64 - alignment.common as i64;
+        if doubt.sends.len() == doubt.receives.len() {
+            let larger = doubt.sends.iter().zip(&doubt.receives).filter(|(sent, received)| **sent > received.length);
+            sums[2] += doubt.shorter() as i64;
+            sums[3] += larger.count() as i64;
+        }
     }
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
-    if sums[1] > sums[0] + agreeing {
-        for (doubt, alignment) in doubts.iter().zip(&mut alignments).filter(|(doubt, own)| doubt.has_buffer_sizes(own))
-        {
-            *alignment = align(&vec![0; doubt.sends.len()], &vec![0; doubt.receives.len()], &[]);
+    let [agree, disagree, equal, larger] = sums;
+    if disagree > agree && equal >= ENOUGH && larger == 0 {
+        for doubt in &mut doubts {
+            doubt.forget_lengths();
         }
+        alignments = doubts.iter().map(Doubt::align).collect();
     }
     let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for (doubt, alignment) in doubts.into_iter().zip(alignments) {
@@ -160,12 +170,10 @@ impl Doubt {
         (of(&self.receives), of(&self.unplaced))
     }
 
-    /// See the rule of this module.
-    fn has_buffer_sizes(&self, alignment: &Alignment) -> bool {
-        self.unplaced.is_empty()
-            && self.sends.len() == self.receives.len()
-            && 2 * alignment.common < self.sends.len()
-            && self.sends.iter().zip(&self.receives).all(|(&sent, received)| sent <= received.length)
+    /// Makes all lengths equal.
+    fn forget_lengths(&mut self) {
+        self.sends.fill(0);
+        self.receives.iter_mut().chain(&mut self.unplaced).for_each(|end| end.length = 0);
     }
 
     fn align(&self) -> Alignment {

@@ -234,13 +234,14 @@ pub fn match_messages(
             }
         }
     }
-    let mut sums = [doubts.len() as i64, messages.counts.matched as i64];
-    transport.all_reduce(ReduceOp::Sum, &mut sums)?;
-    if sums[0] == 0 {
+    let mut in_doubt = [doubts.len() as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut in_doubt)?;
+    if in_doubt[0] == 0 {
         messages.outgoing = offers.into_iter().map(|offer| offer.into_channel(Trust::Sound)).collect();
     } else {
         asked.sort_unstable();
-        settle(transport, first, &mut messages, offers, &asked, doubts, sums[1])?;
+        let agreeing = messages.counts.matched as i64;
+        settle(transport, first, &mut messages, offers, &asked, doubts, agreeing)?;
     }
     for (index, channel) in (0..).zip(&messages.incoming) {
         let sync = &mut extracts[channel.destination as usize].sync;
