@@ -90,7 +90,7 @@ fn assert_untouched(trace: &Trace, outcome: &Outcome) {
 #[test]
 fn a_send_without_a_record_makes_no_violation() {
     // The first of two messages was sent by MPI_Isendrecv, of which Score-P 8.4 records the region only.
-    let a = vec![vec![send(1000 * US, 1)].concat()];
+    let a = vec![send(1000 * US, 1).to_vec()];
     let b = vec![[receive(5 * US, 15 * US, 0), receive(900 * US, 1006 * US, 0)].concat()];
     let trace = trace(vec![a, b]);
     let outcome = corrected(&trace, &[1, 2]).unwrap();

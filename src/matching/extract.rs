@@ -400,7 +400,7 @@ mod tests {
         Ok(extractor.finish())
     }
 
-    fn events(list: &[MessageEnd]) -> Vec<u32> {
+    fn ends(list: &[MessageEnd]) -> Vec<u32> {
         list.iter().map(|end| end.event).collect()
     }
 
@@ -417,7 +417,7 @@ mod tests {
             Event::MpiIrecv(message(7), 1),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(events(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
     }
 
     #[test]
@@ -425,7 +425,7 @@ mod tests {
         let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
         let extract = extract(&events_of).unwrap();
         let key = MessageKey { peer: 1, comm: 0, tag: 7 };
-        assert_eq!((events(&extract.receives[&key]), events(&extract.unplaced[&key])), (vec![1], vec![0]));
+        assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
     }
 
     #[test]
@@ -440,7 +440,7 @@ mod tests {
         extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
         extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
         let extract = extractor.finish();
-        assert_eq!(events(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
     }
 
     #[test]
@@ -452,7 +452,7 @@ mod tests {
             Event::MpiIsendComplete(2),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(events(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
         assert_eq!(extract.leftovers.cancelled, 1);
     }
 
@@ -474,9 +474,9 @@ mod tests {
         ];
         let extract = extract(&events).unwrap();
         let key = MessageKey { peer: 1, comm: 0, tag: 7 };
-        assert_eq!((extract.sends.len(), events(&extract.sends[&key])), (1, vec![0, 4]));
+        assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
         assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
-        assert_eq!((extract.receives.len(), events(&extract.receives[&key])), (1, vec![5]));
+        assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));
         assert_eq!(extract.receive_gaps[&key], Gaps { count: 1, after: vec![0] });
         assert_eq!(extract.undefined, [(1, true), (2, true), (6, false)]);
         assert_eq!((extract.leftovers.undefined_peer, extract.leftovers.cancelled), (3, 1));

@@ -7,7 +7,7 @@
 use crate::comm::{ReduceOp, Transport};
 use crate::matching::messages::Trust;
 use crate::matching::sync::SyncKind;
-use crate::replay::dataflow;
+use crate::replay::dataflow::{self, Stopped};
 use crate::replay::program::Program;
 use crate::replay::stall::{Ends, doubtful};
 use crate::trace::Result;
@@ -24,7 +24,7 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()
     if any[0] == 0 {
         return Ok(());
     }
-    while let Some((position, bounds)) = dataflow::stopped_at(transport, program)? {
+    while let Some(Stopped { position, bounds }) = dataflow::stopped_at(transport, program)? {
         let channels = doubtful(transport, program, &position, &bounds)?;
         if channels.is_empty() {
             break;

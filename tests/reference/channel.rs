@@ -57,8 +57,8 @@ impl Tables {
 fn candidates(a: &[u64], b: &[u64]) -> Vec<Vec<(usize, usize)>> {
     let tables = Tables::new(a, b);
     let mut places = vec![Vec::new(); tables.most()];
-    for i in 0..a.len() {
-        for j in (0..b.len()).filter(|&j| a[i] == b[j]) {
+    for (i, length) in a.iter().enumerate() {
+        for j in (0..b.len()).filter(|&j| *length == b[j]) {
             let place = tables.before[i][j];
             if place + 1 + tables.after[i + 1][j + 1] == tables.most() {
                 places[place].push((i, j));

@@ -173,7 +173,7 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
 fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
     let mut sends: Vec<(usize, Message)> = Vec::new();
     let mut receives = Vec::new();
-    let mut open: BTreeMap<u64, usize> = BTreeMap::new();
+    let (mut sending, mut receiving): (BTreeMap<u64, usize>, BTreeMap<u64, usize>) = Default::default();
     // By location: where its open regions were entered, and whether it has communicated in them.
     let mut regions: BTreeMap<usize, Vec<(usize, bool)>> = BTreeMap::new();
     for (index, entry) in timeline.iter().enumerate() {
@@ -190,19 +190,20 @@ fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
             Event::MpiSend(message) => sends.push((index, message)),
             Event::MpiIsend(message, request) => {
                 sends.push((index, message));
-                open.insert(request, index);
+                sending.insert(request, index);
             }
             Event::MpiIsendComplete(request) => {
-                open.remove(&request);
+                sending.remove(&request);
             }
             Event::MpiIrecvRequest(request) => {
-                open.insert(request, index);
+                receiving.insert(request, index);
             }
             Event::MpiIrecv(message, request) => {
-                receives.push(Receive { posted: open.remove(&request), index, message });
+                receives.push(Receive { posted: receiving.remove(&request), index, message });
             }
             Event::MpiRequestCancelled(request) => {
-                let cancelled = open.remove(&request);
+                receiving.remove(&request);
+                let cancelled = sending.remove(&request);
                 sends.retain(|&(send, _)| Some(send) != cancelled);
             }
             Event::MpiRecv(message) => receives.push(Receive { posted: Some(call), index, message }),
