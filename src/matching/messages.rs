@@ -316,7 +316,10 @@ impl Offer {
 }
 
 fn events_of(ends: Vec<MessageEnd>) -> Vec<u32> {
-    ends.into_iter().map(|end| end.event).collect()
+    // Collecting may keep the larger buffer.
+    let mut events: Vec<u32> = ends.into_iter().map(|end| end.event).collect();
+    events.shrink_to_fit();
+    events
 }
 
 /// Of the lengths in their order. The hosts of the two ends may be different machines: no hash of the standard library.

@@ -59,9 +59,6 @@ impl Waiting {
 
     fn describe(&self, missing: &Missing) -> String {
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source, channel }, _) if channel.trust == Trust::Implied => {
-                format!("receives a message that process {source} sent at the same time as a certain one or later")
-            }
             (Cause::Message { source, .. }, _) => format!("receives a message of process {source}"),
             (Cause::Collective { op, .. }, Some(process)) => {
                 format!("ends {op}, which process {process} has not begun")
