@@ -4,7 +4,7 @@ use crate::clc::Parameters;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
-use crate::matching::messages::MessageCounts;
+use crate::matching::messages::{InDoubt, MessageCounts};
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::details::collective_kind;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
@@ -14,9 +14,9 @@ use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
-    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, EventCount, EventPlace, LatencyUsed,
-    Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage, TraceSummary,
-    UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
+    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount, EventPlace,
+    LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage,
+    TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,7 @@ pub fn gather(
             part.lone_offsets.push(id);
         }
     }
+    part.messages.keep_examples();
     let Some(mut sum) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
     if estimate.is_some_and(|estimate| estimate.chosen != Method::Linear) {
         // Then nobody takes recorded times as they are.
@@ -130,6 +131,7 @@ pub fn gather(
         sum.lone_offsets.clear();
     }
     warn(&mut sum, opened);
+    warn_of_doubts(&mut sum, opened);
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;
     Ok(Some(Whole {
@@ -146,8 +148,8 @@ pub fn gather(
             events: sum.events,
             events_by_kind: EventCount::sorted(sum.by_kind),
         },
-        loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
-        matching: matching(&sum.messages, &sum.collectives, &sum.leftovers),
+            loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
+            matching: matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers),
         clocks: sum.clocks,
         warnings: sum.warnings,
     }))
@@ -213,6 +215,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
             left.undefined_peer,
         );
     }
+
     let counted = [
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
         (left.inter_collectives, "collective operations on inter-communicators take part in nothing"),
@@ -230,12 +233,57 @@ fn warn(sum: &mut Part, opened: &Opened) {
     }
 }
 
-fn matching(messages: &MessageCounts, collectives: &CollectiveCounts, leftovers: &Leftovers) -> Matching {
+/// Where records of messages are missing, and what is made of it.
+fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
+    let messages = &sum.messages;
+    if messages.doubtful > 0 {
+        let name = |channel: &InDoubt| {
+            let comm = opened.definitions.communicators[channel.comm as usize].id;
+            format!("rank {} to {}, communicator {comm}, tag {}", channel.sender, channel.receiver, channel.tag)
+        };
+        let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
+        sum.warnings.add(format!(
+            "records of messages are missing: the numbers or the lengths of sends and receives disagree in {}; only messages that \
+             lengths and order leave no choice for are matched there: {}",
+            if messages.doubtful == 1 { "one channel".to_owned() } else { format!("{} channels", messages.doubtful) },
+            list(&names, 4, messages.doubtful as usize)
+        ));
+    }
+    if !messages.contradicted.is_empty() {
+        let names: Vec<String> =
+            messages.contradicted.keys().map(|(from, to)| format!("rank {from} to {to}")).collect();
+        sum.warnings.add(format!(
+            "what was inferred where records of messages are missing contradicts the rest of the trace and is not used: {}",
+            list(&names, 8, names.len())
+        ));
+    }
+}
+
+fn matching(
+    definitions: &Definitions,
+    messages: &MessageCounts,
+    collectives: &CollectiveCounts,
+    leftovers: &Leftovers,
+) -> Matching {
+    let channel = |channel: &InDoubt| DoubtfulChannel {
+        sender: channel.sender,
+        receiver: channel.receiver,
+        communicator: definitions.communicators[channel.comm as usize].id.0,
+        tag: channel.tag,
+        sends: channel.sends,
+        receives: channel.receives,
+        matched: channel.matched,
+        implied_orders: channel.implied,
+    };
     let mut matching = Matching {
         messages: messages.matched,
         self_messages: messages.to_self,
         unmatched_sends: messages.unmatched.values().map(|pair| pair.sends).sum(),
         unmatched_receives: messages.unmatched.values().map(|pair| pair.receives).sum(),
+        implied_orders: messages.implied,
+        channels_in_doubt: messages.doubtful,
+        doubtful_channels: messages.in_doubt.iter().map(channel).collect(),
+        contradicted_orders: messages.contradicted.values().sum(),
         undefined_peers: leftovers.undefined_peer,
         receives_never_completed: leftovers.never_completed,
         cancelled_requests: leftovers.cancelled,

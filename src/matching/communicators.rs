@@ -189,7 +189,8 @@ pub fn join_everywhere(
     let interesting: BTreeSet<u32> = twins.iter().flatten().copied().collect();
     let mut own = Vec::new();
     for (local, extract) in extracts.iter().enumerate() {
-        let messages = extract.sends.keys().chain(extract.receives.keys()).map(|key| key.comm);
+        let receives = extract.receives.keys().chain(extract.unplaced.keys());
+        let messages = extract.sends.keys().chain(receives).map(|key| key.comm);
         let used: BTreeSet<u32> = messages.chain(extract.collectives.keys().copied()).collect();
         own.extend(used.intersection(&interesting).map(|&comm| (first + local as u32, comm)));
     }
@@ -204,7 +205,7 @@ pub fn join_everywhere(
         let process = first + local as u32;
         let rename = |comm: u32| merged.get(&(process, comm)).copied().unwrap_or(comm);
         let renamed = |key: MessageKey| MessageKey { comm: rename(key.comm), ..key };
-        for lists in [&mut extract.sends, &mut extract.receives] {
+        for lists in [&mut extract.sends, &mut extract.receives, &mut extract.unplaced] {
             *lists = lists.drain().map(|(key, list)| (renamed(key), list)).collect();
         }
         for gaps in [&mut extract.send_gaps, &mut extract.receive_gaps] {

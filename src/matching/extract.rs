@@ -1,4 +1,7 @@
 //! From the events of one process to its synchronisation events.
+//!
+//! Receives match in the order in which they are *posted*, by whichever thread: a non-blocking one where its request is recorded, a
+//! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::clc::semantics::Part;
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
@@ -62,15 +65,31 @@ impl Leftovers {
     }
 }
 
+/// One end of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessageEnd {
+    /// The visited event.
+    pub event: u32,
+    /// Its length in bytes, see [`short`]: good for comparing the two ends of a message, and for nothing else.
+    pub length: u32,
+}
+
+/// A length in 32 bits: itself if it fits. Equal lengths stay equal.
+pub fn short(length: u64) -> u32 {
+    (length ^ length >> 32) as u32
+}
+
 /// The synchronisation events of one process and what they refer to.
 #[derive(Debug, Default)]
 pub struct Extract {
     /// Visited events.
     pub sync: SyncTimeline,
-    /// Send events by message key, in program order.
-    pub sends: HashMap<MessageKey, Vec<u32>>,
-    /// Receive events by message key, in the order in which they were posted.
-    pub receives: HashMap<MessageKey, Vec<u32>>,
+    /// Sends by message key, in program order.
+    pub sends: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Receives by message key, in the order in which they were posted.
+    pub receives: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Completed non-blocking receives whose request was not recorded: nobody knows when they were posted. Not in `receives`.
+    pub unplaced: HashMap<MessageKey, Vec<MessageEnd>>,
     /// Where sends without a peer may be missing in `sends`.
     pub send_gaps: HashMap<MessageKey, Gaps>,
     /// Where receives without a peer may be missing in `receives`.
@@ -103,9 +122,11 @@ pub struct Extractor<'a> {
     process: Option<u32>,
     out: Extract,
     /// Receives by key with the order in which they were posted.
-    posted: HashMap<MessageKey, Vec<(u32, u32)>>,
+    posted: HashMap<MessageKey, Vec<(u32, MessageEnd)>>,
     /// Running number of posts.
     posts: u32,
+    /// The post of the blocking receive that each location is in, where it is known.
+    entered: HashMap<u32, u32>,
     /// Posted, incomplete receives: request -> post.
     receive_requests: OpenRequests<u32>,
     /// Incomplete sends: request -> key; the send is the last one of the key's list that has the index.
@@ -127,6 +148,7 @@ impl<'a> Extractor<'a> {
             out: Extract::default(),
             posted: HashMap::default(),
             posts: 0,
+            entered: HashMap::default(),
             receive_requests: OpenRequests::default(),
             send_requests: OpenRequests::default(),
             collective_requests: OpenRequests::default(),
@@ -144,6 +166,17 @@ impl<'a> Extractor<'a> {
     /// Adds an event that is visited only because it is close to its neighbour.
     pub fn near(&mut self, at: Place) -> Result<u32> {
         self.out.sync.push(at.time, at.raw, at.number, at.location)
+    }
+
+    /// The region around the next blocking receive of a location is entered at `at`. Where that is not told, the receive is posted at its
+    /// own event: the same, as long as one location makes all calls.
+    ///
+    /// # Errors
+    /// There are too many receives.
+    pub fn enter_receive(&mut self, at: Place) -> Result<()> {
+        let post = self.post(at)?;
+        self.entered.insert(at.location, post);
+        Ok(())
     }
 
     /// Reads the next event. Returns whether it became a visited event.
@@ -170,14 +203,15 @@ impl<'a> Extractor<'a> {
                 Ok(false)
             }
             Event::MpiRecv(message) => {
-                let post = self.post(at)?;
-                self.receive(at, message, post).map(|_| true)
-            }
-            Event::MpiIrecv(message, request) => {
-                let post = match self.receive_requests.remove(*request) {
+                let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
+                let post = match post {
                     Some(post) => post,
                     None => self.post(at)?,
                 };
+                self.receive(at, message, Some(post)).map(|_| true)
+            }
+            Event::MpiIrecv(message, request) => {
+                let post = self.receive_requests.remove(*request);
                 self.receive(at, message, post).map(|_| true)
             }
             Event::MpiRequestCancelled(request) => {
@@ -218,14 +252,16 @@ impl<'a> Extractor<'a> {
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
         (receives, self.out.receive_gaps) = Gaps::take(&mut self.posted);
+        let unplaced = self.out.unplaced.extract_if(|key, _| key.peer == UNDEFINED_RANK).flat_map(|(_, list)| list);
+        let receives: Vec<MessageEnd> = receives.into_iter().map(|(_, end)| end).chain(unplaced).collect();
         self.out.leftovers.undefined_peer = (sends.len() + receives.len()) as u64;
-        let mut undefined: Vec<(u32, bool)> = sends.into_iter().map(|event| (event, true)).collect();
-        undefined.extend(receives.into_iter().map(|(_, event)| (event, false)));
+        let mut undefined: Vec<(u32, bool)> = sends.into_iter().map(|end| (end.event, true)).collect();
+        undefined.extend(receives.into_iter().map(|end| (end.event, false)));
         undefined.sort_unstable();
         undefined.truncate(UndefinedPeer::EXAMPLES);
         self.out.undefined = undefined;
         for (key, list) in self.posted {
-            self.out.receives.insert(key, list.into_iter().map(|(_, event)| event).collect());
+            self.out.receives.insert(key, list.into_iter().map(|(_, end)| end).collect());
         }
         for list in self.out.collectives.values_mut() {
             list.sort_by_key(|participation| participation.begin);
@@ -261,14 +297,18 @@ impl<'a> Extractor<'a> {
     fn send(&mut self, at: Place, message: &Message) -> Result<(MessageKey, u32)> {
         let event = self.near(at)?;
         let key = self.key(message)?;
-        self.out.sends.entry(key).or_default().push(event);
+        self.out.sends.entry(key).or_default().push(MessageEnd { event, length: short(message.length) });
         Ok((key, event))
     }
 
-    fn receive(&mut self, at: Place, message: &Message, post: u32) -> Result<()> {
+    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<()> {
         let event = self.near(at)?;
         let key = self.key(message)?;
-        self.posted.entry(key).or_default().push((post, event));
+        let end = MessageEnd { event, length: short(message.length) };
+        match post {
+            Some(post) => self.posted.entry(key).or_default().push((post, end)),
+            None => self.out.unplaced.entry(key).or_default().push(end),
+        }
         Ok(())
     }
 
@@ -285,7 +325,7 @@ impl<'a> Extractor<'a> {
         self.receive_requests.remove(request);
         if let Some((key, event)) = self.send_requests.remove(request)
             && let Some(list) = self.out.sends.get_mut(&key)
-            && let Ok(position) = list.binary_search(&event)
+            && let Ok(position) = list.binary_search_by_key(&event, |end| end.event)
         {
             list.remove(position);
         }
@@ -360,6 +400,10 @@ mod tests {
         Ok(extractor.finish())
     }
 
+    fn ends(list: &[MessageEnd]) -> Vec<u32> {
+        list.iter().map(|end| end.event).collect()
+    }
+
     fn message(tag: u32) -> Message {
         Message { peer: 0, comm: CommId(4), tag, length: 8 }
     }
@@ -373,7 +417,30 @@ mod tests {
             Event::MpiIrecv(message(7), 1),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }], [1, 0]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
+    }
+
+    #[test]
+    fn a_receive_without_a_recorded_request_has_no_place_in_the_order() {
+        let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
+        let extract = extract(&events_of).unwrap();
+        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
+    }
+
+    #[test]
+    fn blocking_receives_are_posted_where_their_region_is_entered() {
+        let definitions = definitions();
+        let table = CommTable::new(&definitions);
+        let mut extractor = Extractor::new(&table, Some(0));
+        let at = |time: i64, location: u32| Place { time, raw: time, number: time as u64 + 1, location };
+        extractor.enter_receive(at(1, 0)).unwrap();
+        extractor.event(at(2, 1), &Event::MpiIrecvRequest(9)).unwrap();
+        extractor.event(at(3, 1), &Event::MpiIrecv(message(7), 9)).unwrap();
+        extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
+        extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
+        let extract = extractor.finish();
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
     }
 
     #[test]
@@ -385,7 +452,7 @@ mod tests {
             Event::MpiIsendComplete(2),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }], [1]);
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
         assert_eq!(extract.leftovers.cancelled, 1);
     }
 
@@ -407,9 +474,9 @@ mod tests {
         ];
         let extract = extract(&events).unwrap();
         let key = MessageKey { peer: 1, comm: 0, tag: 7 };
-        assert_eq!((extract.sends.len(), &extract.sends[&key]), (1, &vec![0, 4]));
+        assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
         assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
-        assert_eq!((extract.receives.len(), &extract.receives[&key]), (1, &vec![5]));
+        assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));
         assert_eq!(extract.receive_gaps[&key], Gaps { count: 1, after: vec![0] });
         assert_eq!(extract.undefined, [(1, true), (2, true), (6, false)]);
         assert_eq!((extract.leftovers.undefined_peer, extract.leftovers.cancelled), (3, 1));

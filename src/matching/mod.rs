@@ -1,11 +1,13 @@
 //! Who talks to whom: messages and collective instances, resolved before any replay.
 //!
 //! [`extract`] turns the events of one timeline into its synchronisation events; [`messages`] joins sends and receives over all
-//! analysis ranks, [`collectives`] the members of collective instances. Uses the transport, the semantics of operations and
+//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`collectives`] the members of collective instances. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
+pub mod align;
 pub mod collectives;
 pub mod communicators;
+pub mod doubts;
 pub mod extract;
 pub mod messages;
 pub mod placement;

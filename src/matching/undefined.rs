@@ -6,7 +6,10 @@
 //! - Both ends have the same number of events: nothing is missing here.
 //! - The other end has exactly as many more as this process has undefined events of the kind, communicator and tag: they belong here.
 //!   Each holds its place in the order; the partner at that place stays unmatched, all others keep theirs.
-//! - The other end has another number more: nobody knows which are missing. Only the messages before the first undefined event are matched.
+//! - The other end has another number more: nobody knows which are missing. Only the messages before the first undefined event are matched so.
+//!
+//! [`crate::matching::doubts`] uses that for channels of which not more events are missing than are undefined, and only if the lengths of
+//! the messages that would be matched agree.
 
 use crate::matching::communicators::UNDEFINED_RANK;
 use crate::matching::extract::{HashMap, MessageKey};

@@ -13,6 +13,7 @@ use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
 use crate::presync::{Clock, Method, RANGE};
 use crate::replay::program::Program;
+use crate::replay::settle::settle;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Event, LocationId, Result, Ticks, Timeline};
@@ -144,6 +145,7 @@ pub fn load_with(
         ..Program::default()
     };
     program.index_communicators();
+    settle(transport, &mut program)?;
     Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators })
 }
 
@@ -215,16 +217,23 @@ fn scan(
         };
         let mut visits = Visits::new(number as u32, &clock, close);
         let mut counted = 0u64;
-        let summary = archive.scan_synchronisation(id, local, |event_number, raw, event| {
+        let mut count = || {
             counted += 1;
             if counted == 1 << 16 {
                 advance(std::mem::take(&mut counted));
             }
-            match &mut several {
-                Some(list) => visits.collect(event_number, raw, &event, list),
-                None => visits.feed(event_number, raw, &event, &mut extractor),
-            }
-        });
+        };
+        let summary = match &mut several {
+            // Regions tell when a location posted a receive that another location may have been ahead of.
+            Some(list) => archive.scan_with(id, local, |event_number, raw, event| {
+                count();
+                visits.collect(event_number, raw, &event, list)
+            }),
+            None => archive.scan_synchronisation(id, local, |event_number, raw, event| {
+                count();
+                visits.feed(event_number, raw, &event, &mut extractor)
+            }),
+        };
         let summary = summary.map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
         advance(counted);
         if let Some((first, last)) = summary.time_span {
@@ -237,15 +246,16 @@ fn scan(
     }
     if let Some(mut visits) = several {
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number));
-        for Visit { at, event, near } in visits {
+        for Visit { at, what, near } in visits {
             let index = timeline.locations[at.location as usize];
             let id = opened.definitions.locations[index].id;
-            let visited = match event {
-                Some(event) => extractor
-                    .event(at, &event)
-                    .map_err(|error| error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id))?,
-                None => false,
+            let visited = match what {
+                Visited::Event(event) => extractor.event(at, &event),
+                Visited::EnterReceive => extractor.enter_receive(at).map(|()| true),
+                Visited::Neighbour => Ok(false),
             };
+            let visited =
+                visited.map_err(|error| error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id))?;
             if near && !visited {
                 extractor.near(at)?;
             }
@@ -258,8 +268,19 @@ fn scan(
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     at: Place,
-    event: Option<Event>,
+    what: Visited,
     near: bool,
+}
+
+/// Why an event is visited.
+#[derive(Debug, Clone, Copy)]
+enum Visited {
+    /// It matters.
+    Event(Event),
+    /// It enters the region in which the next blocking receive of the location is recorded. The same event may be visited as a neighbour, too.
+    EnterReceive,
+    /// It is only close to one that is visited.
+    Neighbour,
 }
 
 /// Decides which events of a location are visited.
@@ -274,12 +295,16 @@ struct Visits<'a> {
     before: u64,
     /// Whether that one has been visited.
     visited: bool,
+    /// Regions that are open, outermost first: number and recorded time of the event that entered each. Of several locations only.
+    open: Vec<(u64, u64)>,
+    /// Number of the last event after which a receive can have been posted: a posted or completed one, or a collective operation.
+    busy: u64,
 }
 
 impl<'a> Visits<'a> {
     fn new(location: u32, clock: &'a Clock, close: i64) -> Self {
         let far = clock.reach(close.max(0) as u64);
-        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false }
+        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false, open: Vec::new(), busy: 0 }
     }
 
     #[inline]
@@ -341,6 +366,11 @@ impl<'a> Visits<'a> {
 
     /// Reads an event of one of several locations.
     fn collect(&mut self, number: u64, raw: u64, event: &Event, list: &mut Vec<Visit>) -> Result<()> {
+        match event {
+            Event::Enter(_) => self.open.push((number, raw)),
+            Event::Leave(_) => drop(self.open.pop()),
+            _ => {}
+        }
         if self.passes(number, raw, event) {
             return Ok(());
         }
@@ -352,15 +382,35 @@ impl<'a> Visits<'a> {
                 Some(last) if last.at.number == before.number && last.at.location == before.location => {
                     last.near = true
                 }
-                _ => list.push(Visit { at: before, event: None, near: true }),
+                _ => list.push(Visit { at: before, what: Visited::Neighbour, near: true }),
             }
         }
-        let relevant = Extractor::is_relevant(event);
-        if relevant || near.is_some() {
-            list.push(Visit { at, event: relevant.then_some(*event), near: near.is_some() });
+        if let Some(at) = self.entered(number, event)? {
+            list.push(Visit { at, what: Visited::EnterReceive, near: false });
+        }
+        let what = if Extractor::is_relevant(event) { Visited::Event(*event) } else { Visited::Neighbour };
+        if matches!(what, Visited::Event(_)) || near.is_some() {
+            list.push(Visit { at, what, near: near.is_some() });
         }
         (self.before, self.visited) = (raw, near.is_some());
         Ok(())
+    }
+}
+
+impl Visits<'_> {
+    /// Where a blocking receive was posted: the event that entered the innermost region, unless the location has received something since
+    /// (then the region is one of the application, since the trace has none of MPI).
+    fn entered(&mut self, number: u64, event: &Event) -> Result<Option<Place>> {
+        let entered = self.open.last().copied().filter(|&(entered, _)| entered > self.busy);
+        match event {
+            Event::MpiSend(_) | Event::MpiIsend(..) | Event::MpiIsendComplete(_) => return Ok(None),
+            event if Extractor::is_relevant(event) => self.busy = number,
+            _ => return Ok(None),
+        }
+        match (event, entered) {
+            (Event::MpiRecv(_), Some((number, raw))) => self.place(number, raw).map(Some),
+            _ => Ok(None),
+        }
     }
 }
 

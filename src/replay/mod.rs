@@ -15,5 +15,6 @@ pub mod partners;
 pub mod passes;
 pub mod profile;
 pub mod program;
+pub mod settle;
 pub mod stall;
 pub mod survey;

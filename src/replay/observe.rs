@@ -115,6 +115,9 @@ impl<'a> Collector<'a> {
         let mut channel = usize::MAX;
         let (mut latency, mut receiver) = (0, &[][..]);
         move |index, event, bound| {
+            if !program.messages.incoming[index].is_certain() {
+                return;
+            }
             if index != channel {
                 let end = &program.messages.incoming[index];
                 let destination = program.first + end.destination;

@@ -1,6 +1,7 @@
-//! What to say when a replay cannot go on.
+//! What to say when a replay cannot go on, and which channels in doubt may be at fault.
 
 use crate::comm::{Transport, all_gather_values};
+use crate::matching::messages::Trust;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
@@ -28,9 +29,20 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Cause {
     /// The send of a message.
-    Message { source: u32 },
+    Message { source: u32, channel: Ends },
     /// The begins of other members.
     Collective { op: CollectiveOp, instance: Instance },
+}
+
+/// The two ends of a channel: analysis rank, and index of the end there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ends {
+    /// What its pairs are.
+    pub trust: Trust,
+    /// In [`crate::matching::messages::Messages::outgoing`].
+    pub sending: (u32, u32),
+    /// In [`crate::matching::messages::Messages::incoming`].
+    pub receiving: (u32, u32),
 }
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
@@ -40,14 +52,14 @@ type Missing = BTreeMap<Instance, u32>;
 impl Waiting {
     fn waits_for(&self, missing: &Missing) -> Option<u32> {
         match self.cause {
-            Cause::Message { source } => Some(source),
+            Cause::Message { source, .. } => Some(source),
             Cause::Collective { instance, .. } => missing.get(&instance).copied(),
         }
     }
 
     fn describe(&self, missing: &Missing) -> String {
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source }, _) => format!("receives a message of process {source}"),
+            (Cause::Message { source, .. }, _) => format!("receives a message of process {source}"),
             (Cause::Collective { op, .. }, Some(process)) => {
                 format!("ends {op}, which process {process} has not begun")
             }
@@ -70,14 +82,11 @@ pub fn check(
     if finished {
         return Ok(());
     }
-    let mut waiting: Vec<Waiting> =
-        all_gather_values(transport, &waiting_here(program, position, bounds))?.into_iter().flatten().collect();
-    waiting.sort_by_key(|w| w.process);
-    let missing = missing(transport, program, position, &waiting)?;
+    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
     let suspects: Vec<UndefinedPeer> =
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
-    let circle = circle(&waiting, &missing);
-    let Some(first) = circle.first() else {
+    let circles = circles(&waiting, &missing);
+    let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
         return Err(Error::new("the replay stopped without a circle of waiting events; this is a bug"));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
@@ -101,8 +110,50 @@ pub fn check(
     })
 }
 
+/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle those with implied orders, or if it has
+/// none the others. Collective over the analysis ranks, which all get the same.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn doubtful(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    bounds: &[Vec<i64>],
+) -> Result<Vec<Ends>> {
+    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
+    let mut doubtful = Vec::new();
+    for circle in circles(&waiting, &missing) {
+        let channels = || {
+            circle.iter().filter_map(|w| match w.cause {
+                Cause::Message { channel, .. } => Some(channel),
+                Cause::Collective { .. } => None,
+            })
+        };
+        let least = channels().map(|channel| channel.trust).max();
+        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust != Trust::Sound));
+    }
+    doubtful.sort_unstable();
+    doubtful.dedup();
+    Ok(doubtful)
+}
+
+/// All waiting events, in the order of processes, and whom the collectives wait for.
+fn everywhere(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    bounds: &[Vec<i64>],
+) -> Result<(Vec<Waiting>, Missing)> {
+    let here = waiting_here(transport.rank(), program, position, bounds);
+    let mut waiting: Vec<Waiting> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    waiting.sort_by_key(|w| w.process);
+    let missing = missing(transport, program, position, &waiting)?;
+    Ok((waiting, missing))
+}
+
 /// The waiting events of the hosted timelines.
-fn waiting_here(program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<Waiting> {
+fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<Waiting> {
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in program.timelines.iter().zip(position).enumerate() {
         if at >= timeline.len() || bounds[local][at] != PENDING {
@@ -110,7 +161,12 @@ fn waiting_here(program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> V
         }
         let link = timeline.link(at);
         let cause = match timeline.kind(at) {
-            SyncKind::Receive => Cause::Message { source: program.messages.incoming[link].source },
+            SyncKind::Receive => {
+                let channel = &program.messages.incoming[link];
+                let sending = (channel.host, channel.remote);
+                let ends = Ends { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
+                Cause::Message { source: channel.source, channel: ends }
+            }
             _ => {
                 let membership = program.collectives.memberships[link];
                 let comm = &program.collectives.comms[membership.comm as usize];
@@ -159,19 +215,25 @@ fn missing(
     Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
 }
 
-/// A circle of processes that wait for one another, from the lowest one on. `waiting` is in the order of processes; everybody waits
-/// for somebody who waits, so that there is one.
-fn circle<'a>(waiting: &'a [Waiting], missing: &Missing) -> Vec<&'a Waiting> {
-    let mut path: Vec<&Waiting> = waiting.first().into_iter().collect();
-    while let Some(next) = path.last().and_then(|w| w.waits_for(missing)) {
-        if let Some(start) = path.iter().position(|w| w.process == next) {
-            let mut circle = path.split_off(start);
-            let lowest = (0..circle.len()).min_by_key(|&i| circle[i].process).unwrap_or(0);
-            circle.rotate_left(lowest);
-            return circle;
+/// The circles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
+/// processes; everybody waits for somebody who waits, so that there is one.
+fn circles<'a>(waiting: &'a [Waiting], missing: &Missing) -> Vec<Vec<&'a Waiting>> {
+    let mut circles: Vec<Vec<&Waiting>> = Vec::new();
+    let mut seen = vec![false; waiting.len()];
+    for start in 0..waiting.len() {
+        let (mut path, mut at) = (Vec::new(), Some(start));
+        while let Some(index) = at.filter(|&index| !seen[index]) {
+            seen[index] = true;
+            path.push(index);
+            let next = waiting[index].waits_for(missing);
+            at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.process).ok());
         }
-        let Ok(index) = waiting.binary_search_by_key(&next, |w| w.process) else { break };
-        path.push(&waiting[index]);
+        let Some(begin) = at.and_then(|at| path.iter().position(|&index| index == at)) else { continue };
+        let mut circle = path.split_off(begin);
+        let lowest = (0..circle.len()).min_by_key(|&i| circle[i]).unwrap_or(0);
+        circle.rotate_left(lowest);
+        circles.push(circle.into_iter().map(|index| &waiting[index]).collect());
     }
-    Vec::new()
+    circles.sort_by_key(|circle| circle.first().map(|first| first.process));
+    circles
 }

@@ -17,6 +17,14 @@ pub struct Matching {
     pub unmatched_pairs: Vec<UnmatchedPair>,
     /// Number of further pairs with unmatched ends.
     pub further_unmatched_pairs: u64,
+    /// Sends that come before a receive which need not be theirs: what MPI's order leaves where records are missing. Checked and kept like messages.
+    pub implied_orders: u64,
+    /// Channels (sender, receiver, communicator, tag) of which records are missing.
+    pub channels_in_doubt: u64,
+    /// Those that leave out most, in that order; at most [`Matching::CHANNELS`].
+    pub doubtful_channels: Vec<DoubtfulChannel>,
+    /// Messages and implied orders of channels in doubt that contradict the rest of the trace and are not used.
+    pub contradicted_orders: u64,
     /// Sends and receives whose other end is an undefined rank, or one that is not in the communicator; they count as neither matched
     /// nor unmatched.
     pub undefined_peers: u64,
@@ -31,6 +39,8 @@ pub struct Matching {
 impl Matching {
     /// How many unmatched pairs a report names.
     pub const PAIRS: usize = 10;
+    /// How many channels in doubt a report names.
+    pub const CHANNELS: usize = 10;
 
     /// Sets the unmatched pairs: the worst [`Matching::PAIRS`] with names, the others as a number.
     pub fn set_unmatched_pairs(&mut self, mut pairs: Vec<UnmatchedPair>) {
@@ -67,6 +77,27 @@ impl UnmatchedPair {
     fn total(&self) -> u64 {
         self.sends.saturating_add(self.receives)
     }
+}
+
+/// Messages of one sender, receiver, communicator and tag, of some of which records are missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubtfulChannel {
+    /// MPI rank (in the world) of the sender.
+    pub sender: u32,
+    /// MPI rank of the receiver.
+    pub receiver: u32,
+    /// The communicator's id in the archive.
+    pub communicator: u32,
+    /// The tag.
+    pub tag: u32,
+    /// Recorded sends.
+    pub sends: u64,
+    /// Recorded receives.
+    pub receives: u64,
+    /// Messages that are certain all the same.
+    pub matched: u64,
+    /// Orders that hold whichever belong together.
+    pub implied_orders: u64,
 }
 
 /// Instances of one collective operation: each is counted in exactly one of the four columns.

@@ -5,8 +5,8 @@ use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
-    CollectiveKind, EventPlace, IntervalChange, Moves, NodeClock, Replay, ReplayForm, Report, Stage, TraceSummary,
-    Verdict, WorstKind,
+    CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
+    Report, Stage, TraceSummary, Verdict, WorstKind,
 };
 use crate::presync::Method;
 use std::fmt::Write;
@@ -281,6 +281,7 @@ pub(super) fn left_out(report: &Report) -> String {
     };
     number(matching.unmatched_sends, "sends without a receive");
     number(matching.unmatched_receives, "receives without a send");
+    number(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
     number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
     number(matching.cancelled_requests, "cancelled requests");
@@ -311,6 +312,27 @@ pub(super) fn left_out(report: &Report) -> String {
         if matching.further_unmatched_pairs > 0 {
             let _ = writeln!(text, "  and {}", plural(matching.further_unmatched_pairs, "further pair"));
         }
+    }
+    text + &in_doubt(matching)
+}
+
+/// Channels in which records are missing.
+fn in_doubt(matching: &Matching) -> String {
+    if matching.channels_in_doubt == 0 {
+        return String::new();
+    }
+    let mut table = Table::default();
+    table.row(["Records missing", "sends", "receives", "matched", "implied orders"]);
+    for channel in &matching.doubtful_channels {
+        let DoubtfulChannel { sender, receiver, communicator, tag, .. } = channel;
+        let name = format!("  rank {sender} to {receiver}, communicator {communicator}, tag {tag}");
+        let numbers = [channel.sends, channel.receives, channel.matched, channel.implied_orders].map(count);
+        table.row([&name, &numbers[0], &numbers[1], &numbers[2], &numbers[3]]);
+    }
+    let mut text = table.render(FIRST);
+    let further = matching.channels_in_doubt.saturating_sub(matching.doubtful_channels.len() as u64);
+    if further > 0 {
+        let _ = writeln!(text, "  and {}", plural(further, "further channel"));
     }
     text
 }

@@ -89,11 +89,12 @@ fn messages() -> Vec<Case> {
     vec![
         uncovered("send_unmatched", "a send without a receive", |s| {
             script(s, [&[send(1, 5), send(1, 5)], &[receive(0, 5)], &[], &[]]);
-            s.says([r#""messages":1"#, r#""unmatched_sends":1"#]);
+            // Either of them may be the one that was received: the first comes before that in any case.
+            s.says([r#""messages":0"#, r#""unmatched_sends":2"#, r#""implied_orders":1"#]);
         }),
         uncovered("receive_unmatched", "a receive without a send", |s| {
             script(s, [&[send(1, 5)], &[receive(0, 5), receive(0, 5), receive(2, 5)], &[], &[]]);
-            s.says([r#""messages":1"#, r#""unmatched_receives":2"#]);
+            s.says([r#""messages":0"#, r#""unmatched_receives":3"#, r#""implied_orders":1"#]);
         }),
         uncovered("tags_crossed", "sent with tag 5, received with tag 6", |s| {
             script(s, [&[send(1, 5)], &[receive(0, 6)], &[], &[]]);
@@ -122,6 +123,7 @@ fn messages() -> Vec<Case> {
         }),
         corrected("receive_never_posted", "a completion of a request that was never posted", |s| {
             script(s, [&[send(1, 5)], &[Event::MpiIrecv(message(0, 5), 9)], &[], &[]]);
+            s.says([r#""messages":0"#, r#""channels_in_doubt":1"#]);
         }),
         corrected("receive_completed_twice", "one request completed twice", |s| {
             let twice =

@@ -53,15 +53,17 @@ pub fn write(trace: &Trace, directory: &Path) {
 
 /// What the program makes of it.
 #[derive(Debug, Clone, PartialEq)]
-struct Outcome {
-    least_advance: i64,
+pub struct Outcome {
+    pub least_advance: i64,
     /// 1 - γ of the last pass.
     decay: u64,
     /// Corrected time of every event, `[process][location][number]`, of the processes that this rank hosts.
-    times: PerLocation,
+    pub times: PerLocation,
     /// Violations before and after.
-    violated: (u64, u64),
+    pub violated: (u64, u64),
     blocking: bool,
+    /// What this rank received: messages, implied orders, and what of both contradicts the rest.
+    pub received: [u64; 3],
 }
 
 fn run(
@@ -101,12 +103,14 @@ fn run(
                 .collect(),
         );
     }
+    let counts = &loaded.program.messages.counts;
     Ok(Outcome {
         least_advance: passes.least_advance.0,
         times,
         violated: (before.violated(), after.violated()),
         blocking: passes.groups.is_some(),
         decay,
+        received: [counts.matched, counts.implied, counts.contradicted.values().sum()],
     })
 }
 
@@ -122,7 +126,7 @@ fn rehearsal(transport: &mut dyn Transport, program: &Program) -> Result<()> {
 }
 
 /// Runs the program on `ranks` threads and puts the processes together again.
-fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, rules: &Rules) -> Result<Outcome> {
+pub fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, rules: &Rules) -> Result<Outcome> {
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let threads: Vec<_> = LocalTransport::world(ranks)
             .into_iter()
@@ -142,6 +146,7 @@ fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameters, r
             (whole.least_advance, whole.violated, whole.blocking, whole.decay)
         );
         whole.times.extend(part.times);
+        whole.received.iter_mut().zip(part.received).for_each(|(sum, part)| *sum += part);
     }
     Ok(whole)
 }

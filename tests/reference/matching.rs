@@ -1,8 +1,10 @@
 //! Who happened before whom: all pairs (logical send, logical receive) of a trace, by the rules of MPI.
 //!
-//! Point-to-point messages match in the order in which receives were posted; collective instances by the order in which
-//! a process started them on a communicator. A pair within one process is no constraint: program order holds already.
+//! Point-to-point messages match in the order in which receives were posted, as far as the records tell ([`super::channel`]);
+//! collective instances by the order in which a process started them on a communicator. A pair within one process is no
+//! constraint: program order holds already.
 
+use super::channel::{Channel, Found, tracer_records_buffers};
 use super::model::{EventRef, Timeline, Trace};
 use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, Root};
 use std::collections::BTreeMap;
@@ -49,6 +51,8 @@ pub struct Matching {
     pub dependencies: Vec<Dependency>,
     /// All matched messages (send, receive), also those of a process to itself, sorted.
     pub messages: Vec<(EventRef, EventRef)>,
+    /// Sends that come before a receive which need not be their own, sorted.
+    pub implied: Vec<(EventRef, EventRef)>,
     /// Sends that no receive matches, sorted.
     pub unmatched_sends: Vec<EventRef>,
     /// Completed receives that no send matches, sorted.
@@ -57,9 +61,9 @@ pub struct Matching {
     pub incomplete_collectives: Vec<EventRef>,
 }
 
-/// A completed receive: where it was posted, where it was complete.
+/// A completed receive: where it was posted, if that is known, where it was complete.
 struct Receive {
-    posted: usize,
+    posted: Option<usize>,
     index: usize,
     message: Message,
 }
@@ -80,6 +84,7 @@ pub fn matching(trace: &Trace, rules: &Rules) -> Matching {
     match_collectives(trace, rules, &timelines, &mut found);
     found.dependencies.sort_unstable();
     found.messages.sort_unstable();
+    found.implied.sort_unstable();
     found.unmatched_sends.sort_unstable();
     found.unmatched_receives.sort_unstable();
     found.incomplete_collectives.sort_unstable();
@@ -102,38 +107,57 @@ fn process_of(trace: &Trace, own: usize, comm: CommId, rank: u32) -> Option<usiz
     }
 }
 
-/// The k-th send of (sender, receiver, communicator, tag) matches the k-th posted receive of the same four.
+/// Everything that is known of each (sender, receiver, communicator, tag).
 fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
-    type Channel = (usize, usize, CommId, u32);
-    let mut channels: BTreeMap<Channel, (Vec<EventRef>, Vec<EventRef>)> = BTreeMap::new();
+    let mut channels: BTreeMap<(usize, usize, CommId, u32), Channel<EventRef>> = BTreeMap::new();
     for (process, timeline) in timelines.iter().enumerate() {
         let (sends, receives) = messages_of(timeline);
         for (index, message) in sends {
             let send = EventRef { process, index };
             match process_of(trace, process, message.comm, message.peer) {
-                Some(peer) => channels.entry((process, peer, message.comm, message.tag)).or_default().0.push(send),
+                Some(peer) => {
+                    let channel = channels.entry((process, peer, message.comm, message.tag)).or_default();
+                    channel.sends.push((send, message.length));
+                }
                 None => found.unmatched_sends.push(send),
             }
         }
-        for Receive { index, message, .. } in receives {
+        for Receive { index, message, posted } in receives {
             let receive = EventRef { process, index };
             match process_of(trace, process, message.comm, message.peer) {
-                Some(peer) => channels.entry((peer, process, message.comm, message.tag)).or_default().1.push(receive),
+                Some(peer) => {
+                    let channel = channels.entry((peer, process, message.comm, message.tag)).or_default();
+                    let list = if posted.is_some() { &mut channel.receives } else { &mut channel.unplaced };
+                    list.push((receive, message.length));
+                }
                 None => found.unmatched_receives.push(receive),
             }
         }
     }
-    for ((sender, receiver, _, _), (sends, receives)) in channels {
-        let both = sends.len().min(receives.len());
-        for (&send, &receive) in sends.iter().zip(&receives) {
-            found.messages.push((send, receive));
-            if sender != receiver {
-                let latency = latency(trace, rules, sender, receiver);
+    let between_processes = channels.iter().filter(|((sender, receiver, ..), _)| sender != receiver);
+    let lengths_count = !tracer_records_buffers(between_processes.map(|(_, channel)| channel));
+    for ((sender, receiver, ..), channel) in channels {
+        let Found { messages, implied } = if sender == receiver {
+            let receives = channel.receives.iter().chain(&channel.unplaced);
+            let messages = channel.sends.iter().zip(receives).map(|(send, receive)| (send.0, receive.0)).collect();
+            Found { messages, implied: Vec::new() }
+        } else {
+            channel.find(lengths_count)
+        };
+        if sender != receiver {
+            let latency = latency(trace, rules, sender, receiver);
+            for &(send, receive) in messages.iter().chain(&implied) {
                 found.dependencies.push(Dependency { kind: Kind::PointToPoint, send, receive, latency });
             }
         }
-        found.unmatched_sends.extend(&sends[both..]);
-        found.unmatched_receives.extend(&receives[both..]);
+        let receives = channel.receives.iter().chain(&channel.unplaced).map(|(receive, _)| *receive);
+        let sends = channel.sends.iter().map(|(send, _)| *send);
+        found.unmatched_sends.extend(sends.filter(|send| messages.iter().all(|message| message.0 != *send)));
+        found
+            .unmatched_receives
+            .extend(receives.filter(|receive| messages.iter().all(|message| message.1 != *receive)));
+        found.messages.extend(messages);
+        found.implied.extend(implied);
     }
 }
 
@@ -141,34 +165,48 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
 ///
 /// A request lives from its first record to its completion or cancellation; then its id is free for another one. A
 /// cancelled request was no communication. A receive without a completion is left out, a send without one is a send.
-/// A request id that is used again while still open leaves the older request without completion, and a completion
-/// of a receive whose request was not recorded counts as posted where it completes.
+/// A request id that is used again while still open leaves the older request without completion. Of a completion whose
+/// request was not recorded nobody knows when it was posted.
+///
+/// A blocking receive is posted where the call was entered: the innermost region that is open on its location. If the location
+/// did anything else of communication in that region but send, the region is not that of the call, and the receive counts as posted by itself.
 fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
     let mut sends: Vec<(usize, Message)> = Vec::new();
     let mut receives = Vec::new();
-    let mut open: BTreeMap<u64, usize> = BTreeMap::new();
+    let (mut sending, mut receiving): (BTreeMap<u64, usize>, BTreeMap<u64, usize>) = Default::default();
+    // By location: where its open regions were entered, and whether it has communicated in them.
+    let mut regions: BTreeMap<usize, Vec<(usize, bool)>> = BTreeMap::new();
     for (index, entry) in timeline.iter().enumerate() {
+        let inside = regions.entry(entry.location).or_default();
+        let call = inside.last().filter(|(_, used)| !used).map_or(index, |(entered, _)| *entered);
+        match entry.event {
+            Event::Enter(_) => inside.push((index, false)),
+            Event::Leave(_) => drop(inside.pop()),
+            Event::Other | Event::MpiRequestTest(_) => {}
+            Event::MpiSend(_) | Event::MpiIsend(..) | Event::MpiIsendComplete(_) => {}
+            _ => inside.iter_mut().for_each(|region| region.1 = true),
+        }
         match entry.event {
             Event::MpiSend(message) => sends.push((index, message)),
             Event::MpiIsend(message, request) => {
                 sends.push((index, message));
-                open.insert(request, index);
+                sending.insert(request, index);
             }
             Event::MpiIsendComplete(request) => {
-                open.remove(&request);
+                sending.remove(&request);
             }
             Event::MpiIrecvRequest(request) => {
-                open.insert(request, index);
+                receiving.insert(request, index);
             }
             Event::MpiIrecv(message, request) => {
-                let posted = open.remove(&request).unwrap_or(index);
-                receives.push(Receive { posted, index, message });
+                receives.push(Receive { posted: receiving.remove(&request), index, message });
             }
             Event::MpiRequestCancelled(request) => {
-                let cancelled = open.remove(&request);
+                receiving.remove(&request);
+                let cancelled = sending.remove(&request);
                 sends.retain(|&(send, _)| Some(send) != cancelled);
             }
-            Event::MpiRecv(message) => receives.push(Receive { posted: index, index, message }),
+            Event::MpiRecv(message) => receives.push(Receive { posted: Some(call), index, message }),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 //! in one of them shows as a difference:
 //!
 //! * [`model`]: a trace as plain data, and its timelines;
-//! * [`matching`]: every happened-before pair of a trace;
+//! * [`matching`]: every happened-before pair of a trace; [`channel`]: what is known of messages when records are missing;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
 //! * [`against`]: the program and the oracle on the same trace;
@@ -18,6 +18,7 @@
 
 pub mod against;
 pub mod backward;
+pub mod channel;
 pub mod forward;
 pub mod generate;
 pub mod matching;

@@ -7,9 +7,16 @@ An independent judge of corrected traces: it reads what otf2-print prints and sh
 clock condition: what is received is received no earlier than it was sent, plus the minimum latency.
 
 Messages. Those of one sender, receiver, communicator and tag match in the order of the sends and the order in which
-the receives were posted. Left out: cancelled and unfinished requests; and where the numbers of sends and receives of
-a pair differ and the receiver has requests whose end is unknown, all of that pair, since any of them may have taken
-any message.
+the receives were posted: where the request was recorded, or where the call of a blocking one was entered. Left out:
+cancelled and unfinished requests. Where numbers or lengths of sends and receives disagree, or a request was not
+recorded, records are missing, and only this is checked:
+
+    receives are missing     a receive got the message of the first send that it can have got, or of a later one: not
+                             before that send (an "implied order"; a message if there is only one send that it can be)
+    sends are missing        a send went to the last receive that it can have gone to, or to an earlier one: before that
+    both                     pairs of equal length that every longest common sequence of lengths has
+
+Lengths do not count if receives seem to be recorded with the lengths of their buffers.
 
 Collectives. The k-th operation on a communicator is the k-th of each member, blocking and non-blocking ones counted
 apart. Each member has a begin and an end. Which begins must precede which ends of *other* members:
@@ -43,6 +50,11 @@ ROOT_RECEIVES = {"REDUCE", "GATHER", "GATHERV"}
 PREFIX = {"SCAN", "EXSCAN"}
 UNKNOWN_PAIRS = {"ALLTOALLV", "ALLTOALLW"}
 EVERYBODY = {"BARRIER", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLREDUCE", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"}
+# After these in a region, the region is not that of a call which receives.
+OTHER_COMMUNICATION = {"MPI_RECV", "MPI_IRECV", "MPI_IRECV_REQUEST", "MPI_REQUEST_CANCELLED", "MPI_COLLECTIVE_BEGIN",
+                       "MPI_COLLECTIVE_END", "NON_BLOCKING_COLLECTIVE_REQUEST", "NON_BLOCKING_COLLECTIVE_COMPLETE"}
+# Cells of a table; two lists of lengths that need a larger one are left out.
+LARGEST_TABLE = 10_000_000
 KINDS = ROOT_SENDS | ROOT_RECEIVES | PREFIX | EVERYBODY
 
 
@@ -117,15 +129,16 @@ class Trace:
 
     def __init__(self, anchor):
         self.definitions = read_definitions(anchor)
-        self.sends = defaultdict(list)  # key -> [time]
-        self.receives = defaultdict(list)  # key -> [(posting position, time)]
-        self.unfinished = Counter()  # receiving process -> requests whose end is unknown
+        self.sends = defaultdict(list)  # key -> [(length, time)]
+        self.receives = defaultdict(list)  # key -> [(posting position, length, time)]
+        self.unplaced = defaultdict(list)  # key -> [length], of receives whose request was not recorded
         self.members = defaultdict(lambda: defaultdict(list))  # (comm, blocking?) -> location -> [(position, Member)]
         self.backward = 0
         self.cancelled = 0
         self.events = 0
         posted = defaultdict(dict)  # process -> request -> position of the posting
         begun = defaultdict(list)  # location -> stack of begin times
+        calls = defaultdict(list)  # location -> stack of [position of the enter, nothing but sends in it]
         requested = defaultdict(dict)  # process -> request -> (position, time)
         last = {}
         for position, event in enumerate(otf2_text.events(anchor)):
@@ -134,14 +147,22 @@ class Trace:
                 self.backward += 1
             last[event.location] = event.time
             process = self.definitions.process_of.get(event.location)
-            if event.kind in ("MPI_SEND", "MPI_ISEND", "MPI_RECV", "MPI_IRECV"):
+            stack = calls[event.location]
+            if event.kind == "ENTER":
+                stack.append([position, True])
+            elif event.kind == "LEAVE" and stack:
+                stack.pop()
+            if event.kind == "MPI_RECV":
+                self.message(event, stack[-1][0] if stack and stack[-1][1] else position, process, posted)
+            if event.kind in OTHER_COMMUNICATION:
+                for call in stack:
+                    call[1] = False
+            if event.kind in ("MPI_SEND", "MPI_ISEND", "MPI_IRECV"):
                 self.message(event, position, process, posted)
             elif event.kind == "MPI_IRECV_REQUEST":
                 posted[process][otf2_text.numbers(event.text)["Request"]] = position
-                self.unfinished[process] += 1
             elif event.kind == "MPI_REQUEST_CANCELLED":
                 if posted[process].pop(otf2_text.numbers(event.text)["Request"], None) is not None:
-                    self.unfinished[process] -= 1
                     self.cancelled += 1
             elif event.kind == "MPI_COLLECTIVE_BEGIN":
                 begun[event.location].append(event.time)
@@ -160,15 +181,17 @@ class Trace:
         comm = self.definitions.comms[int(fields["Communicator"])]
         rank = fields.get("Receiver", fields.get("Sender"))
         peer = self.definitions.process_of[comm.peer(event.location, int(rank))]
+        length = int(fields["Length"])
         if "Receiver" in fields:
-            self.sends[process, peer, comm.number, fields["Tag"]].append(event.time)
+            self.sends[process, peer, comm.number, fields["Tag"]].append((length, event.time))
             return
+        key = peer, process, comm.number, fields["Tag"]
         if event.kind == "MPI_IRECV":
-            start = posted[process].pop(fields["Request"], None)
-            if start is not None:
-                position = start
-                self.unfinished[process] -= 1
-        self.receives[peer, process, comm.number, fields["Tag"]].append((position, event.time))
+            position = posted[process].pop(fields["Request"], None)
+            if position is None:
+                self.unplaced[key].append(length)
+                return
+        self.receives[key].append((position, length, event.time))
 
     def collective(self, event, position, begin, blocking):
         fields = otf2_text.numbers(event.text)
@@ -220,16 +243,109 @@ class Result:
         return sorted(late, key=lambda name: self.pairs[name][1] - self.pairs[name][0])[:count]
 
 
-def check_messages(trace, result):
-    for key in sorted(set(trace.sends) | set(trace.receives)):
-        sends, receives = trace.sends.get(key, []), sorted(trace.receives.get(key, []))
-        unequal = abs(len(sends) - len(receives))
-        if unequal and trace.unfinished[key[1]] > 0:
-            result.left_out["messages of pairs with lost completions"] += max(len(sends), len(receives))
+def earliest(few, many):
+    """The first places in `many` where the elements of `few` are found in this order; None if they are not."""
+    places, at = [], 0
+    for wanted in few:
+        while at < len(many) and many[at] != wanted:
+            at += 1
+        if at == len(many):
+            return None
+        places.append(at)
+        at += 1
+    return places
+
+
+def latest(few, many):
+    places = earliest(few[::-1], many[::-1])
+    return places and [len(many) - 1 - place for place in reversed(places)]
+
+
+def in_all_longest(a, b):
+    """The pairs of places (i, j) with a[i] == b[j] that every longest common subsequence has, and its length.
+
+    None and 0 if that would take too long.
+    """
+    if (len(a) + 1) * (len(b) + 1) > LARGEST_TABLE:
+        return None, 0
+    rest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]  # [i][j]: longest of a[i:] and b[j:]
+    for i in reversed(range(len(a))):
+        for j in reversed(range(len(b))):
+            rest[i][j] = rest[i + 1][j + 1] + 1 if a[i] == b[j] else max(rest[i + 1][j], rest[i][j + 1])
+    length = rest[0][0]
+    at_rank = defaultdict(list)
+    done = [0] * (len(b) + 1)  # [j]: longest of a[:i] and b[:j]
+    for i in range(len(a)):
+        following = [0] * (len(b) + 1)
+        for j in range(len(b)):
+            following[j + 1] = done[j] + 1 if a[i] == b[j] else max(following[j], done[j + 1])
+            if a[i] == b[j] and done[j] + 1 + rest[i + 1][j + 1] == length:
+                at_rank[done[j]].append((i, j))
+        done = following
+    return [pairs[0] for pairs in at_rank.values() if len(pairs) == 1], length
+
+
+def alone(a, b, elsewhere):
+    """The pairs of places of what occurs once in `a`, once in `b`, and not `elsewhere`; none if they are not in order."""
+    in_a, in_b = Counter(a), Counter(b)
+    pairs = [(i, b.index(x)) for i, x in enumerate(a) if in_a[x] == in_b[x] == 1 and x not in elsewhere]
+    return pairs if pairs == sorted(pairs, key=lambda pair: pair[1]) else []
+
+
+def align(sends, receives, unplaced):
+    """What is known of a channel, by the lengths of its records: places of messages and of implied orders."""
+    known = len(receives) + len(unplaced)
+    first = earliest(receives, sends) if len(sends) >= known else None
+    if first is not None:
+        last = latest(receives, sends)
+        pairs = [(i, j, i == last[j]) for j, i in enumerate(first)]
+    elif unplaced:
+        return alone(sends, receives, unplaced), []
+    elif known >= len(sends) and earliest(sends, receives) is not None:
+        first = earliest(sends, receives)
+        pairs = [(i, j, first[i] == j) for i, j in enumerate(latest(sends, receives))]
+    else:
+        return in_all_longest(sends, receives)[0] or [], []
+    return [(i, j) for i, j, sure in pairs if sure], [(i, j) for i, j, sure in pairs if not sure]
+
+
+def records_buffers(channels):
+    """Whether receives are recorded with the lengths of their buffers: most lengths disagree, and all messages fit."""
+    agree = disagree = equal = too_long = 0
+    for sends, receives, unplaced in channels:
+        if unplaced or not sends or not receives:
             continue
-        result.left_out["unmatched sends or receives"] += unequal
-        for k, (sent, (_, received)) in enumerate(zip(sends, receives), 1):
-            result.pair("message", "%d of process %d to %d, communicator %d, tag %s" % (k, *key), sent, received)
+        if sends == receives:
+            agree += len(sends)
+            continue
+        fewer = min(len(sends), len(receives))
+        whole = earliest(sends, receives) is not None or earliest(receives, sends) is not None
+        common = fewer if whole else in_all_longest(sends, receives)[1]
+        agree += common
+        disagree += fewer - common
+        if len(sends) == len(receives):
+            equal += len(sends)
+            too_long += sum(sent > received for sent, received in zip(sends, receives))
+    return disagree > agree and equal >= 16 and not too_long
+
+
+def check_messages(trace, result):
+    channels = {}
+    for key in sorted(set(trace.sends) | set(trace.receives) | set(trace.unplaced)):
+        trace.receives[key].sort()
+        lengths = [one[0] for one in trace.sends[key]], [one[1] for one in trace.receives[key]], trace.unplaced[key]
+        channels[key] = lengths
+    buffers = records_buffers(lengths for key, lengths in channels.items() if key[0] != key[1])
+    for key, (sends, receives, unplaced) in channels.items():
+        missing = sends != receives or bool(unplaced)
+        if missing and buffers:
+            sends, receives, unplaced = [0] * len(sends), [0] * len(receives), [0] * len(unplaced)
+        messages, implied = align(sends, receives, unplaced)
+        result.left_out["unmatched sends or receives"] += len(sends) + len(receives) + len(unplaced) - 2 * len(messages)
+        for kind, pairs in ("message", messages), ("implied order", implied):
+            for i, j in pairs:
+                name = "%d of process %d to %d, communicator %d, tag %s" % (j + 1, *key)
+                result.pair(kind, name, trace.sends[key][i][1], trace.receives[key][j][2])
 
 
 def check_instance(members, result, name):

@@ -33,12 +33,12 @@ NO_ROOT = 0xFFFFFFFF
 OP = enums.CollectiveOp
 
 
-def send(time, to, tag=0):
-    return lambda comm, region: [MpiSend(time, to, comm, tag, 8)]
+def send(time, to, tag=0, length=8):
+    return lambda comm, region: [MpiSend(time, to, comm, tag, length)]
 
 
-def recv(time, source, tag=0):
-    return lambda comm, region: [MpiRecv(time, source, comm, tag, 8)]
+def recv(time, source, tag=0, length=8):
+    return lambda comm, region: [MpiRecv(time, source, comm, tag, length)]
 
 
 def isend(time, to, request, tag=0):
@@ -152,9 +152,26 @@ class ClockCondition(Case):
         # Rank 0 is the last process: it sends to rank 2, the first process.
         self.assertEqual(self.violations([recv(9, 0)], [], [send(10, 2)], order=(2, 1, 0)), 1)
 
-    def test_pairs_that_lost_completions_are_left_out(self):
+    def test_where_records_are_missing_only_what_the_order_implies_is_checked(self):
         receives = [post(1, 7), recv(5, 0)]  # either message may have gone to the request
         self.assertEqual(self.violations([send(4, 1), send(6, 1)], receives, []), 0)
+        self.assertEqual(self.violations([send(6, 1), send(7, 1)], receives, []), 1)
+        # One of two sends is missing: the other comes before the second receive.
+        self.assertEqual(self.violations([send(10, 1)], [recv(5, 0), recv(10, 0)], []), 0)
+        self.assertEqual(self.violations([send(10, 1)], [recv(5, 0), recv(9, 0)], []), 1)
+
+    def test_lengths_tell_what_is_missing(self):
+        sends = [send(time, 1, 0, 8 * time) for time in range(1, 6)]
+        receives = [recv(time, 0, 0, 8 * time) for time in (2, 4)]
+        self.assertEqual(self.violations(sends, receives, []), 0)
+        self.assertEqual(self.violations(sends, [recv(2, 0, 0, 16), recv(3, 0, 0, 32)], []), 1)
+        # Records are missing at both ends.
+        self.assertEqual(self.violations(sends[1:], [recv(1, 0, 0, 8), *receives], []), 0)
+        self.assertEqual(self.violations(sends[1:], [recv(1, 0, 0, 8), recv(1, 0, 0, 16)], []), 1)
+
+    def test_a_receive_without_a_request_may_have_been_posted_at_any_time(self):
+        self.assertEqual(self.violations([send(1, 1), send(9, 1)], [recv(5, 0), irecv(6, 0, 3)], []), 0)
+        self.assertEqual(self.violations([send(6, 1), send(9, 1)], [recv(5, 0), irecv(6, 0, 3)], []), 1)
 
     def test_a_process_never_constrains_itself(self):
         short = collective(10, 11, OP.BARRIER, sent=0, received=0)

@@ -174,7 +174,7 @@ impl<'a> Part<'a> {
                     .receives
                     .iter()
                     .enumerate()
-                    .filter(|(_, event)| self.window.holds(receiver[**event as usize]));
+                    .filter(|(_, event)| channel.is_certain() && self.window.holds(receiver[**event as usize]));
                 within.map(|(k, _)| k as u32).collect()
             })
             .collect();

@@ -70,7 +70,8 @@ pub fn violations(
         for (&k, send) in wanted.iter().zip(sends) {
             let sender = format!("{},{},{},{:.12}", send.process, send.location, send.number, seconds(send.time));
             let event = channel.receives[k as usize] as usize;
-            lines.push(line("message", sender, channel.destination as usize, event));
+            let what = if channel.is_certain() { "message" } else { "implied order" };
+            lines.push(line(what, sender, channel.destination as usize, event));
         }
     }
     for comm in &program.collectives.comms {

@@ -68,6 +68,9 @@ pub fn waits(
         .collect();
     message_bounds(transport, program, &entered, |channel, event, sent| {
         let channel = &program.messages.incoming[channel];
+        if !channel.is_certain() {
+            return;
+        }
         search.until(channel.destination, event, sent, Some(WaitKind::LateSender), Some(channel.source));
     })?;
     search.late_receivers(transport)?;
@@ -151,7 +154,8 @@ impl SearchWaits<'_> {
         let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
         let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
         let here = transport.rank() as u32;
-        for (channel, remote) in program.messages.outgoing.iter().zip(&remote) {
+        let channels = program.messages.outgoing.iter().zip(&remote);
+        for (channel, remote) in channels.filter(|(channel, _)| channel.is_certain()) {
             let own = &operations[channel.source as usize];
             let times = &own.stages[stage];
             let end = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);

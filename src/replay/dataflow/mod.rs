@@ -98,6 +98,26 @@ pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Opti
     Ok(through.then(|| replay.largest_advance()))
 }
 
+/// Where a replay stopped before the end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The next event of every hosted timeline.
+    pub position: Vec<usize>,
+    /// What every event has got, see [`Forward::logical`].
+    pub bounds: Vec<Vec<i64>>,
+}
+
+/// Where a replay stops, if it does not get to the end. Collective over the analysis ranks; all get through or none.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
+    let mut replay = Replay::<1>::new(transport, program, LAMPORT, false);
+    let finished = replay.run()?;
+    let Replay { position, forward, .. } = replay;
+    Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
+}
+
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
 struct Replay<'a, const CLOCKS: usize> {
     /// Every collective synchronises all members.

@@ -53,6 +53,7 @@ fn left_out(report: &Report) -> String {
     };
     row(matching.unmatched_sends, "sends without a receive");
     row(matching.unmatched_receives, "receives without a send");
+    row(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
     row(matching.undefined_peers, "messages to or from an undefined rank");
     row(matching.receives_never_completed, "posted receives without completion");
     row(matching.cancelled_requests, "cancelled requests");
@@ -63,7 +64,23 @@ fn left_out(report: &Report) -> String {
             row(reason.count, &format!("{}: {}", op.operation, reason.reason));
         }
     }
-    if rows.is_empty() { String::new() } else { table("Not replayed", &["", "how many"], rows) }
+    let not_replayed = if rows.is_empty() { String::new() } else { table("Not replayed", &["", "how many"], rows) };
+    not_replayed + &in_doubt(report)
+}
+
+fn in_doubt(report: &Report) -> String {
+    let channels = &report.matching.doubtful_channels;
+    if channels.is_empty() {
+        return String::new();
+    }
+    let rows = channels.iter().map(|channel| {
+        let names = [channel.sender, channel.receiver, channel.communicator, channel.tag].map(|name| name.to_string());
+        let counts = [channel.sends, channel.receives, channel.matched, channel.implied_orders].map(count);
+        names.into_iter().chain(counts).collect()
+    });
+    let all = plural(report.matching.channels_in_doubt, "channel");
+    let head = ["from rank", "to rank", "communicator", "tag", "sends", "receives", "matched", "implied orders"];
+    table(&format!("Records are missing in {all}"), &head, rows)
 }
 
 fn again(report: &Report) -> String {
