@@ -5,6 +5,7 @@
 //! times; 1 - γ grows tenfold from pass to pass until the largest advance is within the allowed multiple of D₀, the largest
 //! advance that the plain Lamport clock (γ = 0, δ = 0) needs on the same times.
 
+use crate::clc::ErrorLimit;
 use crate::trace::{Fraction, Ticks};
 
 /// γ is never below 1/2: a local interval is never squeezed to less than half.
@@ -29,6 +30,16 @@ pub fn error(largest_advance: Ticks, least_advance: Ticks) -> f64 {
         return 1.0;
     }
     largest_advance.0 as f64 / least_advance.0.max(1) as f64
+}
+
+/// The error of a pass whose common motion is taken out: the sum of its `jumps` as a multiple of that of all violations; and whether it is
+/// within `limit`.
+///
+/// Where clocks are off for longer than a moment, a process that was moved once needs not be moved again, and there are fewer jumps than there were
+/// violations. More of them show that what was corrected has made others wrong: that its cause did not last as long as the advance.
+pub fn within(jumps: i128, violation: i128, limit: ErrorLimit) -> (f64, bool) {
+    let error = if jumps <= 0 { 0.0 } else { jumps as f64 / violation.max(1) as f64 };
+    (error, limit.allows_sum(jumps, violation))
 }
 
 #[cfg(test)]

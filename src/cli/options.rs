@@ -5,7 +5,7 @@
 use super::duration::Duration;
 use super::values::{self, LatencyOption};
 use crate::archive::{directory_of, native};
-use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
+use crate::clc::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
 use crate::pipeline::clocks::Wanted;
 use crate::presync::reference::Reference;
 use crate::presync::{Limits, Method};
@@ -97,6 +97,15 @@ impl CorrectOptions {
 /// How the correction is made: options of every job that makes one.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CorrectionOptions {
+    /// What is done with what the replay finds: common or paper
+    ///
+    /// common: the average of two replays, one that delays receives and one that moves sends forward in time, without the motion that
+    /// the clocks of all processes share. Processes agree better, and the trace stays where it was recorded.
+    /// paper: the first of these replays alone, as in the publication of the controlled logical clock.
+    #[arg(long, value_name = "FORM", default_value = "common", help_heading = CLOCK_CORRECTION,
+          value_parser = PossibleValuesParser::new(Form::ALL.map(Form::name)).map(form))]
+    pub correction: Form,
+
     /// Control variable of the first pass, 0.5 to 1
     ///
     /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
@@ -138,6 +147,8 @@ impl CorrectionOptions {
             max_passes: self.max_passes,
             max_error: self.max_error,
             slope: self.slope,
+            form: self.correction,
+            centre: if synchronisation.reference == Reference::Median { Centre::Median } else { Centre::Mean },
             ..Parameters::default()
         })
     }
@@ -264,6 +275,11 @@ impl SynchronisationOptions {
         };
         Wanted { reference: self.reference, latency: self.latency.automatic, limits }
     }
+}
+
+fn form(name: String) -> Form {
+    // The parser has refused every other name.
+    Form::ALL.into_iter().find(|form| form.name() == name).unwrap_or_default()
 }
 
 fn presync_method(name: String) -> Method {

@@ -10,7 +10,7 @@
 //!   been taken. A clock that jumps is known everywhere but in the window of its jump, and what is wrong there
 //!   can move everything after it. Then the logical clock is tried on both.
 
-use crate::clc::Parameters;
+use crate::clc::{Form, Parameters};
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::sync::SyncKind;
 use crate::pipeline::load::Loaded;
@@ -97,7 +97,7 @@ fn violations(number: u64) -> String {
 fn corrects_better(transport: &mut dyn Transport, loaded: &mut Loaded, estimated: &mut Vec<Vec<i64>>) -> Result<bool> {
     // The same for every command, whatever else it visits and corrects with.
     let parameters =
-        Parameters { latency: loaded.program.latency, minimum_separation: Ticks::ZERO, ..Parameters::default() };
+        Parameters { latency: loaded.program.latency, minimum_separation: Ticks::ZERO, form: Form::Paper, ..Parameters::default() };
     let mut all = [Moments::default(); 2];
     for (way, all) in all.iter_mut().enumerate() {
         // The second time from the estimated times: `estimated` holds the recorded ones then.

@@ -1,12 +1,14 @@
 //! The passes of the forward replay.
 
-use crate::clc::Parameters;
-use crate::clc::controller::{error, next_decay};
+use crate::clc::controller::{error, next_decay, within};
+use crate::clc::{Form, Parameters};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
+use crate::replay::common::{sum, total_violation};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
+use crate::replay::mirror::mirrored;
 use crate::replay::program::Program;
 use crate::trace::progress::Progress;
 use crate::trace::{Fraction, Result, Ticks};
@@ -18,7 +20,21 @@ pub struct Pass {
     pub decay: Fraction,
     /// The largest advance LC - C over all events of the trace.
     pub largest_advance: Ticks,
-    /// The same as a multiple of D₀.
+    /// What the next pass depends on: in the publication's form the same as a multiple of D₀; else the sum of all jumps as a multiple of that
+    /// of all violations.
+    pub error: f64,
+    /// Whether that is small enough.
+    pub accepted: bool,
+    /// The mirrored replay with the same γ, if the forward one was good enough for it.
+    pub mirrored: Option<MirroredPass>,
+}
+
+/// The mirrored replay of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MirroredPass {
+    /// The largest move C - LC, backwards, over all events of the trace.
+    pub largest_advance: Ticks,
+    /// As that of the pass.
     pub error: f64,
 }
 
@@ -31,15 +47,28 @@ pub struct Passes {
     pub passes: Vec<Pass>,
     /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
     pub groups: Option<Groups>,
+    /// The mirrored replay with the γ of the last pass; none in the publication's form.
+    pub mirrored: Option<Mirrored>,
     /// Logical times of the last pass, and the decay it was made with; `None` if nothing has to move.
     pub result: Option<(Forward, Fraction)>,
+}
+
+/// A mirrored replay.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// The mirrored program.
+    pub program: Program,
+    /// The communicators of its canonical replay.
+    pub groups: Option<Groups>,
+    /// Logical times, on its negated axis.
+    pub forward: Forward,
 }
 
 impl Passes {
     /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
     /// nothing to replay.
     pub fn of_consistent() -> Passes {
-        Passes { least_advance: Ticks::ZERO, passes: Vec::new(), groups: None, result: None }
+        Passes { least_advance: Ticks::ZERO, passes: Vec::new(), groups: None, mirrored: None, result: None }
     }
 }
 
@@ -99,6 +128,11 @@ fn replay(
         return Ok(Passes::of_consistent());
     }
     outcome.least_advance = least;
+    let violation = match parameters.form {
+        Form::Common => total_violation(transport, program)?,
+        Form::Paper => 0,
+    };
+    let mut mirror: Option<(Program, Option<Groups>)> = None;
     loop {
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
@@ -107,20 +141,52 @@ fn replay(
             (None, None) => dataflow::replay(transport, program, constants(decay))?,
         };
         let largest_advance = largest(transport, forward.largest_advance)?;
-        let error = error(largest_advance, least);
-        outcome.passes.push(Pass { decay, largest_advance, error });
+        let next = next_decay(decay).filter(|_| outcome.passes.len() as u32 + 1 < parameters.max_passes);
+        let mut pass = match parameters.form {
+            Form::Paper => Pass {
+                decay,
+                largest_advance,
+                error: error(largest_advance, least),
+                accepted: parameters.max_error.allows(largest_advance, least),
+                mirrored: None,
+            },
+            Form::Common => {
+                let jumps = sum(transport, &[forward.jumps])?[0];
+                let (error, accepted) = within(jumps, violation, parameters.max_error);
+                Pass { decay, largest_advance, error, accepted, mirrored: None }
+            }
+        };
         progress.advance(program.events());
+        // Where even the forward replay is not good enough, there is no need of the mirrored one.
+        if parameters.form == Form::Common && (pass.accepted || next.is_none()) {
+            if mirror.is_none() {
+                let program = mirrored(transport, program)?;
+                let groups = outcome.groups.as_ref().map(|groups| groups.mirrored(&program));
+                mirror = Some((program, groups));
+            }
+            if let Some((program, groups)) = &mirror {
+                let back = match groups {
+                    Some(groups) => blocking::forward(transport, program, groups, constants(decay))?,
+                    None => dataflow::replay(transport, program, constants(decay))?,
+                };
+                let largest_advance = largest(transport, back.largest_advance)?;
+                let jumps = sum(transport, &[back.jumps])?[0];
+                let (error, accepted) = within(jumps, violation, parameters.max_error);
+                pass.accepted &= accepted;
+                pass.mirrored = Some(MirroredPass { largest_advance, error });
+                if pass.accepted || next.is_none() {
+                    outcome.mirrored = mirror.take().map(|(program, groups)| Mirrored { program, groups, forward: back });
+                }
+            }
+        }
+        outcome.passes.push(pass);
         tracing::info!(
             pass = outcome.passes.len(),
             gamma = 1.0 - decay.to_f64(),
             largest_advance = largest_advance.0,
-            error
+            error = pass.error
         );
-        let next = next_decay(decay);
-        if parameters.max_error.allows(largest_advance, least)
-            || outcome.passes.len() as u32 >= parameters.max_passes
-            || next.is_none()
-        {
+        if pass.accepted || next.is_none() {
             outcome.result = Some((forward, decay));
             return Ok(outcome);
         }
