@@ -14,6 +14,13 @@ pub const LARGEST_DECAY: Fraction = match Fraction::from_bits(1 << (Fraction::BI
     None => Fraction::ONE,
 };
 
+/// 1 - γ is at least this, 10⁻⁴, where violations are mostly by messages to processes that tell the senders nothing, not even through others: nobody
+/// could contradict what an advance of the receivers assumes, so it has to fade.
+pub const ONE_WAY_DECAY: Fraction = match Fraction::from_bits(Fraction::ONE.bits() / 10_000) {
+    Some(decay) => decay,
+    None => Fraction::ONE,
+};
+
 /// 1 - γ of the pass after one with `decay`: ten times as much, at most [`LARGEST_DECAY`]; `None` if that was the last.
 pub fn next_decay(decay: Fraction) -> Option<Fraction> {
     if decay >= LARGEST_DECAY {

@@ -4,9 +4,9 @@
 //! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
 
 use crate::clc::Centre;
-use crate::comm::{ReduceOp, Transport, all_gather_values, merge_values, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, all_gather_values, sparse_exchange};
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::replay::bounds::{collective_bounds, message_bounds};
+use crate::replay::components::components;
 use crate::replay::program::Program;
 use crate::trace::{CommonTime, Result, Ticks};
 use std::collections::BTreeMap;
@@ -24,80 +24,6 @@ pub fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> 
     let mut words: Vec<i64> = values.iter().flat_map(|value| [(value >> 32) as i64, (value & 0xffff_ffff) as i64]).collect();
     transport.all_reduce(ReduceOp::Sum, &mut words)?;
     Ok(words.chunks_exact(2).map(|pair| (i128::from(pair[0]) << 32) + i128::from(pair[1])).collect())
-}
-
-/// By how much the logical receives of all ranks are too early under the pre-synchronised times, summed up. Collective over the
-/// analysis ranks.
-///
-/// # Errors
-/// Failures of the transport.
-pub fn total_violation(transport: &mut dyn Transport, program: &Program) -> Result<i128> {
-    let times = program.times(|timeline| &timeline.time);
-    let here = violation(transport, program, &times)?;
-    Ok(sum(transport, &[here])?[0])
-}
-
-/// The same for the receives of this rank, under given `times`. Collective over the analysis ranks.
-///
-/// # Errors
-/// Failures of the transport.
-pub fn violation<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<i128> {
-    let mut total = 0;
-    let mut add = |timeline: u32, event: u32, bound: i64| {
-        let time = times[timeline as usize].as_ref()[event as usize];
-        total += (i128::from(bound) - i128::from(time)).max(0);
-    };
-    message_bounds(transport, program, times, |channel, event, bound| {
-        add(program.messages.incoming[channel].destination, event, bound);
-    })?;
-    collective_bounds(transport, program, times, |_, _, member, event, bound| add(member.timeline, event, bound))?;
-    Ok(total)
-}
-
-/// For each process the smallest one that constraints tie it to, directly or through others; the same on all ranks. Collective over the
-/// analysis ranks.
-///
-/// # Errors
-/// Failures of the transport.
-pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
-    let mut forest = Forest((0..program.nodes.len() as u32).collect());
-    for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        forest.join(program.first + channel.source, channel.destination);
-    }
-    for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
-        comm.processes.windows(2).for_each(|pair| forest.join(pair[0], pair[1]));
-    }
-    let roots = merge_values(transport, forest.roots(), |all, part| {
-        let mut forest = Forest(std::mem::take(all));
-        (0..).zip(part).for_each(|(process, root)| forest.join(process, root));
-        *all = forest.roots();
-    })?;
-    Ok(roots)
-}
-
-/// Disjoint sets of processes: each knows a smaller one of its set, or is the smallest.
-struct Forest(Vec<u32>);
-
-impl Forest {
-    fn root(&mut self, mut process: u32) -> u32 {
-        while self.0[process as usize] != process {
-            let above = self.0[process as usize];
-            self.0[process as usize] = self.0[above as usize];
-            process = above;
-        }
-        process
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        if (a.max(b) as usize) < self.0.len() {
-            let (a, b) = (self.root(a), self.root(b));
-            self.0[a.max(b) as usize] = a.min(b);
-        }
-    }
-
-    fn roots(mut self) -> Vec<u32> {
-        (0..self.0.len() as u32).map(|process| self.root(process)).collect()
-    }
 }
 
 /// The common time of every hosted timeline; none for those that nothing ties to others. `times` are the corrected times of the visited
@@ -254,15 +180,6 @@ fn median(mut list: Vec<i64>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sets_are_named_by_their_smallest() {
-        let mut forest = Forest((0..7).collect());
-        for (a, b) in [(5, 6), (6, 2), (4, 1), (9, 0)] {
-            forest.join(a, b);
-        }
-        assert_eq!(forest.roots(), [0, 1, 2, 3, 1, 2, 2]);
-    }
 
     #[test]
     fn medians_of_odd_and_even_numbers() {

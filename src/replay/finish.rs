@@ -5,10 +5,10 @@ use crate::clc::controller::LARGEST_DECAY;
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
-use crate::replay::common::violation;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
+use crate::replay::violation::Violation;
 use crate::trace::{Finish, Result, Ticks};
 
 /// The advances that `times` of the visited events need so that latencies are kept and events are δ = `separation` apart (or as far as they
@@ -36,7 +36,7 @@ pub fn finish(
     }))];
     // Order is kept in any case.
     if program.latency.same_node > Ticks::ZERO || program.latency.other_node > Ticks::ZERO {
-        lacking[0] |= i64::from(violation(transport, program, times)? > 0);
+        lacking[0] |= i64::from(Violation::here(transport, program, times, |_| false)?.total > 0);
     }
     transport.all_reduce(ReduceOp::Max, &mut lacking)?;
     if lacking[0] == 0 {

@@ -1,15 +1,16 @@
 //! The passes of the forward replay.
 
-use crate::clc::controller::{error, next_decay, within};
+use crate::clc::controller::{ONE_WAY_DECAY, error, next_decay, within};
 use crate::clc::{Form, Parameters};
 use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
-use crate::replay::common::{sum, total_violation};
+use crate::replay::common::sum;
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
 use crate::replay::mirror::mirrored;
 use crate::replay::program::Program;
+use crate::replay::violation::Violation;
 use crate::trace::progress::Progress;
 use crate::trace::{Fraction, Result, Ticks};
 
@@ -129,9 +130,14 @@ fn replay(
     }
     outcome.least_advance = least;
     let violation = match parameters.form {
-        Form::Common => total_violation(transport, program)?,
-        Form::Paper => 0,
+        Form::Common => Violation::of(transport, program)?,
+        Form::Paper => Violation::default(),
     };
+    if violation.is_one_way() && decay < ONE_WAY_DECAY {
+        decay = ONE_WAY_DECAY;
+        first = None;
+    }
+    let violation = violation.total;
     let mut mirror: Option<(Program, Option<Groups>)> = None;
     loop {
         progress.step("pass");
