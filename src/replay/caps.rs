@@ -160,7 +160,8 @@ impl Reader<'_> {
             SyncKind::Begin => {
                 let index = sync.link(event);
                 let membership = self.program.collectives.memberships[index];
-                let member = &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
+                let member =
+                    &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
                 let k = member.begun(take(self.begun.entry(index).or_default()));
                 collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
             }

@@ -21,7 +21,8 @@ const MOST_ENDS: usize = 1 << 16;
 /// Failures of the transport.
 pub fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> {
     // Two words each, so that no sum of 2^31 of them overflows.
-    let mut words: Vec<i64> = values.iter().flat_map(|value| [(value >> 32) as i64, (value & 0xffff_ffff) as i64]).collect();
+    let mut words: Vec<i64> =
+        values.iter().flat_map(|value| [(value >> 32) as i64, (value & 0xffff_ffff) as i64]).collect();
     transport.all_reduce(ReduceOp::Sum, &mut words)?;
     Ok(words.chunks_exact(2).map(|pair| (i128::from(pair[0]) << 32) + i128::from(pair[1])).collect())
 }
@@ -91,7 +92,9 @@ pub fn common_times(
         .into_iter()
         .map(|advances: Vec<i64>| Arc::new(CommonTime::new(Ticks(first), bits, advances)))
         .collect();
-    Ok((0..program.timelines.len()).map(|local| of_timeline(local).map(|component| common[component].clone())).collect())
+    Ok((0..program.timelines.len())
+        .map(|local| of_timeline(local).map(|component| common[component].clone()))
+        .collect())
 }
 
 /// Ends of windows.

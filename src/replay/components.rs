@@ -56,11 +56,8 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     // Most are neighbours in both directions, which one rank sees.
     edges.iter().filter(|(a, b)| edges.contains(&(*b, *a))).for_each(|&(a, b)| forest.join(a, b));
     let roots = joined(transport, forest)?;
-    let edges: BTreeSet<(u32, u32)> = edges
-        .into_iter()
-        .map(|(a, b)| (roots[a as usize], roots[b as usize]))
-        .filter(|(a, b)| a != b)
-        .collect();
+    let edges: BTreeSet<(u32, u32)> =
+        edges.into_iter().map(|(a, b)| (roots[a as usize], roots[b as usize])).filter(|(a, b)| a != b).collect();
     let parts = gather_values(transport, 0, &edges)?;
     let strong = parts.map(|parts| {
         let strong = graph::components(roots.len(), parts.into_iter().flatten());

@@ -70,7 +70,12 @@ pub struct TimelineClock {
 impl TimelineClock {
     /// At the beginning of a timeline.
     pub fn new(parameters: ForwardParameters) -> Self {
-        TimelineClock { clock: ForwardClock::new(parameters), previous: Vec::new(), largest_advance: Ticks::ZERO, jumps: 0 }
+        TimelineClock {
+            clock: ForwardClock::new(parameters),
+            previous: Vec::new(),
+            largest_advance: Ticks::ZERO,
+            jumps: 0,
+        }
     }
 
     /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their

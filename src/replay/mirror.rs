@@ -109,8 +109,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             mirrored.remote = *remote as u32;
             if !messages.is_empty() {
                 let timeline = &program.timelines[channel.source as usize];
-                mirrored.receives =
-                    messages.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
+                mirrored.receives = messages.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
             }
         }
     }
@@ -152,7 +151,8 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         .iter()
         .map(|member| {
             let timeline = &program.timelines[member.timeline as usize];
-            let events = |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
+            let events =
+                |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
             let begins: Vec<u32> = events(&member.ends);
             let mut order = Vec::new();

@@ -1,8 +1,8 @@
 //! The passes of the forward replay.
 
 use crate::clc::controller::{ONE_WAY_DECAY, error, next_decay, within};
-use crate::clc::{Form, Parameters};
 use crate::clc::forward::ForwardParameters;
+use crate::clc::{Form, Parameters};
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::common::sum;
@@ -181,7 +181,8 @@ fn replay(
                 pass.accepted &= accepted;
                 pass.mirrored = Some(MirroredPass { largest_advance, error });
                 if pass.accepted || next.is_none() {
-                    outcome.mirrored = mirror.take().map(|(program, groups)| Mirrored { program, groups, forward: back });
+                    outcome.mirrored =
+                        mirror.take().map(|(program, groups)| Mirrored { program, groups, forward: back });
                 }
             }
         }

@@ -53,6 +53,10 @@ pub struct Matching {
     pub unmatched_sends: Vec<EventRef>,
     /// Completed receives that no send matches, sorted.
     pub unmatched_receives: Vec<EventRef>,
+    /// Begins and ends of the calls in instances that constrain.
+    pub calls: Vec<EventRef>,
+    /// Processes that took part in such an instance together.
+    pub groups: Vec<Vec<usize>>,
     /// Ends of collectives whose instance is not complete on all members, or whose members disagree on it, sorted.
     pub incomplete_collectives: Vec<EventRef>,
 }
@@ -227,7 +231,17 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
         for k in 0..complete {
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
             match constraints(trace, rules, members, &instance) {
-                Some(pairs) => found.dependencies.extend(pairs),
+                Some(pairs) => {
+                    found.dependencies.extend(pairs);
+                    let op = instance.first().map(|call| call.collective.op);
+                    if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) {
+                        for (&process, call) in members.iter().zip(&instance) {
+                            let event = |index| EventRef { process: process as usize, index };
+                            found.calls.extend([call.begin, call.end].map(event));
+                        }
+                        found.groups.push(members.iter().map(|&process| process as usize).collect());
+                    }
+                }
                 None => found.incomplete_collectives.extend(members.iter().zip(&instance).map(end)),
             }
         }
