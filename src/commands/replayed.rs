@@ -50,7 +50,7 @@ impl Run<'_> {
         let consistent = examined.presynchronised.violated() == 0;
         // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
         let mut passes = if consistent {
-            Passes::of_consistent()
+            Passes::of_consistent(parameters.form)
         } else {
             passes::run(self.transport, program, &parameters, self.progress)
                 .map_err(|error| if error.location.is_some() { error.in_file(path) } else { error })?

@@ -23,8 +23,6 @@ pub struct Corrected {
     pub corrections: Vec<Correction>,
     /// The corrected time of every visited event; none if nothing has to move.
     times: Option<Vec<Vec<i64>>>,
-    /// What was done to all timelines together; none in the publication's form.
-    pub shared: Option<Shared>,
 }
 
 impl Corrected {
@@ -67,7 +65,6 @@ pub fn run(
         return Ok(Corrected {
             corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
             times: None,
-            shared: None,
         });
     };
     let constants = Constants {
@@ -78,7 +75,7 @@ pub fn run(
     let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
     let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back }) = passes.mirrored.take() else {
         let corrections = sides.into_iter().map(Correction::from).collect();
-        return Ok(Corrected { corrections, times: Some(times), shared: None });
+        return Ok(Corrected { corrections, times: Some(times) });
     };
     let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
     drop(mirror);
@@ -128,7 +125,8 @@ pub fn run(
     let mut most = [shared.largest.0, shared.finish.0, (shared.slope * SLOPE_UNIT) as i64];
     transport.all_reduce(ReduceOp::Max, &mut most)?;
     let shared = Shared { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
-    Ok(Corrected { corrections, times: Some(times), shared: Some(shared) })
+    passes.shared = Some(shared);
+    Ok(Corrected { corrections, times: Some(times) })
 }
 
 /// In which slopes are compared among the ranks.

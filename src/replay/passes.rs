@@ -4,6 +4,7 @@ use crate::clc::controller::{ONE_WAY_DECAY, error, next_decay, within};
 use crate::clc::forward::ForwardParameters;
 use crate::clc::{Form, Parameters};
 use crate::comm::{ReduceOp, Transport};
+use crate::replay::amortise::Shared;
 use crate::replay::blocking::{self, Groups};
 use crate::replay::common::sum;
 use crate::replay::dataflow;
@@ -44,6 +45,10 @@ pub struct MirroredPass {
 pub struct Passes {
     /// D₀: the largest advance of the plain Lamport clock.
     pub least_advance: Ticks,
+    /// Which correction the passes were made for.
+    pub form: Form,
+    /// What was done to all timelines together, when the passes were made into corrections; none in the publication's form.
+    pub shared: Option<Shared>,
     /// What was tried, in order; empty if nothing has to move.
     pub passes: Vec<Pass>,
     /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
@@ -68,8 +73,16 @@ pub struct Mirrored {
 impl Passes {
     /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
     /// nothing to replay.
-    pub fn of_consistent() -> Passes {
-        Passes { least_advance: Ticks::ZERO, passes: Vec::new(), groups: None, mirrored: None, result: None }
+    pub fn of_consistent(form: Form) -> Passes {
+        Passes {
+            form,
+            shared: None,
+            least_advance: Ticks::ZERO,
+            passes: Vec::new(),
+            groups: None,
+            mirrored: None,
+            result: None,
+        }
     }
 }
 
@@ -95,7 +108,8 @@ fn replay(
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
-    let mut outcome = Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent() };
+    let mut outcome =
+        Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
     let mut decay = parameters.decay.fraction();
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
     // The first pass, if D₀ came with it.
@@ -126,7 +140,7 @@ fn replay(
         }
     };
     if least == Ticks::ZERO {
-        return Ok(Passes::of_consistent());
+        return Ok(Passes::of_consistent(parameters.form));
     }
     outcome.least_advance = least;
     let violation = match parameters.form {

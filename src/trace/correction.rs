@@ -58,9 +58,14 @@ impl Correction {
         std::iter::once(&self.forward).chain(&self.mirrored)
     }
 
-    /// What the forward replay does alone, without amortisation.
+    /// What the replays do without backward amortisation.
     pub fn forward_part(&self) -> Correction {
-        self.forward.forward_part().into()
+        Correction {
+            forward: self.forward.forward_part(),
+            mirrored: self.mirrored.as_ref().map(OneSided::forward_part),
+            common: self.common.clone(),
+            finish: self.finish.clone(),
+        }
     }
 
     /// The corrected time of any position, by binary search.

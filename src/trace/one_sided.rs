@@ -146,7 +146,7 @@ impl OneSided {
 
     /// The correction without its backward amortisation: what the forward replay does alone.
     pub fn forward_part(&self) -> OneSided {
-        let nothing = OneSided::with_capacity(self.decay, self.slope, 0, 0);
+        let nothing = OneSided { mirrored: self.mirrored, ..OneSided::with_capacity(self.decay, self.slope, 0, 0) };
         OneSided { advance_places: self.advance_places.clone(), advances: self.advances.clone(), ..nothing }
     }
 
