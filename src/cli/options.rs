@@ -108,7 +108,7 @@ pub struct CorrectionOptions {
 
     /// Control variable of the first pass, 0.5 to 1
     ///
-    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
+    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If it outlives its cause, the
     /// next pass takes a smaller value by itself; start lower only to save passes on a trace known to be bad.
     #[arg(long, value_name = "GAMMA", default_value = "0.99999", allow_negative_numbers = true, value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
     pub gamma: Decay,
@@ -122,7 +122,8 @@ pub struct CorrectionOptions {
 
     /// Error at which no further pass is made, 1 or more
     ///
-    /// The error of a pass is its largest advance of any event over the largest advance that no gamma can avoid.
+    /// The error of a pass is the sum of all its jumps over the sum of all violations: above 1, what was moved has made others
+    /// wrong. With --correction paper it is the largest advance of any event over the largest that no gamma can avoid.
     /// Lower it towards 1 to stay closer to the recorded times, at the price of squeezed intervals.
     #[arg(long, value_name = "RATIO", default_value = "1.5", allow_negative_numbers = true, value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
     pub max_error: ErrorLimit,

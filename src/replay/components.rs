@@ -107,6 +107,22 @@ impl Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::local::LocalTransport;
+    use crate::matching::messages::{Messages, OutChannel};
+
+    /// A pipeline 0 to 1 to 2, with answers of 1 to 0.
+    fn program() -> Program {
+        let out = |source, destination| OutChannel { source, destination, host: 0, remote: 0, sends: vec![0] };
+        let messages = Messages { outgoing: vec![out(0, 1), out(1, 0), out(1, 2)], ..Messages::default() };
+        Program { messages, nodes: vec![0; 4], ..Program::default() }
+    }
+
+    #[test]
+    fn who_never_answers_is_tied_but_not_mutual() {
+        let mut transport = LocalTransport::alone();
+        assert_eq!(components(&mut transport, &program()).unwrap(), [0, 0, 0, 3]);
+        assert_eq!(mutual(&mut transport, &program()).unwrap(), [0, 0, 2, 3]);
+    }
 
     #[test]
     fn sets_are_named_by_their_smallest() {

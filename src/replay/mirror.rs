@@ -180,3 +180,52 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
     }
     CollectiveComm { members, ..mirrored }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local::LocalTransport;
+
+    /// Process 0 sends three messages to process 1, which completes the second one last.
+    fn program() -> Program {
+        let mut timelines = [SyncTimeline::default(), SyncTimeline::default()];
+        for (timeline, kind) in timelines.iter_mut().zip([SyncKind::Send, SyncKind::Receive]) {
+            for event in 0..3 {
+                timeline.push(10 * i64::from(event), 0, u64::from(event) + 1, 0).unwrap();
+                timeline.activate(event, kind, 0);
+            }
+        }
+        let out = OutChannel { source: 0, destination: 1, host: 0, remote: 0, sends: vec![0, 1, 2] };
+        let into = InChannel { source: 0, host: 0, remote: 0, destination: 1, receives: vec![0, 2, 1] };
+        let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
+        Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }
+    }
+
+    #[test]
+    fn messages_keep_their_pairs_in_the_order_of_their_new_sends() {
+        let mirrored = mirrored(&mut LocalTransport::alone(), &program()).unwrap();
+        let (out, into) = (&mirrored.messages.outgoing[0], &mirrored.messages.incoming[0]);
+        assert_eq!((out.source, out.destination, into.source, into.destination), (1, 0, 1, 0));
+        // Received first, last, in the middle: the last event of either process is number 0.
+        assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
+        assert_eq!(mirrored.timelines[0].time, [-20, -10, 0]);
+        assert_eq!(mirrored.timelines[0].number(0), 3);
+        assert_eq!(
+            [0, 1].map(|process: usize| mirrored.timelines[process].kind(0)),
+            [SyncKind::Receive, SyncKind::Send]
+        );
+    }
+
+    #[test]
+    fn mirrored_twice_it_is_the_same() {
+        let mut transport = LocalTransport::alone();
+        let once = mirrored(&mut transport, &program()).unwrap();
+        let twice = mirrored(&mut transport, &once).unwrap();
+        assert_eq!(twice.timelines[1].time, program().timelines[1].time);
+        let pairs = |program: &Program| -> std::collections::BTreeSet<(u32, u32)> {
+            let channels = (&program.messages.outgoing[0], &program.messages.incoming[0]);
+            channels.0.sends.iter().copied().zip(channels.1.receives.iter().copied()).collect()
+        };
+        assert_eq!(pairs(&twice), pairs(&program()));
+    }
+}

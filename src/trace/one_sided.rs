@@ -469,5 +469,33 @@ mod tests {
                 prop_assert_eq!(forward.map(position), position.time + Ticks(ahead));
             }
         }
+
+        #[test]
+        fn a_mirrored_cursor_gives_what_a_search_gives(
+            advances in positions(12), stretches in positions(12), asked in positions(40), shapes in prop::collection::vec(0u8..3, 12),
+        ) {
+            let fraction = Fraction::from_f64(0.25).unwrap();
+            let mut correction = OneSided::with_capacity(fraction, fraction, 0, 0).mirrored();
+            // From the last event to the first, at negated times.
+            let turned = |place: (i64, u32, u64)| Position { time: -at(place).time, ..at(place) };
+            let last: Vec<Position> = advances.iter().rev().copied().map(at).collect();
+            for (place, jumps) in advances.into_iter().rev().zip(1..) {
+                correction.push_advance(turned(place), Ticks(100 * jumps), Ticks(jumps));
+            }
+            for ((place, shape), level) in stretches.into_iter().rev().zip(shapes).zip(1..) {
+                let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
+                correction.push_stretch(Some(turned(place)), Stretch { level: Ticks(10 * level), shape });
+            }
+            let (mut cursor, replay) = (correction.cursor(), correction.forward_part());
+            for position in asked.into_iter().map(at) {
+                prop_assert_eq!(cursor.map(position), correction.map(position));
+                // The last advance of the replay that begins at this event or at a later one of the trace.
+                let begun = last.iter().filter(|start| **start >= position).count();
+                let ahead = begun.checked_sub(1).map_or(0, |index| {
+                    100 * begun as i64 - fraction.floor_of(last[index].time.0 - position.time.0)
+                });
+                prop_assert_eq!(replay.map(position), position.time - Ticks(ahead));
+            }
+        }
     }
 }
