@@ -2,8 +2,9 @@
 //!
 //! γ near 1 keeps local intervals but never lets an advance decay: every cycle of a periodic drift then pushes the common time
 //! line further (the ratchet). A small γ forgets quickly but squeezes intervals. Each pass starts again from the pre-synchronised
-//! times; 1 - γ grows tenfold from pass to pass until the largest advance is within the allowed multiple of D₀, the largest
-//! advance that the plain Lamport clock (γ = 0, δ = 0) needs on the same times.
+//! times; 1 - γ grows tenfold from pass to pass. In the publication's form that goes on until the largest advance is within the allowed
+//! multiple of D₀, the largest advance that the plain Lamport clock (γ = 0, δ = 0) needs on the same times. Where the common motion is taken out
+//! there is no ratchet, and it goes on until what was moved makes no others wrong ([`within`]).
 
 use crate::clc::ErrorLimit;
 use crate::trace::{Fraction, Ticks};

@@ -70,6 +70,24 @@ pub struct Mirrored {
     pub forward: Forward,
 }
 
+impl Mirrored {
+    /// Of `program`, whose canonical replay has these `groups`, before its replay. Collective over the analysis ranks.
+    fn new(transport: &mut dyn Transport, program: &Program, groups: Option<&Groups>) -> Result<Mirrored> {
+        let program = mirrored(transport, program)?;
+        let groups = groups.map(|groups| groups.mirrored(&program));
+        Ok(Mirrored { program, groups, forward: Forward::default() })
+    }
+
+    /// Replays it. Collective over the analysis ranks.
+    fn replay(&mut self, transport: &mut dyn Transport, parameters: ForwardParameters) -> Result<()> {
+        self.forward = match &self.groups {
+            Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
+            None => dataflow::replay(transport, &self.program, parameters)?,
+        };
+        Ok(())
+    }
+}
+
 impl Passes {
     /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
     /// nothing to replay.
@@ -152,7 +170,7 @@ fn replay(
         first = None;
     }
     let violation = violation.total;
-    let mut mirror: Option<(Program, Option<Groups>)> = None;
+    let mut mirror: Option<Mirrored> = None;
     loop {
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
@@ -179,26 +197,17 @@ fn replay(
         progress.advance(program.events());
         // Where even the forward replay is not good enough, there is no need of the mirrored one.
         if parameters.form == Form::Common && (pass.accepted || next.is_none()) {
-            if mirror.is_none() {
-                let program = mirrored(transport, program)?;
-                let groups = outcome.groups.as_ref().map(|groups| groups.mirrored(&program));
-                mirror = Some((program, groups));
-            }
-            if let Some((program, groups)) = &mirror {
-                let back = match groups {
-                    Some(groups) => blocking::forward(transport, program, groups, constants(decay))?,
-                    None => dataflow::replay(transport, program, constants(decay))?,
-                };
-                let largest_advance = largest(transport, back.largest_advance)?;
-                let jumps = sum(transport, &[back.jumps])?[0];
-                let (error, accepted) = within(jumps, violation, parameters.max_error);
-                pass.accepted &= accepted;
-                pass.mirrored = Some(MirroredPass { largest_advance, error });
-                if pass.accepted || next.is_none() {
-                    outcome.mirrored =
-                        mirror.take().map(|(program, groups)| Mirrored { program, groups, forward: back });
-                }
-            }
+            let mut mirrored = match mirror.take() {
+                Some(mirrored) => mirrored,
+                None => Mirrored::new(transport, program, outcome.groups.as_ref())?,
+            };
+            mirrored.replay(transport, constants(decay))?;
+            let largest_advance = largest(transport, mirrored.forward.largest_advance)?;
+            let jumps = sum(transport, &[mirrored.forward.jumps])?[0];
+            let (error, accepted) = within(jumps, violation, parameters.max_error);
+            pass.accepted &= accepted;
+            pass.mirrored = Some(MirroredPass { largest_advance, error });
+            mirror = Some(mirrored);
         }
         outcome.passes.push(pass);
         tracing::info!(
@@ -208,6 +217,7 @@ fn replay(
             error = pass.error
         );
         if pass.accepted || next.is_none() {
+            outcome.mirrored = mirror;
             outcome.result = Some((forward, decay));
             return Ok(outcome);
         }

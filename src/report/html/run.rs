@@ -108,6 +108,9 @@ fn again(report: &Report) -> String {
         ),
         ("--alltoallv", if parameters.alltoallv { "yes" } else { "no" }.to_owned()),
     ];
+    if let Some(replay) = &report.replay {
+        rows.push(("--correction", replay.correction.name().to_owned()));
+    }
     if let Some(gamma) = parameters.gamma {
         rows.push(("--gamma", gamma.to_string()));
     }
