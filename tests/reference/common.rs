@@ -75,7 +75,9 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
         *worst = early.max(*worst);
     }
     let total: i64 = worst.values().sum();
-    let mutual = reachable(times.len(), &dependencies);
+    let messages = dependencies.iter().filter(|d| d.kind == super::matching::Kind::PointToPoint);
+    let told = messages.map(|d| (d.send.process, d.receive.process)).chain(matching.tells.iter().copied());
+    let mutual = reachable(times.len(), told);
     let one_way: i64 = dependencies
         .iter()
         .filter(|d| d.kind == super::matching::Kind::PointToPoint && !mutual[d.receive.process][d.send.process])
@@ -210,11 +212,11 @@ fn shown(visited: &[usize], corrected: &[i64], clock: &[i64], end: i64) -> i64 {
     }
 }
 
-/// Who reaches whom along dependencies.
-fn reachable(processes: usize, dependencies: &[Dependency]) -> Vec<Vec<bool>> {
+/// Who reaches whom by telling something.
+fn reachable(processes: usize, told: impl Iterator<Item = (usize, usize)>) -> Vec<Vec<bool>> {
     let mut reach = vec![vec![false; processes]; processes];
     (0..processes).for_each(|p| reach[p][p] = true);
-    dependencies.iter().for_each(|d| reach[d.send.process][d.receive.process] = true);
+    told.for_each(|(from, to)| reach[from][to] = true);
     for k in 0..processes {
         for i in 0..processes {
             for j in 0..processes {

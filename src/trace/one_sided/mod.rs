@@ -2,7 +2,7 @@
 
 mod cursor;
 
-pub use cursor::{Cursor, Descending, SideCursor};
+pub use cursor::SideCursor;
 
 use crate::trace::{Fraction, Places, Ticks};
 
