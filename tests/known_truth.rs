@@ -209,6 +209,40 @@ fn the_forward_phase_is_shown_only_if_it_is_the_one_of_the_trace() {
     assert!(svg.starts_with("<svg") && svg.matches("<polyline").count() >= 12, "four curves in three panels");
 }
 
+/// Error of the events' times (rms, seconds) before the replay, and after it in `form`.
+fn errors(directory: &Path, form: &str) -> (f64, f64) {
+    let options = format!("--presync linear --correction {form} -q");
+    clc(&format!("out -o {form} {options}"), directory, 0);
+    clc(&format!("evaluate {form} --truth out {options} --report r.json"), directory, 0);
+    let report = json(&directory.join("r.json"));
+    let of = |phase: usize| report["phases"][phase]["clock"]["rms_seconds"].as_f64().expect("an error");
+    assert_eq!(report["phases"][3]["violations"], 0, "{form}");
+    (of(1), of(3))
+}
+
+#[test]
+fn clocks_do_not_drift_away_together() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let line =
+        "simulate out --pattern butterfly --ranks 8 --ranks-per-node 1 --events 4000 --compute 1ms --clock sine -q";
+    clc(line, directory.path(), 0);
+    // 16.2 us; 1.5 us without the common motion, 15.3 us with it.
+    let (before, after) = errors(directory.path(), "common");
+    let (_, paper) = errors(directory.path(), "paper");
+    assert!(after < before / 8.0 && after < paper / 8.0, "{before} {after} {paper}");
+}
+
+#[test]
+fn a_clock_that_fails_once_moves_little() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let line =
+        "simulate out --pattern wavefront --ranks 8 --ranks-per-node 1 --events 10k --compute 1ms --clock stuck -q";
+    clc(line, directory.path(), 0);
+    // 0.71 us; an advance that outlives the failure makes that 1.5 us, and 12.7 us in the publication's form.
+    let (before, after) = errors(directory.path(), "common");
+    assert!(after < 1.05 * before, "{before} {after}");
+}
+
 #[test]
 fn perturbed_traces_keep_everything_but_their_times() {
     let directory = tempfile::tempdir().expect("a temporary directory");

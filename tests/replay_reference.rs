@@ -3,6 +3,7 @@
 
 mod reference;
 
+use clc_replay::clc::Form;
 use clc_replay::presync::Method;
 use clc_replay::trace::Ticks;
 use proptest::prelude::*;
@@ -29,6 +30,8 @@ fn choices() -> impl Strategy<Value = Choice> {
             same_node,
             other_node,
             alltoallv,
+            form: Form::Paper,
+            median: false,
         },
     )
 }
@@ -70,7 +73,13 @@ fn recorded_traces_agree_with_the_oracle() {
         let mut trace = read(&path);
         let least = trace.processes.iter().flat_map(|p| &p.locations[0]).map(|r| r.time).min().unwrap().min(0);
         trace.processes.iter_mut().flat_map(|p| &mut p.locations[0]).for_each(|r| r.time -= least);
-        for (latency, delta, decay) in [(0, 1, 10_995_116), (700, 0, 1 << 36), (5000, 15, 1 << 39)] {
+        for (latency, delta, decay, form) in [
+            (0, 1, 10_995_116, Form::Paper),
+            (700, 0, 1 << 36, Form::Paper),
+            (5000, 15, 1 << 39, Form::Paper),
+            (0, 1, 10_995_116, Form::Common),
+            (700, 15, 10_995_116, Form::Common),
+        ] {
             let choice = Choice {
                 decay,
                 slope: 10_995_116_278,
@@ -78,6 +87,8 @@ fn recorded_traces_agree_with_the_oracle() {
                 same_node: latency,
                 other_node: latency,
                 alltoallv: latency > 0,
+                form,
+                median: delta == 15,
             };
             assert_eq!(compare(&trace, choice, &[1, 2, 3, trace.processes.len()]), Ok(true));
             compared += 1;
@@ -97,6 +108,22 @@ proptest! {
         let processes = generated.trace.processes.len();
         // A program in which Alltoallv does not synchronise contradicts the claim that it does.
         let choice = Choice { alltoallv: choice.alltoallv && generated.options.rules.vector_all_to_all, ..choice };
+        prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
+    }
+
+    #[test]
+    fn random_traces_have_the_common_time_of_the_oracle(seed: u64, choice in choices(), median: bool, from_zero: bool) {
+        let mut generated = generate(seed);
+        if from_zero {
+            // Sends that would be moved to before 0.
+            let events = || generated.trace.processes.iter().flat_map(|process| process.locations.iter().flatten());
+            let first = events().map(|recorded| recorded.time).min().unwrap_or(0);
+            let locations = generated.trace.processes.iter_mut().flat_map(|process| &mut process.locations);
+            locations.flatten().for_each(|recorded| recorded.time -= first);
+        }
+        let processes = generated.trace.processes.len();
+        let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
+        let choice = Choice { alltoallv, form: Form::Common, median, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 

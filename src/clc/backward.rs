@@ -187,7 +187,7 @@ impl String<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Correction, Curve, Position};
+    use crate::trace::{Curve, OneSided, Position};
     use proptest::prelude::*;
 
     /// A time, and what an event there demands at which height.
@@ -205,7 +205,7 @@ mod tests {
         let mut segments = Vec::new();
         amortise(&times, &knots, slope, &mut segments);
         segments.reverse();
-        let mut correction = Correction::identity();
+        let mut correction = OneSided::identity();
         for segment in &segments {
             let start =
                 |index: u32| Position { time: Ticks(times[index as usize]), location: 0, number: u64::from(index) };

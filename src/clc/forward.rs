@@ -12,12 +12,13 @@ pub struct ForwardParameters {
 }
 
 impl ForwardParameters {
-    /// The largest original distance at which δ can bind is below this: δ/γ, rounded up.
+    /// The largest original distance at which δ can bind is below this: 8δ + 8, or 0 without δ.
     ///
     /// Events of a location that are closer have to be visited one by one; everything farther apart follows the closed form
-    /// of [`ForwardClock::advance_at`]. `γ` is at least 1/2, so this is at most 2δ.
+    /// of [`ForwardClock::advance_at`]. γ is at least 1/2, so a replay leaves at least half of a distance, and the map to the common time
+    /// half of that ([`crate::trace::CommonTime`]); rounding takes two ticks at most, and the finish half of the rest.
     pub fn close(separation: Ticks) -> Ticks {
-        Ticks(separation.0.saturating_mul(2))
+        if separation.0 <= 0 { Ticks::ZERO } else { Ticks(separation.0.saturating_mul(8).saturating_add(8)) }
     }
 }
 
@@ -75,10 +76,16 @@ impl ForwardClock {
     /// `bound` = R or [`Ticks::MIN`].
     #[inline]
     pub fn step(&mut self, time: Ticks, previous: Option<(Ticks, Ticks)>, bound: Ticks) -> Step {
+        self.step_apart(time, time, previous, bound)
+    }
+
+    /// As [`ForwardClock::step`], where the distance of events is not that of the times `time`, but of the times `original` (and in `previous`).
+    #[inline]
+    pub fn step_apart(&mut self, time: Ticks, original: Ticks, previous: Option<(Ticks, Ticks)>, bound: Ticks) -> Step {
         let decayed = time + self.advance_at(time);
         let mut own = decayed;
         if let Some((before, logical)) = previous {
-            own = own.max(logical + self.parameters.separation.min(time - before));
+            own = own.max(logical + self.parameters.separation.min(original - before));
         }
         let logical = own.max(bound);
         let anchored = logical > decayed;

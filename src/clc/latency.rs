@@ -48,6 +48,12 @@ impl Spread {
         Spread { nodes, mates }
     }
 
+    /// The same members in the opposite order.
+    pub fn reversed(&self) -> Spread {
+        let reversed = |list: &[u32]| list.iter().rev().copied().collect();
+        Spread { nodes: reversed(&self.nodes), mates: reversed(&self.mates) }
+    }
+
     /// μ where the members' times meet in one maximum (N-to-N, scan): the smallest over all pairs of distinct members.
     pub fn all_pairs(&self, latency: &MinimumLatency) -> Ticks {
         let same = self.mates.iter().any(|&mates| mates > 1);

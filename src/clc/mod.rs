@@ -6,9 +6,11 @@
 
 pub mod backward;
 pub mod controller;
+mod form;
 pub mod forward;
 pub mod latency;
 mod parameters;
 pub mod semantics;
 
+pub use form::{Centre, Form};
 pub use parameters::{Decay, ErrorLimit, Parameters, Slope};

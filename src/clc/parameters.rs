@@ -4,6 +4,7 @@
 //! machine. Decimal numbers are rounded to the nearest such unit once, when they are read.
 
 use crate::clc::latency::MinimumLatency;
+use crate::clc::{Centre, Form};
 use crate::trace::{Fraction, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,13 @@ impl ErrorLimit {
         i128::from(advance.0) << FRACTION_BITS <= i128::from(self.0) * i128::from(d0.0)
     }
 
+    /// The same for sums of many times.
+    pub fn allows_sum(self, jumps: i128, violation: i128) -> bool {
+        // Sums of up to 2^63 ticks are compared exactly; nobody has larger ones.
+        let least = |sum: i128| sum.clamp(0, i128::from(i64::MAX));
+        least(jumps) << FRACTION_BITS <= i128::from(self.0) * least(violation)
+    }
+
     /// The limit for display, rounded to nine decimals.
     pub fn value(self) -> f64 {
         display(self.0)
@@ -158,6 +166,10 @@ pub struct Parameters {
     pub slope: Slope,
     /// delta: distinct events of one location stay at least this far apart, unless they were closer; 1 tick.
     pub minimum_separation: Ticks,
+    /// Which correction is made.
+    pub form: Form,
+    /// What is taken for the common time.
+    pub centre: Centre,
 }
 
 impl Default for Parameters {
@@ -169,6 +181,8 @@ impl Default for Parameters {
             max_error: ErrorLimit::default(),
             slope: Slope::default(),
             minimum_separation: Ticks(1),
+            form: Form::default(),
+            centre: Centre::default(),
         }
     }
 }

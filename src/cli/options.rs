@@ -5,7 +5,7 @@
 use super::duration::Duration;
 use super::values::{self, LatencyOption, MaxDelay};
 use crate::archive::{directory_of, native};
-use crate::clc::{Decay, ErrorLimit, Parameters, Slope};
+use crate::clc::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
 use crate::pipeline::clocks::Wanted;
 use crate::presync::reference::Reference;
 use crate::presync::{Limits, Method};
@@ -91,9 +91,18 @@ impl CorrectOptions {
 /// How the correction is made: options of every job that makes one.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CorrectionOptions {
+    /// What is done with what the replay finds: common or paper
+    ///
+    /// common: the average of two replays, one that delays receives and one that moves sends forward in time, without the motion that
+    /// the clocks of all processes share. Processes agree better, and the trace stays where it was recorded.
+    /// paper: the first of these replays alone, as in the publication of the controlled logical clock.
+    #[arg(long, value_name = "FORM", default_value = "common", help_heading = CLOCK_CORRECTION,
+          value_parser = PossibleValuesParser::new(Form::ALL.map(Form::name)).map(form))]
+    pub correction: Form,
+
     /// Control variable of the first pass, 0.5 to 1
     ///
-    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If too much of it piles up, the
+    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If it outlives its cause, the
     /// next pass takes a smaller value by itself; start lower only to save passes on a trace known to be bad.
     #[arg(long, value_name = "GAMMA", default_value = "0.99999", allow_negative_numbers = true, value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
     pub gamma: Decay,
@@ -107,7 +116,8 @@ pub struct CorrectionOptions {
 
     /// Error at which no further pass is made, 1 or more
     ///
-    /// The error of a pass is its largest advance of any event over the largest advance that no gamma can avoid.
+    /// The error of a pass is the sum of all its jumps over the sum of all violations: above 1, what was moved has made others
+    /// wrong. With --correction paper it is the largest advance of any event over the largest that no gamma can avoid.
     /// Lower it towards 1 to stay closer to the recorded times, at the price of squeezed intervals.
     #[arg(long, value_name = "RATIO", default_value = "1.5", allow_negative_numbers = true, value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
     pub max_error: ErrorLimit,
@@ -132,6 +142,8 @@ impl CorrectionOptions {
             max_passes: self.max_passes,
             max_error: self.max_error,
             slope: self.slope,
+            form: self.correction,
+            centre: if synchronisation.reference == Reference::Median { Centre::Median } else { Centre::Mean },
             ..Parameters::default()
         })
     }
@@ -264,6 +276,11 @@ impl SynchronisationOptions {
         };
         Wanted { reference: self.reference, latency: self.latency.automatic, limits }
     }
+}
+
+fn form(name: String) -> Form {
+    // The parser has refused every other name.
+    Form::ALL.into_iter().find(|form| form.name() == name).unwrap_or_default()
 }
 
 fn presync_method(name: String) -> Method {

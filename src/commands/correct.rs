@@ -1,5 +1,6 @@
 //! `clc-replay TRACE`: corrects a trace.
 
+use crate::clc::Form;
 use crate::cli::CorrectOptions;
 use crate::comm::{ReduceOp, Transport, agree, merge_to_first};
 use crate::commands::examined::{Examined, Run};
@@ -122,12 +123,14 @@ pub fn correct(
         whole.warnings.add("violations are left in the corrected times; this is a bug, nothing was put into place");
     }
     if let Some(last) = passes.passes.last()
-        && !parameters.max_error.allows(last.largest_advance, passes.least_advance)
+        && !last.accepted
     {
-        whole.warnings.add(format!(
-            "the error is still above {} after the last pass: the clocks disagree more than the correction can forget",
-            parameters.max_error.value()
-        ));
+        let why = match parameters.form {
+            Form::Common => "what was moved has moved others, whatever gamma",
+            Form::Paper => "the clocks disagree more than the correction can forget",
+        };
+        let limit = parameters.max_error.value();
+        whole.warnings.add(format!("the error is still above {limit} after the last pass: {why}"));
     }
     let stage = |survey, origin| Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &regions));
     let violations = Violations {

@@ -24,7 +24,7 @@ use crate::report::{
     Evaluation, LocationAccuracy, PhaseAccuracy, SCHEMA, Slice, WaitAccuracy, Warnings, evaluation_plot,
 };
 use crate::trace::progress::Progress;
-use crate::trace::{Error, Result};
+use crate::trace::{Error, Result, Ticks};
 use std::path::Path;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.
@@ -65,7 +65,8 @@ pub fn evaluate(
     let corrections = match &original {
         Some(_) => {
             let mut passes = passes::run(transport, &loaded.program, &parameters, progress)?;
-            let whole = amortise::run(transport, judged.workers, &loaded.program, &mut passes, &parameters)?;
+            let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+            let whole = amortise::run(transport, judged.workers, &loaded.program, &mut passes, &parameters, earliest)?;
             Some(whole.corrections.into_iter().map(|whole| (whole.forward_part(), whole)).collect::<Vec<_>>())
         }
         None => None,

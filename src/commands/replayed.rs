@@ -6,7 +6,7 @@ use crate::commands::examined::{Examined, Run};
 use crate::pipeline::load::LoadOptions;
 use crate::replay::amortise::{self, Corrected};
 use crate::replay::passes::{self, Passes};
-use crate::trace::Result;
+use crate::trace::{Result, Ticks};
 use std::path::Path;
 
 /// A trace after the replay.
@@ -50,7 +50,7 @@ impl Run<'_> {
         let consistent = examined.presynchronised.violated() == 0;
         // A contradiction lies between the event files of several locations: the trace as a whole is at fault.
         let mut passes = if consistent {
-            Passes::of_consistent()
+            Passes::of_consistent(parameters.form)
         } else {
             passes::run(self.transport, program, &parameters, self.progress)
                 .map_err(|error| if error.location.is_some() { error.in_file(path) } else { error })?
@@ -58,7 +58,8 @@ impl Run<'_> {
         let visited = if consistent { 0 } else { program.events() };
         self.timing.lap("forward", visited);
         self.progress.step("backward");
-        let result = amortise::run(self.transport, self.opened.workers, program, &mut passes, &parameters)?;
+        let earliest = examined.loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+        let result = amortise::run(self.transport, self.opened.workers, program, &mut passes, &parameters, earliest)?;
         self.timing.lap("backward", visited);
         Ok(Replayed { examined, parameters, passes, result })
     }

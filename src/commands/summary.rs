@@ -394,8 +394,21 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
                 largest_advance_ticks: pass.largest_advance.0,
                 largest_advance_seconds: pass.largest_advance.seconds(resolution),
                 error: pass.error,
+                mirrored: pass.mirrored.map(|mirrored| report::MirroredPass {
+                    largest_move_ticks: mirrored.largest_advance.0,
+                    largest_move_seconds: mirrored.largest_advance.seconds(resolution),
+                    error: mirrored.error,
+                }),
             })
             .collect(),
+        correction: passes.form,
+        common_motion: passes.shared.map(|shared| report::CommonMotion {
+            largest_ticks: shared.largest.0,
+            largest_seconds: shared.largest.seconds(resolution),
+            steepest: shared.slope,
+            restored_ticks: shared.finish.0,
+            restored_seconds: shared.finish.seconds(resolution),
+        }),
     }
 }
 

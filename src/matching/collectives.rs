@@ -32,6 +32,17 @@ pub struct Member {
     pub sends: Vec<bool>,
     /// Whether its end is a logical receive, per instance.
     pub receives: Vec<bool>,
+    /// The instances in the order of their begins, if that is not their own: only mirrored, where non-blocking operations may begin as
+    /// they had ended.
+    pub order: Vec<u32>,
+}
+
+impl Member {
+    /// The instance that the `count`-th begin of this member (from 0) belongs to.
+    #[inline]
+    pub fn begun(&self, count: usize) -> usize {
+        self.order.get(count).map_or(count, |&instance| instance as usize)
+    }
 }
 
 /// One constrained instance.
@@ -65,13 +76,31 @@ pub struct CollectiveComm {
     /// Distribution over nodes, for minimum latencies.
     pub spread: Spread,
     /// Analysis rank that hosts each member, in communicator-rank order.
-    rank_hosts: Vec<u32>,
+    pub rank_hosts: Vec<u32>,
+    /// Whether this is the communicator of the mirrored replay, in which ends send and begins receive.
+    pub mirrored: bool,
 }
 
 impl CollectiveComm {
     /// The analysis rank that hosts member `rank`.
     pub fn host_of(&self, rank: u32) -> usize {
         self.rank_hosts[rank as usize] as usize
+    }
+
+    /// The same communicator without members and instances.
+    pub fn clone_without_lists(&self) -> CollectiveComm {
+        CollectiveComm {
+            comm: self.comm,
+            size: self.size,
+            processes: self.processes.clone(),
+            home: self.home,
+            hosts: self.hosts.clone(),
+            members: Vec::new(),
+            instances: Vec::new(),
+            spread: self.spread.clone(),
+            rank_hosts: self.rank_hosts.clone(),
+            mirrored: self.mirrored,
+        }
     }
 }
 
@@ -341,7 +370,8 @@ impl Collectives {
                 )));
             }
             self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
-            let mut member = Member { rank, timeline, begins: vec![], ends: vec![], sends: vec![], receives: vec![] };
+            let (begins, ends, sends, receives) = Default::default();
+            let mut member = Member { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
             let sync = &mut extracts[timeline as usize].sync;
             for (participation, &class) in list[..valid].iter().zip(&classes) {
                 if !usable(participation, class) {
@@ -372,6 +402,7 @@ impl Collectives {
             instances,
             spread: Spread::new(processes.iter().map(|&process| node_of(process)).collect()),
             rank_hosts,
+            mirrored: false,
         });
         Ok(())
     }

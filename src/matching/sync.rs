@@ -111,6 +111,19 @@ impl SyncTimeline {
         self.part[index as usize] = link << KIND_BITS | kind as u32;
     }
 
+    /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,
+    /// from those here.
+    pub fn mirrored(&self, part: impl Fn(SyncKind, usize) -> (SyncKind, u32)) -> SyncTimeline {
+        let mut places = Places::with_capacity(self.len());
+        let mut parts = Vec::with_capacity(self.len());
+        for event in (0..self.len()).rev() {
+            places.push(self.location(event), self.number(event));
+            let (kind, link) = part(self.kind(event), self.link(event));
+            parts.push(link << KIND_BITS | kind as u32);
+        }
+        SyncTimeline { time: self.time.iter().rev().map(|time| -time).collect(), raw: Vec::new(), places, part: parts }
+    }
+
     /// Frees the memory of the recorded times, which the replay does not need.
     pub fn forget_recorded_times(&mut self) {
         self.raw = Vec::new();

@@ -5,7 +5,7 @@
 //! correct without moving far from the estimate: a clock that jumps is known everywhere but in the window of its jump, and what is wrong
 //! there can move everything after it.
 
-use crate::clc::Parameters;
+use crate::clc::{Form, Parameters};
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::sync::SyncKind;
 use crate::pipeline::load::Loaded;
@@ -100,8 +100,12 @@ fn violations(number: u64) -> String {
 /// Whether the logical clock, starting from `estimated` times, stays closer to them than it comes starting from the recorded ones.
 fn corrects_better(transport: &mut dyn Transport, loaded: &mut Loaded, estimated: &mut Vec<Vec<i64>>) -> Result<bool> {
     // The same for every command, whatever else it visits and corrects with.
-    let parameters =
-        Parameters { latency: loaded.program.latency, minimum_separation: Ticks::ZERO, ..Parameters::default() };
+    let parameters = Parameters {
+        latency: loaded.program.latency,
+        minimum_separation: Ticks::ZERO,
+        form: Form::Paper,
+        ..Parameters::default()
+    };
     let mut all = [Moments::default(); 2];
     for (way, all) in all.iter_mut().enumerate() {
         // The second time from the estimated times: `estimated` holds the recorded ones then.

@@ -18,7 +18,7 @@ pub const COUNT: usize = PHASES.len();
 pub const RAW: usize = 0;
 /// After pre-synchronisation.
 pub const PRESYNC: usize = 1;
-/// After the forward replay.
+/// After the replays, without backward amortisation.
 pub const FORWARD: usize = 2;
 /// In the corrected trace.
 pub const FINAL: usize = 3;

@@ -3,16 +3,18 @@
 use crate::clc::Parameters;
 use crate::clc::backward::{Demand, Knot, Segment, amortise};
 use crate::clc::forward::ForwardParameters;
-use crate::comm::Transport;
-use crate::replay::blocking;
+use crate::comm::{ReduceOp, Transport};
+use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
+use crate::replay::common::common_times;
+use crate::replay::finish::finish;
 use crate::replay::forward::{Forward, TimelineClock};
-use crate::replay::passes::Passes;
+use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
 use crate::trace::progress::Silent;
-use crate::trace::{Correction, Fraction, Result, Ticks};
+use crate::trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
 use crate::workers::Workers;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What becomes of the hosted timelines.
 #[derive(Debug)]
@@ -33,8 +35,21 @@ impl Corrected {
     }
 }
 
-/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves. Takes
-/// the logical times out of `passes`. Timelines are shared out among `workers`. Collective over the analysis ranks.
+/// What the correction of a trace consists of beside its replays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shared {
+    /// The most that the common motion moved any moment.
+    pub largest: Ticks,
+    /// Its steepest change, in ticks per tick.
+    pub slope: f64,
+    /// The most that an event was moved at last, to restore latencies and distances.
+    pub finish: Ticks,
+}
+
+/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves; the same for
+/// the mirrored replay if there is one, and the average of both without their common motion. Takes
+/// the logical times out of `passes`. Timelines are shared out among `workers`. No event of the trace is before `earliest` (pre-synchronised), and
+/// none will be before 0. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -44,6 +59,7 @@ pub fn run(
     program: &Program,
     passes: &mut Passes,
     parameters: &Parameters,
+    earliest: Ticks,
 ) -> Result<Corrected> {
     let Some((forward, decay)) = passes.result.take() else {
         return Ok(Corrected {
@@ -51,17 +67,96 @@ pub fn run(
             times: None,
         });
     };
-    let caps = match &passes.groups {
+    let constants = Constants {
+        forward: ForwardParameters { decay, separation: parameters.minimum_separation },
+        slope: parameters.slope.fraction(),
+    };
+    let groups = passes.groups.as_ref();
+    let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
+    let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back }) = passes.mirrored.take() else {
+        let corrections = sides.into_iter().map(Correction::from).collect();
+        return Ok(Corrected { corrections, times: Some(times) });
+    };
+    let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
+    drop(mirror);
+    for (times, mirrored) in times.iter_mut().zip(mirrored) {
+        // The mirrored times are negated, and from the last event to the first.
+        times.iter_mut().zip(mirrored.iter().rev()).for_each(|(time, back)| *time = (*time - *back).div_euclid(2));
+    }
+    let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
+    let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
+
+    let mut common = common_times(transport, program, &times, passes.least_advance, parameters.centre)?;
+    // Where everything began, before it was corrected.
+    let start = Position { time: earliest, location: 0, number: 0 };
+    let moved = |(correction, common): (&Correction, &Option<Arc<CommonTime>>)| {
+        let time = correction.map(start);
+        common.as_ref().map_or(time, |common| common.map(time)).0
+    };
+    let mut least = [corrections.iter().zip(&common).map(moved).min().unwrap_or(0)];
+    transport.all_reduce(ReduceOp::Min, &mut least)?;
+    let mut shared = Shared::default();
+    for common in common.iter().flatten() {
+        let (largest, slope) = common.extent();
+        shared = Shared { largest: shared.largest.max(largest), slope: shared.slope.max(slope), ..shared };
+    }
+    if least[0] < 0 {
+        let later = |common: Option<Arc<CommonTime>>| {
+            let common = common.map_or_else(|| CommonTime::new(Ticks::ZERO, 1, vec![0]), |common| (*common).clone());
+            Some(Arc::new(common.later(Ticks(-least[0]))))
+        };
+        common = common.into_iter().map(later).collect();
+    }
+    for ((correction, times), common) in corrections.iter_mut().zip(&mut times).zip(common) {
+        if let Some(common) = common {
+            let mut cursor = common.cursor();
+            times.iter_mut().for_each(|time| *time = cursor.map(Ticks(*time)).0);
+            let own = std::mem::replace(correction, Correction::identity());
+            *correction = own.without(common);
+        }
+    }
+    if let Some(finishes) = finish(transport, program, groups, parameters.minimum_separation, &mut times)? {
+        for (correction, finish) in corrections.iter_mut().zip(finishes) {
+            shared.finish = shared.finish.max(finish.largest());
+            let own = std::mem::replace(correction, Correction::identity());
+            *correction = own.finished(finish);
+        }
+    }
+    let mut most = [shared.largest.0, shared.finish.0, (shared.slope * SLOPE_UNIT) as i64];
+    transport.all_reduce(ReduceOp::Max, &mut most)?;
+    let shared = Shared { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
+    passes.shared = Some(shared);
+    Ok(Corrected { corrections, times: Some(times) })
+}
+
+/// In which slopes are compared among the ranks.
+const SLOPE_UNIT: f64 = 1e12;
+
+/// The constants of one replay and its amortisation.
+#[derive(Debug, Clone, Copy)]
+struct Constants {
+    forward: ForwardParameters,
+    slope: Fraction,
+}
+
+/// One replay with its amortisation: a correction per timeline, and the corrected times of the visited events.
+fn one_sided(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    program: &Program,
+    groups: Option<&Groups>,
+    forward: Forward,
+    constants: Constants,
+) -> Result<(Vec<OneSided>, Vec<Vec<i64>>)> {
+    let caps = match groups {
         Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
         None => Caps::exchange(transport, program, &forward.logical)?,
     };
-    let forward_parameters = ForwardParameters { decay, separation: parameters.minimum_separation };
-    let slope = parameters.slope.fraction();
     // As many as work at the same time.
     let scratches = Mutex::new(Vec::new());
     let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
         let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
-        let correction = correction(program, &forward, &caps, timeline, forward_parameters, slope, &mut scratch);
+        let correction = correction(program, &forward, &caps, timeline, constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
     })?;
@@ -69,13 +164,13 @@ pub fn run(
     let times: Vec<Mutex<Vec<i64>>> = forward.logical.into_iter().map(Mutex::new).collect();
     workers.run(times.len(), &Silent, |index, _| {
         let (timeline, correction) = (&program.timelines[index], &corrections[index]);
-        let mut cursor = correction.cursor();
+        let mut cursor = correction.replay_cursor();
         let mut times = lock(&times[index]);
         times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
         Ok(())
     })?;
     let times = times.into_iter().map(|times| times.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-    Ok(Corrected { corrections, times: Some(times) })
+    Ok((corrections, times))
 }
 
 /// A thread that panics ends the program.
@@ -104,10 +199,9 @@ fn correction(
     forward: &Forward,
     caps: &Caps,
     number: usize,
-    parameters: ForwardParameters,
-    slope: Fraction,
+    Constants { forward: parameters, slope }: Constants,
     scratch: &mut Scratch,
-) -> Correction {
+) -> OneSided {
     let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
     // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
     let mut clock = TimelineClock::new(parameters);
@@ -118,7 +212,7 @@ fn correction(
     anchors.clear();
     for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
         let index = event as u32;
-        let step = clock.step(timeline.location(event), time, logical);
+        let step = clock.step(timeline.location(event), time, time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
             knots.push(Knot { level: Ticks(jumps), index, demand: Demand::Corner });
@@ -134,16 +228,16 @@ fn correction(
         }
     }
     if jumps == 0 {
-        return Correction::identity();
+        return OneSided::identity();
     }
 
     amortise(&timeline.time, knots, slope, segments);
-    let mut correction = Correction::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
+    let mut correction = OneSided::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
     for anchor in &*anchors {
         correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);
     }
     for segment in segments.iter().rev() {
         correction.push_stretch(segment.index.map(|event| timeline.position(event as usize)), segment.stretch);
     }
-    correction
+    if program.mirrored { correction.mirrored() } else { correction }
 }

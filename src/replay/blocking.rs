@@ -21,7 +21,7 @@ use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
-use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, instance_latency};
+use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, contribution_latency, instance_latency};
 use crate::trace::{Result, Ticks};
 use std::collections::HashMap;
 
@@ -71,6 +71,19 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     Ok(Some(groups))
 }
 
+impl Groups {
+    /// Those of the mirrored replay of the same `program`: where ranks are reversed, so are the groups.
+    pub fn mirrored(&self, program: &Program) -> Groups {
+        let comms = program.collectives.comms.iter().zip(&self.forward).enumerate();
+        let forward = comms.map(|(index, (comm, group))| match self.reversed.get(&index) {
+            Some(reversed) if has_prefix(comm) => *reversed,
+            _ => *group,
+        });
+        let reversed = self.reversed.keys().map(|&index| (index, self.forward[index])).collect();
+        Groups { forward: forward.collect(), reversed, lamport_advance: None }
+    }
+}
+
 /// Whether a communicator has operations that are replayed in reversed order, too.
 fn has_prefix(comm: &CollectiveComm) -> bool {
     comm.instances.iter().any(|instance| instance.class == CollectiveClass::Prefix)
@@ -108,8 +121,23 @@ pub fn forward(
     groups: &Groups,
     parameters: ForwardParameters,
 ) -> Result<Forward> {
+    forward_from(transport, program, &program.times(|timeline| &timeline.time), groups, parameters)
+}
+
+/// As [`forward`], but from the times `base` of the visited events.
+///
+/// # Errors
+/// As [`forward`].
+pub fn forward_from<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: &[T],
+    groups: &Groups,
+    parameters: ForwardParameters,
+) -> Result<Forward> {
     let mut forward = Forward::new(program);
     let Some(timeline) = program.timelines.first() else { return Ok(forward) };
+    let base = base[0].as_ref();
     let mut clock = TimelineClock::new(parameters);
     let mut arrived = vec![0usize; program.messages.incoming.len()];
     let mut begun = vec![0usize; program.collectives.memberships.len()];
@@ -136,7 +164,11 @@ pub fn forward(
                 begun[link] += 1;
                 let comm = &program.collectives.comms[index];
                 let member = &comm.members[membership.member as usize];
-                let contribution = if member.sends[instance] { own_begin } else { NO_LOWER_BOUND };
+                let contribution = if member.sends[instance] {
+                    own_begin + contribution_latency(comm, instance, member, &program.latency)
+                } else {
+                    NO_LOWER_BOUND
+                };
                 let largest =
                     exchange(transport, groups, index, comm, member, instance, contribution, Direction::Forward)?;
                 if member.receives[instance] && largest != NO_LOWER_BOUND {
@@ -148,7 +180,7 @@ pub fn forward(
             }
             SyncKind::Local | SyncKind::Send | SyncKind::Begin => {}
         }
-        let step = clock.step(timeline.location(event), timeline.time[event], logical[event]);
+        let step = clock.step(timeline.location(event), base[event], timeline.time[event], logical[event]);
         logical[event] = step.time.0;
         match timeline.kind(event) {
             SyncKind::Send => {
@@ -160,6 +192,7 @@ pub fn forward(
         }
     }
     forward.largest_advance = clock.largest_advance();
+    forward.jumps = clock.jumps();
     Ok(forward)
 }
 
@@ -227,7 +260,7 @@ pub fn backward(
                 let largest =
                     exchange(transport, groups, index, comm, member, instance, contribution, Direction::Backward)?;
                 if member.sends[instance] && largest != NO_LOWER_BOUND {
-                    caps_here[event] = -largest;
+                    caps_here[event] = -largest - contribution_latency(comm, instance, member, &program.latency);
                 }
             }
             SyncKind::Local => {}

@@ -8,7 +8,7 @@ use crate::matching::messages::InChannel;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::Rounds;
 use crate::replay::contributions::{Contributions, Direction};
-use crate::replay::program::{NO_UPPER_BOUND, Program};
+use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
 use crate::trace::Result;
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Caps {
                     caps.resize(comm.instances.len(), NO_UPPER_BOUND);
                 }
                 // Backward, times are negated.
-                caps[instance] = -largest;
+                caps[instance] = -largest - contribution_latency(comm, instance, member, &program.latency);
             });
         }
         Ok(Caps::Wanted { remote, collectives })
@@ -159,7 +159,10 @@ impl Reader<'_> {
             }
             SyncKind::Begin => {
                 let index = sync.link(event);
-                let k = take(self.begun.entry(index).or_default());
+                let membership = self.program.collectives.memberships[index];
+                let member =
+                    &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
+                let k = member.begun(take(self.begun.entry(index).or_default()));
                 collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
             }
             SyncKind::Local | SyncKind::Receive | SyncKind::End => NO_UPPER_BOUND,

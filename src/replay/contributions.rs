@@ -3,7 +3,7 @@
 use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Top2, Transport, sparse_exchange};
 use crate::matching::collectives::{CollectiveComm, Member};
-use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
+use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use crate::trace::Result;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Contributions {
                 let (Some(event), _) = ends_of(member, k, direction) else { continue };
                 let time = times[event as usize];
                 let value = match direction {
-                    Direction::Forward => time,
+                    Direction::Forward => time + contribution_latency(comm, k, member, &program.latency),
                     Direction::Backward => -(time - instance_latency(comm, k, member, &program.latency, shared)),
                 };
                 match prefix {

@@ -15,6 +15,8 @@ pub struct Forward {
     pub logical: Vec<Vec<i64>>,
     /// The largest advance LC - C on the hosted timelines.
     pub largest_advance: Ticks,
+    /// Sum of all jumps of the hosted timelines.
+    pub jumps: i128,
 }
 
 impl Forward {
@@ -38,7 +40,7 @@ impl Forward {
                 }
             }
         }
-        Forward { logical: bounds, largest_advance: Ticks::ZERO }
+        Forward { logical: bounds, largest_advance: Ticks::ZERO, jumps: 0 }
     }
 }
 
@@ -61,23 +63,32 @@ pub struct TimelineClock {
     /// (C, LC) of the last visited event, per location of the timeline.
     previous: Vec<Option<(Ticks, Ticks)>>,
     largest_advance: Ticks,
+    /// Sum of the jumps.
+    jumps: i128,
 }
 
 impl TimelineClock {
     /// At the beginning of a timeline.
     pub fn new(parameters: ForwardParameters) -> Self {
-        TimelineClock { clock: ForwardClock::new(parameters), previous: Vec::new(), largest_advance: Ticks::ZERO }
+        TimelineClock {
+            clock: ForwardClock::new(parameters),
+            previous: Vec::new(),
+            largest_advance: Ticks::ZERO,
+            jumps: 0,
+        }
     }
 
-    /// Visits an event of location `location` at `time` with `bound`.
+    /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their
+    /// `original` times, which are the same as `time` but where a replay starts from times that were corrected before.
     #[inline]
-    pub fn step(&mut self, location: u32, time: i64, bound: i64) -> crate::clc::forward::Step {
+    pub fn step(&mut self, location: u32, time: i64, original: i64, bound: i64) -> crate::clc::forward::Step {
         let location = location as usize;
         if location >= self.previous.len() {
             self.previous.resize(location + 1, None);
         }
-        let step = self.clock.step(Ticks(time), self.previous[location], Ticks(bound));
-        self.previous[location] = Some((Ticks(time), step.time));
+        let step = self.clock.step_apart(Ticks(time), Ticks(original), self.previous[location], Ticks(bound));
+        self.previous[location] = Some((Ticks(original), step.time));
+        self.jumps += i128::from(step.jump.0);
         self.largest_advance = self.largest_advance.max(step.time - Ticks(time));
         step
     }
@@ -85,6 +96,11 @@ impl TimelineClock {
     /// The largest advance so far.
     pub fn largest_advance(&self) -> Ticks {
         self.largest_advance
+    }
+
+    /// Sum of the jumps so far.
+    pub fn jumps(&self) -> i128 {
+        self.jumps
     }
 
     /// The advance at the beginning of the present decay.

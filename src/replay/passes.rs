@@ -1,13 +1,17 @@
 //! The passes of the forward replay.
 
-use crate::clc::Parameters;
-use crate::clc::controller::{error, next_decay};
+use crate::clc::controller::{ONE_WAY_DECAY, error, next_decay, within};
 use crate::clc::forward::ForwardParameters;
+use crate::clc::{Form, Parameters};
 use crate::comm::{ReduceOp, Transport};
+use crate::replay::amortise::Shared;
 use crate::replay::blocking::{self, Groups};
+use crate::replay::common::sum;
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
+use crate::replay::mirror::mirrored;
 use crate::replay::program::Program;
+use crate::replay::violation::Violation;
 use crate::trace::progress::Progress;
 use crate::trace::{Fraction, Result, Ticks};
 
@@ -18,7 +22,21 @@ pub struct Pass {
     pub decay: Fraction,
     /// The largest advance LC - C over all events of the trace.
     pub largest_advance: Ticks,
-    /// The same as a multiple of D₀.
+    /// What the next pass depends on: in the publication's form the same as a multiple of D₀; else the sum of all jumps as a multiple of that
+    /// of all violations.
+    pub error: f64,
+    /// Whether that is small enough.
+    pub accepted: bool,
+    /// The mirrored replay with the same γ, if the forward one was good enough for it.
+    pub mirrored: Option<MirroredPass>,
+}
+
+/// The mirrored replay of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MirroredPass {
+    /// The largest move C - LC, backwards, over all events of the trace.
+    pub largest_advance: Ticks,
+    /// As that of the pass.
     pub error: f64,
 }
 
@@ -27,19 +45,62 @@ pub struct Pass {
 pub struct Passes {
     /// D₀: the largest advance of the plain Lamport clock.
     pub least_advance: Ticks,
+    /// Which correction the passes were made for.
+    pub form: Form,
+    /// What was done to all timelines together, when the passes were made into corrections; none in the publication's form.
+    pub shared: Option<Shared>,
     /// What was tried, in order; empty if nothing has to move.
     pub passes: Vec<Pass>,
     /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
     pub groups: Option<Groups>,
+    /// The mirrored replay with the γ of the last pass; none in the publication's form.
+    pub mirrored: Option<Mirrored>,
     /// Logical times of the last pass, and the decay it was made with; `None` if nothing has to move.
     pub result: Option<(Forward, Fraction)>,
+}
+
+/// A mirrored replay.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// The mirrored program.
+    pub program: Program,
+    /// The communicators of its canonical replay.
+    pub groups: Option<Groups>,
+    /// Logical times, on its negated axis.
+    pub forward: Forward,
+}
+
+impl Mirrored {
+    /// Of `program`, whose canonical replay has these `groups`, before its replay. Collective over the analysis ranks.
+    fn new(transport: &mut dyn Transport, program: &Program, groups: Option<&Groups>) -> Result<Mirrored> {
+        let program = mirrored(transport, program)?;
+        let groups = groups.map(|groups| groups.mirrored(&program));
+        Ok(Mirrored { program, groups, forward: Forward::default() })
+    }
+
+    /// Replays it. Collective over the analysis ranks.
+    fn replay(&mut self, transport: &mut dyn Transport, parameters: ForwardParameters) -> Result<()> {
+        self.forward = match &self.groups {
+            Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
+            None => dataflow::replay(transport, &self.program, parameters)?,
+        };
+        Ok(())
+    }
 }
 
 impl Passes {
     /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
     /// nothing to replay.
-    pub fn of_consistent() -> Passes {
-        Passes { least_advance: Ticks::ZERO, passes: Vec::new(), groups: None, result: None }
+    pub fn of_consistent(form: Form) -> Passes {
+        Passes {
+            form,
+            shared: None,
+            least_advance: Ticks::ZERO,
+            passes: Vec::new(),
+            groups: None,
+            mirrored: None,
+            result: None,
+        }
     }
 }
 
@@ -65,7 +126,8 @@ fn replay(
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
-    let mut outcome = Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent() };
+    let mut outcome =
+        Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
     let mut decay = parameters.decay.fraction();
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
     // The first pass, if D₀ came with it.
@@ -96,9 +158,19 @@ fn replay(
         }
     };
     if least == Ticks::ZERO {
-        return Ok(Passes::of_consistent());
+        return Ok(Passes::of_consistent(parameters.form));
     }
     outcome.least_advance = least;
+    let violation = match parameters.form {
+        Form::Common => Violation::of(transport, program)?,
+        Form::Paper => Violation::default(),
+    };
+    if violation.is_one_way() && decay < ONE_WAY_DECAY {
+        decay = ONE_WAY_DECAY;
+        first = None;
+    }
+    let violation = violation.total;
+    let mut mirror: Option<Mirrored> = None;
     loop {
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
@@ -107,20 +179,45 @@ fn replay(
             (None, None) => dataflow::replay(transport, program, constants(decay))?,
         };
         let largest_advance = largest(transport, forward.largest_advance)?;
-        let error = error(largest_advance, least);
-        outcome.passes.push(Pass { decay, largest_advance, error });
+        let next = next_decay(decay).filter(|_| outcome.passes.len() as u32 + 1 < parameters.max_passes);
+        let mut pass = match parameters.form {
+            Form::Paper => Pass {
+                decay,
+                largest_advance,
+                error: error(largest_advance, least),
+                accepted: parameters.max_error.allows(largest_advance, least),
+                mirrored: None,
+            },
+            Form::Common => {
+                let jumps = sum(transport, &[forward.jumps])?[0];
+                let (error, accepted) = within(jumps, violation, parameters.max_error);
+                Pass { decay, largest_advance, error, accepted, mirrored: None }
+            }
+        };
         progress.advance(program.events());
+        // Where even the forward replay is not good enough, there is no need of the mirrored one.
+        if parameters.form == Form::Common && (pass.accepted || next.is_none()) {
+            let mut mirrored = match mirror.take() {
+                Some(mirrored) => mirrored,
+                None => Mirrored::new(transport, program, outcome.groups.as_ref())?,
+            };
+            mirrored.replay(transport, constants(decay))?;
+            let largest_advance = largest(transport, mirrored.forward.largest_advance)?;
+            let jumps = sum(transport, &[mirrored.forward.jumps])?[0];
+            let (error, accepted) = within(jumps, violation, parameters.max_error);
+            pass.accepted &= accepted;
+            pass.mirrored = Some(MirroredPass { largest_advance, error });
+            mirror = Some(mirrored);
+        }
+        outcome.passes.push(pass);
         tracing::info!(
             pass = outcome.passes.len(),
             gamma = 1.0 - decay.to_f64(),
             largest_advance = largest_advance.0,
-            error
+            error = pass.error
         );
-        let next = next_decay(decay);
-        if parameters.max_error.allows(largest_advance, least)
-            || outcome.passes.len() as u32 >= parameters.max_passes
-            || next.is_none()
-        {
+        if pass.accepted || next.is_none() {
+            outcome.mirrored = mirror;
             outcome.result = Some((forward, decay));
             return Ok(outcome);
         }

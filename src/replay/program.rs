@@ -30,6 +30,8 @@ pub struct Program {
     pub undefined_peers: Vec<UndefinedPeer>,
     /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
     pub shared_latency: Vec<i64>,
+    /// Whether this is the program of a mirrored replay ([`crate::replay::mirror`]).
+    pub mirrored: bool,
     /// Index into `collectives.comms` by definition index of the communicator.
     pub comm_index: HashMap<u32, u32>,
 }
@@ -84,10 +86,28 @@ pub fn instance_latency(
     shared: i64,
 ) -> i64 {
     let instance = &comm.instances[instance];
+    if comm.mirrored {
+        return match instance.class {
+            // It was an N-to-1 operation.
+            CollectiveClass::OneToN => comm.spread.pairs_with(instance.root as usize, latency).0,
+            CollectiveClass::NToN | CollectiveClass::Prefix => shared,
+            CollectiveClass::NToOne | CollectiveClass::Unconstrained => 0,
+        };
+    }
     match instance.class {
         CollectiveClass::OneToN => comm.spread.pair(instance.root as usize, member.rank as usize, latency).0,
         CollectiveClass::NToOne => comm.spread.pairs_with(instance.root as usize, latency).0,
         CollectiveClass::NToN | CollectiveClass::Prefix => shared,
         CollectiveClass::Unconstrained => 0,
     }
+}
+
+/// What `member` adds to its contribution to an instance of `comm`, beside the latency that all receivers add: mirrored, a 1-to-N operation
+/// has become an N-to-1 one, but every pair with its root keeps its own μ.
+pub fn contribution_latency(comm: &CollectiveComm, instance: usize, member: &Member, latency: &MinimumLatency) -> i64 {
+    let instance = &comm.instances[instance];
+    if !comm.mirrored || instance.class != CollectiveClass::NToOne || instance.root == member.rank {
+        return 0;
+    }
+    comm.spread.pair(instance.root as usize, member.rank as usize, latency).0
 }

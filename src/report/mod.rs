@@ -62,7 +62,8 @@ pub use matching::{CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, Unm
 pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
 pub use phases::{Phase, Stopwatch};
 pub use run::{
-    Clocks, EventCount, LatencyUsed, MemoryUse, ParametersUsed, Pass, Program, Replay, ReplayForm, TraceSummary,
+    Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
+    ReplayForm, TraceSummary,
 };
 pub use text::text;
 pub use violations::{

@@ -1,5 +1,6 @@
 //! The circumstances of a run: program, trace, parameters, passes, memory.
 
+use crate::clc::Form;
 use crate::presync::Method;
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +125,32 @@ pub struct Replay {
     pub d0_seconds: f64,
     /// Every pass; the last one counts.
     pub passes: Vec<Pass>,
+    /// What is made of them.
+    #[serde(default = "paper")]
+    pub correction: Form,
+    /// What was done to all timelines together; null in the publication's form, and if nothing had to move.
+    #[serde(default)]
+    pub common_motion: Option<CommonMotion>,
+}
+
+/// Reports of earlier versions say nothing.
+fn paper() -> Form {
+    Form::Paper
+}
+
+/// The motion that all clocks shared after the replays, which was taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CommonMotion {
+    /// The most that it moved any moment, in ticks.
+    pub largest_ticks: i64,
+    /// The same in seconds.
+    pub largest_seconds: f64,
+    /// Its steepest change, in seconds per second.
+    pub steepest: f64,
+    /// The most that an event was moved afterwards, to restore a minimum latency or the distance of two events, in ticks.
+    pub restored_ticks: i64,
+    /// The same in seconds.
+    pub restored_seconds: f64,
 }
 
 /// One forward pass.
@@ -135,7 +162,22 @@ pub struct Pass {
     pub largest_advance_ticks: i64,
     /// The same in seconds.
     pub largest_advance_seconds: f64,
-    /// Largest advance over D0; 1 if both are zero.
+    /// In the publication's form largest advance over D0; 1 if both are zero. Else the sum of all jumps over that of all violations.
+    #[serde(deserialize_with = "super::json::number_or_infinity")]
+    pub error: f64,
+    /// The mirrored replay of this pass; null in the publication's form, and if the forward replay was not good enough for it.
+    #[serde(default)]
+    pub mirrored: Option<MirroredPass>,
+}
+
+/// The mirrored replay of a pass, which moves sends before their receives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MirroredPass {
+    /// Largest move of any event, backwards, in ticks.
+    pub largest_move_ticks: i64,
+    /// The same in seconds.
+    pub largest_move_seconds: f64,
+    /// As that of the forward replay.
     #[serde(deserialize_with = "super::json::number_or_infinity")]
     pub error: f64,
 }

@@ -1,6 +1,7 @@
 //! Hand-made reports for the tests.
 
 use super::*;
+use crate::clc::Form;
 use crate::presync::Method;
 use crate::trace::{CommId, LocationId};
 
@@ -101,7 +102,9 @@ pub(super) fn corrected() -> Report {
         largest_advance_ticks: ticks,
         largest_advance_seconds: ticks as f64 * 1e-9,
         error: ticks as f64 / 14_000.0,
+        mirrored: None,
     };
+    let back = MirroredPass { largest_move_ticks: 15_400, largest_move_seconds: 15.4e-6, error: 0.125 };
     let violations = Violations {
         raw: Some(stage(12_345, 1_024, 33_000_000)),
         presynchronised: Some(stage(120, 3, 4_500)),
@@ -185,7 +188,15 @@ pub(super) fn corrected() -> Report {
             form: ReplayForm::Canonical,
             d0_ticks: 14_000,
             d0_seconds: 14e-6,
-            passes: vec![pass(0.99999, 234_000), pass(0.9999, 16_100)],
+            passes: vec![pass(0.99999, 234_000), Pass { mirrored: Some(back), ..pass(0.9999, 16_100) }],
+            correction: Form::Common,
+            common_motion: Some(CommonMotion {
+                largest_ticks: 9_200,
+                largest_seconds: 9.2e-6,
+                steepest: 0.0005,
+                restored_ticks: 2,
+                restored_seconds: 2e-9,
+            }),
         }),
         moves: Some(Moves {
             events: 123_456_789,

@@ -230,7 +230,17 @@ fn passes(replay: &Replay, ranks: u64) -> String {
         let gamma = pass.gamma.to_string();
         table.row([&format!("  {}", count(number)), &gamma, &duration(pass.largest_advance_seconds), &error]);
     }
+    if let Some((pass, mirrored)) = replay.passes.iter().rev().find_map(|pass| Some((pass, pass.mirrored?))) {
+        let moved = duration(mirrored.largest_move_seconds);
+        table.row(["  mirrored", &pass.gamma.to_string(), &moved, &format!("{:.2}", mirrored.error)]);
+    }
     table.row(["  unavoidable (D0)", "", &duration(replay.d0_seconds), ""]);
+    if let Some(common) = &replay.common_motion {
+        table.row(["  common motion", "", &duration(common.largest_seconds), ""]);
+        if common.restored_ticks > 0 {
+            table.row(["  restored", "", &duration(common.restored_seconds), ""]);
+        }
+    }
     labelled("Replay", &form, INDENT) + &table.render(FIRST)
 }
 

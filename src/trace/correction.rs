@@ -1,358 +1,195 @@
-//! The correction of one timeline: a small, piecewise, nondecreasing function of time.
+//! The correction of one timeline: what its replays found, and what all timelines share, as one nondecreasing function of time.
 
-use crate::trace::{Fraction, Places, Ticks};
+use crate::trace::one_sided::SideCursor;
+use crate::trace::{CommonCursor, CommonTime, Fraction, OneSided, Places, Position, Ticks};
+use std::sync::Arc;
 
-/// A place in the merged event order of a timeline: pre-synchronised time, then location, then event number.
+/// What happens to the pre-synchronised times of one timeline.
 ///
-/// Events of all locations of a process (they share one clock) are ordered by this key; events of one location keep
-/// their own order, since their times never decrease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// Pre-synchronised time C.
-    pub time: Ticks,
-    /// Index of the location within its timeline.
-    pub location: u32,
-    /// 1-based event number within the location.
-    pub number: u64,
-}
-
-/// How far the amortisation curve A lies above the staircase S of jumps within one piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
-    /// A = S: nothing is amortised here.
-    Flat,
-    /// A(t) = max(S, `level` - ⌊m (`end` - t)⌋): the ordinary ramp that ends at a vertex (`end`, `level`).
-    Ramp {
-        /// Time of the vertex at the right end.
-        end: Ticks,
-        /// Value of the curve there.
-        level: Ticks,
-    },
-    /// The straight line from (`start`, `from`) to (`end`, `to`): steeper than a ramp, because a cap demands it.
-    Line {
-        /// Time of the left vertex.
-        start: Ticks,
-        /// Value of the curve at `start`.
-        from: Ticks,
-        /// Time of the right vertex.
-        end: Ticks,
-        /// Value of the curve at `end`.
-        to: Ticks,
-    },
-}
-
-/// The advance o = LC - C of the forward replay from an event on, until it starts anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Advance {
-    /// The event's pre-synchronised time K.
-    pub anchor: Ticks,
-    /// The advance there.
-    pub advance: Ticks,
-    /// Sum S of all jumps so far.
-    pub jumps: Ticks,
-}
-
-/// Of which kind the curve is from an event on, until the next stretch begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Shape {
-    /// [`Curve::Flat`]: this is the last stretch.
-    Flat,
-    /// [`Curve::Ramp`] up to the beginning of the next stretch.
-    Ramp,
-    /// [`Curve::Line`] up to the beginning of the next stretch.
-    Line,
-}
-
-/// A stretch of the amortisation curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// The curve's height at its beginning; of no use in a stretch that begins with the timeline.
-    pub level: Ticks,
-    /// Its kind.
-    pub shape: Shape,
-}
-
-/// What happens to the pre-synchronised times of one timeline: forward amortisation
-/// `LC = C + max(0, o - ⌊(1-γ)(C - K)⌋)` and, above it, the amortisation curve: `t = (LC - S) + A`.
+/// ```text
+/// F(t)                         the forward replay with its amortisation
+/// M(t) = ⌊(F(t) + B(t)) / 2⌋   with the mirrored replay, if there was one
+/// T(t) = h(M(t))               without the common motion, if it was taken out
+/// ```
 ///
-/// Both are lists of what begins anew at an event (this event included), in parallel arrays: an advance takes 28 bytes, a stretch of
-/// the curve 21. Before the first advance LC = C and S = 0, before the first stretch A = S.
+/// and at last the [`Finish`], where minimum latencies or distances of events have become shorter than they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correction {
-    /// 1 - γ.
-    pub decay: Fraction,
-    /// Amortisation slope m.
-    pub slope: Fraction,
-    advance_places: Places,
-    advances: Vec<Advance>,
-    stretch_places: Places,
-    /// Time at which each stretch begins, and the curve's height there.
-    vertices: Vec<(Ticks, Ticks)>,
-    shapes: Vec<Shape>,
+    forward: OneSided,
+    mirrored: Option<OneSided>,
+    common: Option<Arc<CommonTime>>,
+    finish: Option<Finish>,
 }
 
-/// After every position.
-const END: Position = Position { time: Ticks(i64::MAX), location: u32::MAX, number: u64::MAX };
+impl From<OneSided> for Correction {
+    fn from(forward: OneSided) -> Self {
+        Correction { forward, mirrored: None, common: None, finish: None }
+    }
+}
 
 impl Correction {
     /// The correction that changes nothing.
     pub fn identity() -> Self {
-        Correction::with_capacity(Fraction::ZERO, Fraction::ZERO, 0, 0)
+        OneSided::identity().into()
     }
 
-    /// A correction with these constants that changes nothing so far, with room for so many advances and stretches.
-    pub fn with_capacity(decay: Fraction, slope: Fraction, advances: usize, stretches: usize) -> Self {
-        Correction {
-            decay,
-            slope,
-            advance_places: Places::with_capacity(advances),
-            advances: Vec::with_capacity(advances),
-            stretch_places: Places::with_capacity(stretches),
-            vertices: Vec::with_capacity(stretches),
-            shapes: Vec::with_capacity(stretches),
-        }
+    /// The average of a forward and a mirrored replay.
+    pub fn average(forward: OneSided, mirrored: OneSided) -> Self {
+        Correction { mirrored: Some(mirrored), ..forward.into() }
     }
 
-    /// From the event at `start` on there is the advance `advance`, after jumps of `jumps` in all. Positions ascend.
-    pub fn push_advance(&mut self, start: Position, advance: Ticks, jumps: Ticks) {
-        self.advance_places.push(start.location, start.number);
-        self.advances.push(Advance { anchor: start.time, advance, jumps });
+    /// The same, without the motion that `common` takes out.
+    pub fn without(self, common: Arc<CommonTime>) -> Self {
+        Correction { common: Some(common).filter(|common| !common.is_identity()), ..self }
     }
 
-    /// From the event at `start` on (`None`: from the beginning of the timeline) the curve has another shape. Positions ascend.
-    pub fn push_stretch(&mut self, start: Option<Position>, stretch: Stretch) {
-        let start = start.unwrap_or(Position { time: Ticks::MIN, location: 0, number: 0 });
-        self.stretch_places.push(start.location, start.number);
-        self.vertices.push((start.time, stretch.level));
-        self.shapes.push(stretch.shape);
+    /// The same, with small advances at last.
+    pub fn finished(self, finish: Finish) -> Self {
+        Correction { finish: Some(finish).filter(|finish| !finish.starts.is_empty()), ..self }
     }
 
     /// Whether no time is changed.
     pub fn is_identity(&self) -> bool {
-        self.advances.is_empty() && self.shapes.is_empty()
+        self.sides().all(OneSided::is_identity) && self.common.is_none() && self.finish.is_none()
     }
 
-    /// The correction without its backward amortisation: what the forward replay does alone.
+    /// The replays it is made of: the forward one, and the mirrored one if there is one.
+    pub fn sides(&self) -> impl Iterator<Item = &OneSided> {
+        std::iter::once(&self.forward).chain(&self.mirrored)
+    }
+
+    /// What the replays do without backward amortisation.
     pub fn forward_part(&self) -> Correction {
-        let nothing = Correction::with_capacity(self.decay, self.slope, 0, 0);
-        Correction { advance_places: self.advance_places.clone(), advances: self.advances.clone(), ..nothing }
+        Correction {
+            forward: self.forward.forward_part(),
+            mirrored: self.mirrored.as_ref().map(OneSided::forward_part),
+            common: self.common.clone(),
+            finish: self.finish.clone(),
+        }
     }
 
     /// The corrected time of any position, by binary search.
     pub fn map(&self, at: Position) -> Ticks {
-        let advances = partition_point(self.advances.len(), |index| self.advance_start(index) <= at);
-        let stretches = partition_point(self.shapes.len(), |index| self.stretch_start(index) <= at);
-        Piece { advance: self.advance(advances), curve: self.curve_after(stretches) }.map(at.time, self)
-    }
-
-    /// The amortisation curve, stretch by stretch.
-    pub fn curves(&self) -> impl Iterator<Item = Curve> + '_ {
-        (0..self.shapes.len()).map(|index| self.curve(index))
+        let mut time = self.forward.map(at);
+        if let Some(mirrored) = &self.mirrored {
+            time = middle(time, mirrored.map(at));
+        }
+        if let Some(common) = &self.common {
+            time = common.map(time);
+        }
+        match &self.finish {
+            Some(finish) => finish.map(time, finish.begun(at)),
+            None => time,
+        }
     }
 
     /// A cursor for positions in ascending order: amortised constant time per event.
     pub fn cursor(&self) -> Cursor<'_> {
-        let (next_advance, next_stretch) = (self.advance_start(0), self.stretch_start(0));
         Cursor {
-            correction: self,
-            piece: Piece { advance: self.advance(0), curve: self.curve_after(0) },
-            advances: 0,
-            stretches: 0,
-            next_advance,
-            next_stretch,
-            until: next_advance.time.min(next_stretch.time),
-        }
-    }
-
-    /// Where an advance begins; after everything if there is none.
-    #[inline]
-    fn advance_start(&self, index: usize) -> Position {
-        let Some(advance) = self.advances.get(index) else { return END };
-        let places = &self.advance_places;
-        Position { time: advance.anchor, location: places.location(index), number: places.number(index) }
-    }
-
-    /// Where a stretch begins; after everything if there is none.
-    #[inline]
-    fn stretch_start(&self, index: usize) -> Position {
-        let Some(&(time, _)) = self.vertices.get(index) else { return END };
-        let places = &self.stretch_places;
-        Position { time, location: places.location(index), number: places.number(index) }
-    }
-
-    /// What applies when so many advances have begun.
-    #[inline]
-    fn advance(&self, begun: usize) -> Advance {
-        let none = Advance { anchor: Ticks::ZERO, advance: Ticks::ZERO, jumps: Ticks::ZERO };
-        begun.checked_sub(1).map_or(none, |index| self.advances[index])
-    }
-
-    /// What applies when so many stretches have begun.
-    #[inline]
-    fn curve_after(&self, begun: usize) -> Curve {
-        begun.checked_sub(1).map_or(Curve::Flat, |index| self.curve(index))
-    }
-
-    #[inline]
-    fn curve(&self, index: usize) -> Curve {
-        let next = self.vertices.get(index + 1);
-        match (self.shapes[index], next) {
-            (Shape::Flat, _) | (_, None) => Curve::Flat,
-            (Shape::Ramp, Some(&(end, level))) => Curve::Ramp { end, level },
-            (Shape::Line, Some(&(end, to))) => {
-                let (start, from) = self.vertices[index];
-                Curve::Line { start, from, end, to }
-            }
+            forward: self.forward.cursor(),
+            mirrored: self.mirrored.as_ref().map(OneSided::cursor),
+            common: self.common.as_ref().map(|common| common.cursor()),
+            finish: self.finish.as_ref().map(|finish| (finish, 0)),
         }
     }
 }
 
-/// The first index below `count` for which `before` does not hold; it holds for all before that.
-fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if before(middle) { low = middle + 1 } else { high = middle }
-    }
-    low
-}
-
-/// Between two positions at which something begins anew.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    advance: Advance,
-    curve: Curve,
-}
-
-impl Piece {
-    #[inline]
-    fn map(&self, time: Ticks, correction: &Correction) -> Ticks {
-        let Advance { anchor, advance, jumps } = self.advance;
-        let mut forward = time.0;
-        if advance.0 != 0 {
-            forward += (advance.0 - correction.decay.floor_of(time.0 - anchor.0)).max(0);
-        }
-        let raised = match self.curve {
-            Curve::Flat => 0,
-            curve => curve.value(time, jumps, correction.slope).0 - jumps.0,
-        };
-        Ticks(forward + raised)
-    }
-}
-
-impl Curve {
-    /// The value A(t) of the curve at `time`, where the staircase stands at `jumps`.
-    #[inline]
-    pub fn value(self, time: Ticks, jumps: Ticks, slope: Fraction) -> Ticks {
-        match self {
-            Curve::Flat => jumps,
-            Curve::Ramp { end, level } => Ticks((level.0 - slope.floor_of((end.0 - time.0).max(0))).max(jumps.0)),
-            Curve::Line { start, from, end, to } => {
-                let span = i128::from(end.0) - i128::from(start.0);
-                if span == 0 {
-                    // All at one time: down to the left vertex, but not under the jumps that happened since.
-                    return from.max(jumps);
-                }
-                let rise = i128::from(to.0) - i128::from(from.0);
-                let along = i128::from(time.0) - i128::from(start.0);
-                let product = rise * along;
-                // The same number, by an instruction where it fits.
-                let part = match (i64::try_from(product), i64::try_from(span)) {
-                    (Ok(product), Ok(span)) => product.div_euclid(span),
-                    _ => product.div_euclid(span) as i64,
-                };
-                Ticks(from.0 + part)
-            }
-        }
-    }
+/// ⌊(a + b) / 2⌋.
+#[inline]
+fn middle(a: Ticks, b: Ticks) -> Ticks {
+    // Without a sum that might not fit.
+    Ticks((a.0 & b.0) + ((a.0 ^ b.0) >> 1))
 }
 
 /// Walks through a [`Correction`] along ascending positions.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
-    correction: &'a Correction,
-    /// What applies now.
-    piece: Piece,
-    /// Advances and stretches that have begun.
-    advances: usize,
-    stretches: usize,
-    /// Where the next of each begins; beyond all times after the last one.
-    next_advance: Position,
-    next_stretch: Position,
-    /// The earlier of these.
-    until: Ticks,
+    forward: SideCursor<'a>,
+    mirrored: Option<SideCursor<'a>>,
+    common: Option<CommonCursor<'a>>,
+    /// And how many advances have begun.
+    finish: Option<(&'a Finish, usize)>,
 }
 
 impl Cursor<'_> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
     #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
-        if at.time >= self.until {
-            self.go_on(at);
+        let mut time = self.forward.map(at);
+        if let Some(mirrored) = &mut self.mirrored {
+            time = middle(time, mirrored.map(at));
         }
-        self.piece.map(at.time, self.correction)
-    }
-
-    /// Moves to what applies at `at`.
-    #[inline(never)]
-    fn go_on(&mut self, at: Position) {
-        let correction = self.correction;
-        if self.next_advance <= at {
-            while self.next_advance <= at && self.advances < correction.advances.len() {
-                self.advances += 1;
-                self.next_advance = correction.advance_start(self.advances);
+        if let Some(common) = &mut self.common {
+            time = common.map(time);
+        }
+        if let Some((finish, begun)) = &mut self.finish {
+            while *begun < finish.starts.len() && finish.start(*begun) <= at {
+                *begun += 1;
             }
-            self.piece.advance = correction.advance(self.advances);
+            time = finish.map(time, *begun);
         }
-        if self.next_stretch <= at {
-            while self.next_stretch <= at && self.stretches < correction.shapes.len() {
-                self.stretches += 1;
-                self.next_stretch = correction.stretch_start(self.stretches);
-            }
-            self.piece.curve = correction.curve_after(self.stretches);
-        }
-        self.until = self.next_advance.time.min(self.next_stretch.time);
+        time
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// Small advances that a forward replay adds to times from which the common motion has been taken out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finish {
+    /// How fast they decay.
+    decay: Fraction,
+    places: Places,
+    starts: Vec<Start>,
+}
 
-    fn at((time, location, number): (i64, u32, u64)) -> Position {
-        Position { time: Ticks(time), location, number }
+/// An advance from an event on, until the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Start {
+    /// The event's pre-synchronised time.
+    at: Ticks,
+    /// Its time before the advance.
+    anchor: Ticks,
+    advance: Ticks,
+}
+
+impl Finish {
+    /// Nothing so far.
+    pub fn new(decay: Fraction) -> Finish {
+        Finish { decay, places: Places::default(), starts: Vec::new() }
     }
 
-    /// Positions of which many have the same time.
-    fn positions(most: usize) -> impl Strategy<Value = Vec<(i64, u32, u64)>> {
-        prop::collection::btree_set((0i64..12, 0u32..3, 1u64..4), 0..most).prop_map(|set| set.into_iter().collect())
+    /// The largest advance.
+    pub fn largest(&self) -> Ticks {
+        self.starts.iter().map(|start| start.advance).max().unwrap_or(Ticks::ZERO)
     }
 
-    proptest! {
-        #[test]
-        fn a_cursor_gives_what_a_search_gives(
-            advances in positions(12), stretches in positions(12), asked in positions(40), shapes in prop::collection::vec(0u8..3, 12),
-        ) {
-            let fraction = Fraction::from_f64(0.25).unwrap();
-            let mut correction = Correction::with_capacity(fraction, fraction, 0, 0);
-            let mut expected: Vec<(Position, Ticks)> = Vec::new();
-            for (place, jumps) in advances.into_iter().zip(1..) {
-                correction.push_advance(at(place), Ticks(100 * jumps), Ticks(jumps));
-                expected.push((at(place), Ticks(100 * jumps)));
-            }
-            for ((place, shape), level) in stretches.into_iter().zip(shapes).zip(1..) {
-                let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
-                correction.push_stretch(Some(at(place)), Stretch { level: Ticks(10 * level), shape });
-            }
-            let (mut cursor, forward) = (correction.cursor(), correction.forward_part());
-            for position in asked.into_iter().map(at) {
-                prop_assert_eq!(cursor.map(position), correction.map(position));
-                let last = expected.iter().rev().find(|(start, _)| *start <= position);
-                let ahead = last.map_or(0, |(start, advance)| advance.0 - fraction.floor_of(position.time.0 - start.time.0));
-                prop_assert_eq!(forward.map(position), position.time + Ticks(ahead));
-            }
+    /// From the event at `start` on, which would be at `anchor` without it, there is the advance `advance`. Positions ascend.
+    pub fn push(&mut self, start: Position, anchor: Ticks, advance: Ticks) {
+        self.places.push(start.location, start.number);
+        self.starts.push(Start { at: start.time, anchor, advance });
+    }
+
+    #[inline]
+    fn start(&self, index: usize) -> Position {
+        let (location, number) = (self.places.location(index), self.places.number(index));
+        Position { time: self.starts[index].at, location, number }
+    }
+
+    /// How many advances have begun at `at`.
+    fn begun(&self, at: Position) -> usize {
+        let (mut low, mut high) = (0, self.starts.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.start(middle) <= at { low = middle + 1 } else { high = middle }
         }
+        low
+    }
+
+    /// `time` with what is left of the last of the advances that have `begun`.
+    #[inline]
+    fn map(&self, time: Ticks, begun: usize) -> Ticks {
+        let Some(Start { anchor, advance, .. }) = begun.checked_sub(1).map(|index| self.starts[index]) else {
+            return time;
+        };
+        time + Ticks((advance.0 - self.decay.floor_of((time.0 - anchor.0).max(0))).max(0))
     }
 }

@@ -3,18 +3,21 @@
 //! The lowest layer. It knows no file format, no MPI and no command line; everything else builds on it.
 
 pub mod codec;
+mod common_time;
 mod correction;
 mod definitions;
 mod error;
 mod event;
 mod fixed;
 mod ids;
+mod one_sided;
 mod places;
 pub mod progress;
 mod ticks;
 mod timeline;
 
-pub use correction::{Advance, Correction, Cursor, Curve, Position, Shape, Stretch};
+pub use common_time::{CommonCursor, CommonTime};
+pub use correction::{Correction, Cursor, Finish};
 pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
     SystemTreeNode,
@@ -23,6 +26,7 @@ pub use error::{Error, Result};
 pub use event::{ClockOffset, Collective, CollectiveOp, Event, Message, Root};
 pub use fixed::Fraction;
 pub use ids::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
+pub use one_sided::{Advance, Curve, OneSided, Position, Shape, SideCursor, Stretch};
 pub use places::Places;
 pub use ticks::Ticks;
 pub use timeline::{Timeline, Timelines};

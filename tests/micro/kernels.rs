@@ -20,7 +20,7 @@ use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_replay::simulate::{PatternKind, Scenario};
 use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Correction, Fraction, Position, Shape, Stretch, Ticks};
+use clc_replay::trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
 use clc_replay::workers::Workers;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -222,8 +222,15 @@ fn backward_amortisation(bencher: Bencher) {
     let Sample { loaded, parameters, .. } = &*SAMPLE;
     let replay = || passes::run(&mut LocalTransport::alone(), &loaded.program, parameters, &Silent).expect("a replay");
     bencher.counter(ItemsCount::new(loaded.program.events())).with_inputs(replay).bench_values(|mut passes| {
-        amortisation::run(&mut LocalTransport::alone(), Workers::ONE, &loaded.program, &mut passes, parameters)
-            .expect("corrections")
+        amortisation::run(
+            &mut LocalTransport::alone(),
+            Workers::ONE,
+            &loaded.program,
+            &mut passes,
+            parameters,
+            Ticks::ZERO,
+        )
+        .expect("corrections")
     });
 }
 
@@ -232,7 +239,7 @@ fn backward_amortisation(bencher: Bencher) {
 fn correction_map(bencher: Bencher) {
     let times = times();
     let decay = clc_replay::clc::Decay::START.fraction();
-    let mut correction = Correction::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
+    let mut correction = OneSided::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
     for (&time, number) in times.iter().step_by(32).zip(1..) {
         let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));
         correction.push_advance(start, Ticks(2_000), level);

@@ -1,13 +1,14 @@
 //! The program against the oracle: the same trace through both, in memory but for the archive.
 
 use super::backward::backward;
+use super::common::{self, Constants, common};
 use super::forward::{Control, forward_of, lamport_advance};
 use super::matching::{Rules, matching};
 use super::model::{PerLocation, Trace};
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::clc::latency::MinimumLatency;
 use clc_replay::clc::semantics::CollectiveClass;
-use clc_replay::clc::{Decay, ErrorLimit, Parameters, Slope};
+use clc_replay::clc::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
 use clc_replay::comm::local::LocalTransport;
 use clc_replay::comm::{ReduceOp, Transport};
 use clc_replay::pipeline::load::{LoadOptions, load};
@@ -87,7 +88,8 @@ fn run(
     let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
-    let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters)?;
+    let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
+    let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
     let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
     let mut times = Vec::new();
@@ -160,6 +162,9 @@ pub struct Choice {
     pub same_node: i64,
     pub other_node: i64,
     pub alltoallv: bool,
+    /// The publication's form, or the common time by the mean or median.
+    pub form: Form,
+    pub median: bool,
 }
 
 /// Both have to come to the same times on any number of `ranks`, or both find that the trace contradicts itself. Returns whether there were
@@ -176,13 +181,16 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
         slope: Slope::from_ratio(choice.slope, Fraction::ONE.bits()).unwrap(),
         minimum_separation: Ticks(choice.delta),
         max_passes: 1,
+        form: choice.form,
+        centre: if choice.median { Centre::Median } else { Centre::Mean },
         ..Parameters::default()
     };
 
     let times = trace.times();
-    let dependencies = matching(trace, &rules).dependencies;
+    let matching = matching(trace, &rules);
+    let dependencies = &matching.dependencies;
     let control = Control { decay: choice.decay as i64, delta: choice.delta };
-    let Ok(oracle) = forward_of(trace, &dependencies, control) else {
+    let Ok(oracle) = forward_of(trace, dependencies, control) else {
         for &ranks in ranks {
             match on_ranks(ranks, &path, trace, &parameters, &rules) {
                 Err(Error { message, .. }) if message.contains("contradicts itself") => {}
@@ -191,8 +199,17 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
         }
         return Ok(false);
     };
-    let least_advance = lamport_advance(&times, &dependencies).unwrap();
-    let expected = trace.split(&backward(&times, &dependencies, &oracle, choice.slope as i64).corrected);
+    let least_advance = lamport_advance(&times, dependencies).unwrap();
+    let constants = |most, max_error| Constants {
+        control,
+        slope: choice.slope as i64,
+        passes: common::Passes { most, max_error },
+        median: choice.median,
+    };
+    let expected = trace.split(&match choice.form {
+        Form::Paper => backward(&times, dependencies, &oracle, choice.slope as i64).corrected,
+        Form::Common => common(trace, &matching, constants(1, 3 << 39)).0,
+    });
 
     for &ranks in ranks {
         let outcome = on_ranks(ranks, &path, trace, &parameters, &rules).map_err(|error| format!("{error}"))?;
@@ -215,9 +232,14 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
     for &ranks in ranks {
         let outcome = on_ranks(ranks, &path, trace, &parameters, &rules).map_err(|error| format!("{error}"))?;
         let expected = expected.entry(outcome.decay).or_insert_with(|| {
+            if choice.form == Form::Common {
+                let (times, decay) = common(trace, &matching, constants(3, 1 << 40));
+                assert!(least_advance == 0 || decay as u64 == outcome.decay, "{decay} is not {}", outcome.decay);
+                return trace.split(&times);
+            }
             let control = Control { decay: outcome.decay as i64, ..control };
-            let oracle = forward_of(trace, &dependencies, control).unwrap();
-            trace.split(&backward(&times, &dependencies, &oracle, choice.slope as i64).corrected)
+            let oracle = forward_of(trace, dependencies, control).unwrap();
+            trace.split(&backward(&times, dependencies, &oracle, choice.slope as i64).corrected)
         });
         if outcome.times != *expected {
             return Err(format!(

@@ -56,17 +56,17 @@ impl Clock {
     }
 
     /// LC_j and D_j of the next event, from C_j and R_j.
-    fn next(&mut self, location: usize, time: i64, bound: Option<i64>) -> (i64, i64) {
+    fn next(&mut self, location: usize, time: i64, original: i64, bound: Option<i64>) -> (i64, i64) {
         let decayed = time + self.offset(time);
         let candidate = match self.last.get(&location) {
-            Some((last_time, last_clock)) => decayed.max(last_clock + self.control.delta.min(time - last_time)),
+            Some((last_time, last_clock)) => decayed.max(last_clock + self.control.delta.min(original - last_time)),
             None => decayed,
         };
         let clock = candidate.max(bound.unwrap_or(candidate));
         if clock > decayed {
             self.anchor = (time, clock - time);
         }
-        self.last.insert(location, (time, clock));
+        self.last.insert(location, (original, clock));
         (clock, clock - candidate)
     }
 }
@@ -80,19 +80,20 @@ pub fn scaled(factor: i64, ticks: i64) -> i64 {
 pub fn forward_of(trace: &Trace, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
     let locations: Vec<Vec<usize>> =
         trace.timelines().iter().map(|timeline| timeline.iter().map(|entry| entry.location).collect()).collect();
-    replay(&trace.times(), &locations, dependencies, control)
+    replay(&trace.times(), &trace.times(), &locations, dependencies, control)
 }
 
 /// The forward replay of timelines with one location each.
 pub fn forward(times: &PerEvent, dependencies: &[Dependency], control: Control) -> Result<Forward, Cycle> {
     let locations: Vec<Vec<usize>> = times.iter().map(|timeline| vec![0; timeline.len()]).collect();
-    replay(times, &locations, dependencies, control)
+    replay(times, times, &locations, dependencies, control)
 }
 
 /// Replays all timelines with the times C: always any event all of whose senders are known. `locations` tells for each event on
-/// which location of its process it happened.
-fn replay(
+/// which location of its process it happened, `originals` the times whose distances delta goes by (C, but for a replay of corrected times).
+pub fn replay(
     times: &PerEvent,
+    originals: &PerEvent,
     locations: &[Vec<usize>],
     dependencies: &[Dependency],
     control: Control,
@@ -115,7 +116,8 @@ fn replay(
                     break;
                 }
                 let bound = from.iter().map(|d| result.clock[d.send.process][d.send.index] + d.latency).max();
-                let (clock, jump) = clocks[process].next(locations[process][event.index], time, bound);
+                let (clock, jump) =
+                    clocks[process].next(locations[process][event.index], time, originals[process][event.index], bound);
                 result.clock[process].push(clock);
                 result.jumps[process].push(jump);
                 progress = true;

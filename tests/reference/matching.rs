@@ -57,6 +57,12 @@ pub struct Matching {
     pub unmatched_sends: Vec<EventRef>,
     /// Completed receives that no send matches, sorted.
     pub unmatched_receives: Vec<EventRef>,
+    /// Begins and ends of the calls in instances that constrain.
+    pub calls: Vec<EventRef>,
+    /// Processes that took part in such an instance together.
+    pub groups: Vec<Vec<usize>>,
+    /// Who tells whom something in such an instance, whatever the number of bytes.
+    pub tells: Vec<(usize, usize)>,
     /// Ends of collectives whose instance is not complete on all members, or whose members disagree on it, sorted.
     pub incomplete_collectives: Vec<EventRef>,
 }
@@ -265,7 +271,19 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
         for k in 0..complete {
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
             match constraints(trace, rules, members, &instance) {
-                Some(pairs) => found.dependencies.extend(pairs),
+                Some(pairs) => {
+                    found.dependencies.extend(pairs);
+                    let op = instance.first().map(|call| call.collective.op);
+                    if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) {
+                        for (&process, call) in members.iter().zip(&instance) {
+                            let event = |index| EventRef { process: process as usize, index };
+                            found.calls.extend([call.begin, call.end].map(event));
+                        }
+                        found.groups.push(members.iter().map(|&process| process as usize).collect());
+                        let (kind, root) = (op.and_then(|op| class(op, rules)), instance[0].collective.root);
+                        found.tells.extend(tells(kind, rank_of(root, members), members));
+                    }
+                }
                 None => found.incomplete_collectives.extend(members.iter().zip(&instance).map(end)),
             }
         }
@@ -326,6 +344,20 @@ fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call])
         }
     }
     Some(pairs)
+}
+
+/// Who tells whom something by an operation of this class.
+fn tells(kind: Option<Kind>, root: Option<usize>, members: &[u32]) -> Vec<(usize, usize)> {
+    let ranks = 0..members.len();
+    let pairs = ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to)));
+    let told = |&(from, to): &(usize, usize)| match kind {
+        Some(Kind::OneToAll) => root == Some(from),
+        Some(Kind::AllToOne) => root == Some(to),
+        Some(Kind::AllToAll) => true,
+        Some(Kind::Prefix) => from < to,
+        Some(Kind::PointToPoint) | None => false,
+    };
+    pairs.filter(told).map(|(from, to)| (members[from] as usize, members[to] as usize)).collect()
 }
 
 /// A root as a rank of an intra-communicator.

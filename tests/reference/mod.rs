@@ -7,6 +7,7 @@
 //! * [`model`]: a trace as plain data, and its timelines;
 //! * [`matching`]: every happened-before pair of a trace; [`channel`]: what is known of messages when records are missing;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
+//! * [`common`]: the mirrored replay, the average, the common time;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
 //! * [`against`]: the program and the oracle on the same trace;
 //! * [`generate`]: random traces of valid MPI programs, with the true time of every event.
@@ -19,6 +20,7 @@
 pub mod against;
 pub mod backward;
 pub mod channel;
+pub mod common;
 pub mod forward;
 pub mod generate;
 pub mod matching;

@@ -11,8 +11,9 @@ use crate::trace::{Correction, Curve, Result};
 pub fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Result<Option<Slopes>> {
     let mut here = Slopes::default();
     for correction in corrections {
-        here.decay = here.decay.max(correction.decay.to_f64());
-        for curve in correction.curves() {
+        let sides = correction.sides();
+        for (correction, curve) in sides.flat_map(|side| side.curves().map(move |curve| (side, curve))) {
+            here.decay = here.decay.max(correction.decay.to_f64());
             match curve {
                 Curve::Flat => {}
                 Curve::Ramp { .. } => {

@@ -20,7 +20,7 @@ use crate::comm::{Channel, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance};
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
-use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
+use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use crate::replay::stall;
 use crate::trace::{Fraction, Result, Ticks};
 use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
@@ -54,7 +54,20 @@ const TAG_BITS: u32 = 3;
 /// # Errors
 /// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
 pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
-    complete::<1>(transport, program, parameters).map(|(forward, _)| forward)
+    replay_from(transport, program, program.times(|timeline| &timeline.time), parameters)
+}
+
+/// As [`replay`], but from the times `base` of the visited events.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_from(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: Vec<&[i64]>,
+    parameters: ForwardParameters,
+) -> Result<Forward> {
+    complete::<1>(transport, program, base, parameters).map(|(forward, _)| forward)
 }
 
 /// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines; `None` if that took too
@@ -67,17 +80,19 @@ pub fn replay_with_lamport(
     program: &Program,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
-    complete::<2>(transport, program, parameters)
+    complete::<2>(transport, program, program.times(|timeline| &timeline.time), parameters)
 }
 
 fn complete<const CLOCKS: usize>(
     transport: &mut dyn Transport,
     program: &Program,
+    base: Vec<&[i64]>,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
-    let mut replay = Replay::<CLOCKS>::new(transport, program, parameters, false);
+    let mut replay = Replay::<CLOCKS>::new(transport, program, base, parameters, false);
     let finished = replay.run()?;
     replay.forward.largest_advance = replay.largest_advance();
+    replay.forward.jumps = replay.clocks.iter().map(TimelineClock::jumps).sum();
     let Replay { position, forward, lamport, .. } = replay;
     stall::check(transport, program, &position, &forward.logical, finished)?;
     Ok((forward, lamport.largest_advance()))
@@ -93,7 +108,8 @@ pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE,
 /// # Errors
 /// Failures of the transport.
 pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
-    let mut replay = Replay::<1>::new(transport, program, LAMPORT, true);
+    let times = program.times(|timeline| &timeline.time);
+    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, true);
     let through = replay.run()?;
     Ok(through.then(|| replay.largest_advance()))
 }
@@ -124,6 +140,8 @@ struct Replay<'a, const CLOCKS: usize> {
     synchronising: bool,
     transport: &'a mut dyn Transport,
     program: &'a Program,
+    /// The times from which it starts.
+    base: Vec<&'a [i64]>,
     here: usize,
     clocks: Vec<TimelineClock>,
     /// Used if there are two clocks.
@@ -159,6 +177,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     fn new(
         transport: &'a mut dyn Transport,
         program: &'a Program,
+        base: Vec<&'a [i64]>,
         parameters: ForwardParameters,
         synchronising: bool,
     ) -> Self {
@@ -175,6 +194,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             here: transport.rank(),
             transport,
             program,
+            base,
             clocks: (0..timelines).map(|_| TimelineClock::new(parameters)).collect(),
             position: vec![0; timelines],
             forward,
@@ -272,6 +292,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     fn advance(&mut self, timeline: usize) -> Result<()> {
         let program = self.program;
         let sync = &program.timelines[timeline];
+        let base = self.base[timeline];
         let turn = (self.position[timeline] + BURST).min(sync.len());
         let mut at = self.position[timeline];
         while at < turn {
@@ -279,7 +300,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             if bound == PENDING {
                 break;
             }
-            let step = self.clocks[timeline].step(sync.location(at), sync.time[at], bound);
+            let step = self.clocks[timeline].step(sync.location(at), base[at], sync.time[at], bound);
             self.forward.logical[timeline][at] = step.time.0;
             let mut times = [step.time.0; CLOCKS];
             if let [_, lamport] = times.as_mut_slice() {
@@ -340,16 +361,18 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     /// A member begins a collective.
     fn begin(&mut self, membership: usize, times: Times<CLOCKS>) -> Result<()> {
         let program = self.program;
-        let instance = self.begun[membership] as usize;
+        let count = self.begun[membership] as usize;
         self.begun[membership] += 1;
         let membership = program.collectives.memberships[membership];
         let index = membership.comm as usize;
         let comm = &program.collectives.comms[index];
         let member = &comm.members[membership.member as usize];
+        let instance = member.begun(count);
         let (rank, sends) = (member.rank, member.sends[instance]);
         let members = comm.members.len() as u32;
         if sends {
-            self.contribute(index, instance, rank, times)?;
+            let more = contribution_latency(comm, instance, member, &program.latency);
+            self.contribute(index, instance, rank, times.map(|time| time + more))?;
         } else if self.synchronising {
             self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
         }

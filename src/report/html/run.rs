@@ -1,6 +1,7 @@
 //! The chapter on the run: passes, times, memory, and everything that is needed to do it again.
 
 use super::element::{duration, escape, table};
+use crate::clc::Form;
 use crate::report::format::{bytes, count, plural};
 use crate::report::{LatencyUsed, ReplayForm, Report};
 
@@ -14,15 +15,39 @@ fn passes(report: &Report) -> String {
         ReplayForm::Canonical => "operation by operation, one analysis rank per process",
         ReplayForm::Dataflow => "timestamps in batches",
     };
-    let rows = replay.passes.iter().enumerate().map(|(index, pass)| {
-        let error = if pass.error.is_finite() { format!("{:.2}", pass.error) } else { "unbounded".to_owned() };
-        vec![count(index as u64 + 1), pass.gamma.to_string(), duration(pass.largest_advance_seconds), error]
+    let error = |error: f64| if error.is_finite() { format!("{error:.2}") } else { "unbounded".to_owned() };
+    let rows = replay.passes.iter().enumerate().flat_map(|(index, pass)| {
+        let gamma = pass.gamma.to_string();
+        let forward =
+            vec![count(index as u64 + 1), gamma.clone(), duration(pass.largest_advance_seconds), error(pass.error)];
+        let mirrored = pass.mirrored.map(|mirrored| {
+            vec!["mirrored".to_owned(), gamma, duration(mirrored.largest_move_seconds), error(mirrored.error)]
+        });
+        [Some(forward), mirrored].into_iter().flatten()
     });
-    let text = format!(
-        "<p>The forward replay went {form}. No γ can avoid an advance of {} (D<sub>0</sub>); the error of a pass is its largest \
-         advance over that.</p>\n",
+    let meaning = match replay.correction {
+        Form::Common => {
+            "the error of a pass is the sum of its jumps over that of the violations. The mirrored replay moves sends before their \
+             receives; the correction is the average of both"
+        }
+        Form::Paper => "the error of a pass is its largest advance over that",
+    };
+    let mut text = format!(
+        "<p>The forward replay went {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",
         duration(replay.d0_seconds)
     );
+    if let Some(common) = &replay.common_motion {
+        text += &format!(
+            "<p>A motion that the clocks of all processes shared after that was taken out: {} at most, changing by {:.0e} at most.",
+            duration(common.largest_seconds),
+            common.steepest
+        );
+        if common.restored_ticks > 0 {
+            let restored = duration(common.restored_seconds);
+            text += &format!(" Moves of up to {restored} have restored latencies and distances since.");
+        }
+        text += "</p>\n";
+    }
     text + &table("Forward passes", &["pass", "γ", "largest advance", "error"], rows)
 }
 
@@ -100,6 +125,9 @@ fn again(report: &Report) -> String {
         ),
         ("--alltoallv", if parameters.alltoallv { "yes" } else { "no" }.to_owned()),
     ];
+    if let Some(replay) = &report.replay {
+        rows.push(("--correction", replay.correction.name().to_owned()));
+    }
     if let Some(gamma) = parameters.gamma {
         rows.push(("--gamma", gamma.to_string()));
     }

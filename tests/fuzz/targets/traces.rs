@@ -3,6 +3,7 @@
 use super::Choices;
 use crate::reference::against::{Choice, compare};
 use crate::reference::model::{Process, Recorded, Trace};
+use clc_replay::clc::Form;
 use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root};
 
 const WORLD: CommId = CommId(3);
@@ -31,6 +32,8 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         same_node: i64::from(choices.byte()),
         other_node: 8 * i64::from(choices.byte()),
         alltoallv: choices.below(2) == 1,
+        form: Form::Common,
+        median: false,
     };
     let trace = trace(&mut choices);
     let processes = trace.processes.len();
