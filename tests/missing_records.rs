@@ -3,8 +3,8 @@
 mod common;
 mod reference;
 
-use clc_replay::clc::Parameters;
 use clc_replay::clc::latency::MinimumLatency;
+use clc_replay::clc::{Form, Parameters};
 use clc_replay::trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
 use common::{alone, more_traces, name, run};
 use proptest::prelude::*;
@@ -412,6 +412,8 @@ proptest! {
             same_node: rules.same_node,
             other_node: rules.other_node,
             alltoallv: rules.vector_all_to_all,
+            form: Form::Common,
+            median: false,
         };
         prop_assert_eq!(compare(&trace, choice, &[1, 2, trace.processes.len()]), Ok(true));
     }

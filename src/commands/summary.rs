@@ -148,8 +148,8 @@ pub fn gather(
             events: sum.events,
             events_by_kind: EventCount::sorted(sum.by_kind),
         },
-            loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
-            matching: matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers),
+        loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
+        matching: matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers),
         clocks: sum.clocks,
         warnings: sum.warnings,
     }))

@@ -84,7 +84,7 @@ impl<'a> Trial<'a> {
         let count = view.grid.count;
         let length = ((count as f64 * share / STRETCHES as f64).ceil() as usize).max(1);
         let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= STRETCHES {
-            vec![0..count]
+            std::iter::once(0..count).collect()
         } else {
             let begin = |k: usize| k * (count - length.min(count)) / (STRETCHES - 1);
             (0..STRETCHES).map(|k| begin(k)..begin(k) + length).collect()

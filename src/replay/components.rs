@@ -108,11 +108,19 @@ impl Forest {
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
+    use crate::matching::messages::Trust;
     use crate::matching::messages::{Messages, OutChannel};
 
     /// A pipeline 0 to 1 to 2, with answers of 1 to 0.
     fn program() -> Program {
-        let out = |source, destination| OutChannel { source, destination, host: 0, remote: 0, sends: vec![0] };
+        let out = |source, destination| OutChannel {
+            source,
+            destination,
+            host: 0,
+            remote: 0,
+            trust: Trust::Sound,
+            sends: vec![0],
+        };
         let messages = Messages { outgoing: vec![out(0, 1), out(1, 0), out(1, 2)], ..Messages::default() };
         Program { messages, nodes: vec![0; 4], ..Program::default() }
     }

@@ -83,6 +83,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             destination: channel.source,
             host: channel.host,
             remote: channel.remote,
+            trust: channel.trust,
             sends: messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect(),
         });
     }
@@ -96,6 +97,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
                 host: channel.host,
                 remote: channel.remote,
                 destination: channel.source,
+                trust: channel.trust,
                 receives: channel.sends.iter().rev().map(|&send| from_end(timeline, send)).collect(),
             }
         })
@@ -185,6 +187,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
+    use crate::matching::messages::Trust;
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {
@@ -195,8 +198,10 @@ mod tests {
                 timeline.activate(event, kind, 0);
             }
         }
-        let out = OutChannel { source: 0, destination: 1, host: 0, remote: 0, sends: vec![0, 1, 2] };
-        let into = InChannel { source: 0, host: 0, remote: 0, destination: 1, receives: vec![0, 2, 1] };
+        let out =
+            OutChannel { source: 0, destination: 1, host: 0, remote: 0, trust: Trust::Sound, sends: vec![0, 1, 2] };
+        let into =
+            InChannel { source: 0, host: 0, remote: 0, destination: 1, trust: Trust::Sound, receives: vec![0, 2, 1] };
         let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
         Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }
     }

@@ -239,7 +239,7 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
-    use crate::matching::messages::{InChannel, OutChannel};
+    use crate::matching::messages::{InChannel, OutChannel, Trust};
     use crate::matching::sync::{SyncKind, SyncTimeline};
     use crate::trace::progress::Silent;
 
@@ -258,9 +258,23 @@ mod tests {
         }
         for source in 0..2 {
             let sends = (0..count).collect();
-            program.messages.outgoing.push(OutChannel { source, destination: 2, host: 0, remote: source, sends });
+            program.messages.outgoing.push(OutChannel {
+                source,
+                destination: 2,
+                host: 0,
+                remote: source,
+                trust: Trust::Sound,
+                sends,
+            });
             let receives = (0..count).map(|k| 2 * k + source).collect();
-            program.messages.incoming.push(InChannel { source, host: 0, remote: source, destination: 2, receives });
+            program.messages.incoming.push(InChannel {
+                source,
+                host: 0,
+                remote: source,
+                destination: 2,
+                trust: Trust::Sound,
+                receives,
+            });
         }
         program
     }

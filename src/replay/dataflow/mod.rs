@@ -128,7 +128,8 @@ pub struct Stopped {
 /// # Errors
 /// Failures of the transport.
 pub fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
-    let mut replay = Replay::<1>::new(transport, program, LAMPORT, false);
+    let times = program.times(|timeline| &timeline.time);
+    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, false);
     let finished = replay.run()?;
     let Replay { position, forward, .. } = replay;
     Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
