@@ -58,7 +58,7 @@ pub fn choose(
             Some(gain) if !gain.is_significant() => {
                 let untouched = if before == 0 { "; these leave no violations" } else { "" };
                 let reason = format!(
-                    "estimated clocks predict messages no better than the recorded ones (by {:.3} with a standard error of {:.3}){untouched}",
+                    "estimated clocks do not predict messages clearly better than the recorded ones (by {:.2}, standard error {:.2}){untouched}",
                     gain.mean, gain.error
                 );
                 return Ok((false, reason));

@@ -69,6 +69,8 @@ impl Travels {
 
 /// Stretches of the run by which errors are told.
 const STRETCHES: usize = 64;
+/// The smallest and the largest gains of one in so many stretches are left out.
+const TRIMMED: usize = 16;
 
 /// Logarithms of densities, by stretch of the run: sum and number.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,16 +99,19 @@ impl Score {
         if count == 0 { f64::NEG_INFINITY } else { sum / count as f64 }
     }
 
-    /// By how much the mean is larger than that of another model, and the standard error of that, from the stretches that both have judged.
+    /// By how much the mean is larger than that of another model, and the standard error of that, from the stretches that both have judged but the
+    /// few that speak most for either: there may be one without messages around it, or one in which a clock jumps.
     pub fn gain(&self, other: &Score) -> Gain {
         let stretches = self.sums.iter().zip(&other.sums).filter(|(one, two)| one.1 > 0 && one.1 == two.1);
-        let gains: Vec<(f64, f64)> = stretches.map(|(one, two)| (one.0 - two.0, one.1 as f64)).collect();
-        let messages: f64 = gains.iter().map(|gain| gain.1).sum();
-        let mean = gains.iter().map(|gain| gain.0).sum::<f64>() / messages.max(1.0);
+        let mut gains: Vec<(f64, f64)> = stretches.map(|(one, two)| (one.0 - two.0, one.1 as f64)).collect();
+        gains.sort_by(|one, two| (one.0 / one.1).total_cmp(&(two.0 / two.1)));
+        let trimmed = gains.len() / TRIMMED;
+        let gains = gains.get(trimmed..gains.len() - trimmed).unwrap_or(&[]);
+        let messages: f64 = gains.iter().map(|gain| gain.1).sum::<f64>().max(1.0);
+        let mean = gains.iter().map(|gain| gain.0).sum::<f64>() / messages;
         let squares: f64 = gains.iter().map(|gain| (gain.0 - mean * gain.1).powi(2)).sum();
         let count = gains.len() as f64;
-        let error =
-            if count < 2.0 { f64::INFINITY } else { (squares * count / (count - 1.0)).sqrt() / messages.max(1.0) };
+        let error = if count < 2.0 { f64::INFINITY } else { (squares * count / (count - 1.0)).sqrt() / messages };
         Gain { mean, error }
     }
 }
@@ -120,12 +125,48 @@ pub struct Gain {
     pub error: f64,
 }
 
-/// Standard errors from which on a gain is no chance.
+/// Standard errors from which on a gain is no chance, and from how much on it matters: the order of a few messages comes right by the logical clock.
 const SIGNIFICANT: f64 = 3.5;
+const WORTHWHILE: f64 = 0.1;
 
 impl Gain {
-    /// Whether it is more than chance.
+    /// Whether it is more than chance, and large enough to give up recorded clocks for it.
     pub fn is_significant(&self) -> bool {
-        self.mean > SIGNIFICANT * self.error
+        self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many messages per stretch, with these logarithms.
+    fn score(values: impl Fn(usize) -> f64) -> Score {
+        let mut score = Score::default();
+        score.sums.iter_mut().enumerate().for_each(|(stretch, sum)| *sum = (10.0 * values(stretch), 10));
+        score
+    }
+
+    #[test]
+    fn a_gain_is_told_from_chance_by_the_stretches_of_the_run() {
+        let recorded = score(|_| -5.0);
+        let steady = score(|stretch| -4.0 + 0.1 * (stretch % 3) as f64);
+        assert!(steady.gain(&recorded).is_significant());
+        assert!(!recorded.gain(&steady).is_significant());
+        // As large on average, but half of the run speaks against it.
+        let fickle = score(|stretch| if stretch % 2 == 0 { 1.0 } else { -9.5 });
+        let gain = fickle.gain(&recorded);
+        assert!(gain.mean > 0.5 && !gain.is_significant(), "{gain:?}");
+        // Certain, but nothing to speak of.
+        assert!(!score(|_| -4.95).gain(&recorded).is_significant());
+        assert!(!recorded.gain(&recorded).is_significant());
+    }
+
+    #[test]
+    fn a_few_stretches_do_not_decide() {
+        let recorded = score(|_| -5.0);
+        let once = score(|stretch| if stretch < 3 { 900.0 } else { -5.0 });
+        assert!(once.gain(&recorded).mean.abs() < 1e-9);
+        assert!(!Score::default().gain(&recorded).is_significant());
     }
 }

@@ -56,7 +56,7 @@ const STEPS: i32 = 5;
 /// The first q, in units of what observations are known to, for the longest windows.
 const FIRST: f64 = 1.0;
 /// Shares of [`Reading::Edge`], and the first to be tried.
-const EDGES: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
+const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 const FIRST_EDGE: usize = 1;
 /// Rounds of reweighting ([`Problem::rounds`]).
 const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
@@ -240,6 +240,15 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
                     break;
                 }
                 last = mean;
+            }
+        }
+        // Half a step.
+        let middle = top.1.roughness;
+        for part in [1.0 / STEP.sqrt(), STEP.sqrt()] {
+            let choice = Choice { roughness: middle * part, ..top.1 };
+            let mean = consider(choice);
+            if mean > top.0 {
+                top = (mean, choice);
             }
         }
         // Another reading.
