@@ -217,11 +217,14 @@ pub struct SynchronisationOptions {
 
     /// How the recorded clocks become one global clock first [default: auto; for check linear]
     ///
-    /// auto: linear, unless that leaves violations and network is better by all that the trace tells; the report says why.
+    /// auto: network, if its clocks predict messages that they were not made from better than those of linear, by more than
+    /// chance, and leave no more violations; else linear. The report says why. Where compute time is very uneven and offsets
+    /// were measured well, linear can be the better choice.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
     /// It is what check judges by, since it asks whether the trace is broken as it is.
     /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
-    /// offsets count as further observations. For clocks that do not drift evenly, and for traces without offsets.
+    /// offsets count as further observations. How stiff clocks are and how messages are read is chosen by what predicts
+    /// messages best. For clocks that do not drift evenly, and for traces without offsets.
     /// regression: one straight line per pair of nodes through round trips of messages, for clocks that drift evenly.
     /// hull: the straight line that no message violates, if there is one.
     /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
@@ -233,7 +236,8 @@ pub struct SynchronisationOptions {
     ///
     /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A
     /// process: the clock of its node. The others make one time from the clocks of all nodes, if no single one is to be
-    /// trusted; with the median, a clock that fails or jumps does not pull the others.
+    /// trusted; with the median, a clock that fails or jumps does not pull the others, neither before nor in the correction,
+    /// which takes out what all clocks share.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
 
