@@ -1,7 +1,8 @@
 //! Whether estimated clocks are to be taken, judged by the trace alone.
 //!
-//! `auto` takes the clocks that predict messages better that they were not made from ([`crate::presync::evidence`]), if the difference is more
-//! than chance; and never clocks that leave more violations. Where violations are left, it is tried which of the two the logical clock can
+//! Recorded clocks that no message contradicts are not touched. Else `auto` takes the clocks that predict messages better that they were not made from
+//! ([`crate::presync::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
+//! offsets by far more than any violation proves. Where violations are left, it is tried which of the two the logical clock can
 //! correct without moving far from the estimate: a clock that jumps is known everywhere but in the window of its jump, and what is wrong
 //! there can move everything after it.
 
@@ -23,12 +24,17 @@ use serde::{Deserialize, Serialize};
 pub struct Fit {
     /// Misfit of the estimated clocks relative to that of the recorded ones.
     pub misfit: f64,
+    /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
+    pub contradiction: f64,
     /// By how much better they predict messages; none where there are too few.
     pub gain: Option<Gain>,
 }
 
 /// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
 const BETTER: f64 = 0.8;
+/// Recorded offsets are contradicted by at most so many times what the worst violation proves them wrong: where compute time is unbalanced,
+/// messages that always wait predict each other well with wrong clocks.
+const PROVEN: f64 = 2.0;
 
 /// Decides between the recorded clocks, which `loaded` has, and estimated ones, under which its events have these `times`. `fit`
 /// is `None` if the estimated ones are asked for, however they fit. Returns whether they are taken, and why. Collective over the analysis ranks.
@@ -54,17 +60,23 @@ pub fn choose(
         return Ok((false, reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
+        if before == 0 {
+            return Ok((false, "the recorded clocks leave no violations".to_owned()));
+        }
+        let proven = recorded.worst.map_or(0, |worst| worst.ticks);
+        if fit.contradiction > PROVEN * proven as f64 {
+            let reason = "the estimated clocks contradict recorded offsets by far more than any violation shows";
+            return Ok((false, reason.to_owned()));
+        }
         match fit.gain {
             Some(gain) if !gain.is_significant() => {
-                let untouched = if before == 0 { "; these leave no violations" } else { "" };
                 let reason = format!(
-                    "estimated clocks do not predict messages clearly better than the recorded ones (by {:.2}, standard error {:.2}){untouched}",
+                    "estimated clocks do not predict messages clearly better than the recorded ones (by {:.2}, standard error {:.2})",
                     gain.mean, gain.error
                 );
                 return Ok((false, reason));
             }
             Some(_) => {}
-            None if before == 0 => return Ok((false, "the recorded clocks leave no violations".to_owned())),
             None if fit.misfit > if after < before { 1.0 } else { BETTER } => {
                 let reason = "the recorded clocks agree with the messages as well as estimated ones would";
                 return Ok((false, reason.to_owned()));

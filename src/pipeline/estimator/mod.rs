@@ -59,6 +59,8 @@ const STEEPEST: f64 = 0.2;
 const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
+/// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
+const ELSEWHERE: f64 = 3.0;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
 
@@ -277,7 +279,7 @@ impl Estimator {
         let knots = self.knots(&grid);
         if done {
             let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            let fit = Fit { misfit, gain: self.gain };
+            let fit = Fit { misfit, gain: self.gain, contradiction: self.contradiction(&anchors) };
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
             let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };
@@ -421,6 +423,18 @@ impl Estimator {
             }
         }
         anchors
+    }
+
+    /// By how much the estimate contradicts recorded offsets at most, beyond a latency: round trips are all that either is known by. That
+    /// is what they differ where offsets were measured, and a part of what they differ elsewhere.
+    fn contradiction(&self, anchors: &[Anchor]) -> f64 {
+        let off = anchors.iter().filter_map(|anchor| {
+            let row = self.offsets.get(anchor.clock as usize)?;
+            let from = |offset: &f64| (offset - anchor.value).abs();
+            let anywhere = row.iter().map(from).fold(0.0, f64::max);
+            Some(from(row.get(anchor.window as usize)?).max(anywhere / ELSEWHERE))
+        });
+        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
     }
 
     /// Makes corrections follow no faster than clocks can drift.
