@@ -30,7 +30,7 @@ fn judge(presync: &str, directory: &Path) -> (f64, String) {
 fn auto_is_the_default_of_a_correction_and_linear_that_of_a_check() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
-    clc("simulate trace --ranks 8 --ranks-per-node 2 --events 2k --compute 1ms --clock sine -q", path);
+    clc("simulate trace --ranks 8 --ranks-per-node 2 --events 4k --compute 1ms --clock sine -q", path);
     let report = json(&clc("trace -o plain -q --report -", path));
     assert_eq!((&report["parameters"]["presync"], &report["clocks"]["chosen"]), (&"auto".into(), &"network".into()));
     clc("trace -o auto -q --presync auto", path);
