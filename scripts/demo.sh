@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s\n' "$*"; }
 
-# Runs a check and insists on its exit status: 0 = clean, 1 = violations.
+# Runs a command and insists on its exit status: 0 = clean, 1 = violations, 3 = clean as far as enough could be checked.
 expect_status() {
     local wanted=$1 status=0
     shift
@@ -41,13 +41,12 @@ fi
 step "The trace as recorded: messages that arrive before they were sent"
 expect_status 1 "$program" check $before
 
+# EZTrace does not record that non-blocking operations are complete, so most receives are missing and cannot be checked.
 step "Correcting it, one rank per recorded process"
-run=("$MPIEXEC" -n 4 "$program" "$before" -o "$after" --force --report demo-out/report.json)
-echo "\$ ${run[*]}"
-"${run[@]}"
+expect_status 3 "$MPIEXEC" -n 4 "$program" "$before" -o "$after" --force --report demo-out/report.json
 
-step "The corrected trace"
-expect_status 0 "$program" check $after
+step "The corrected trace: no violation in what can be checked (EZTrace leaves out most receives)"
+expect_status 3 "$program" check $after
 
 step "The worst pairs before and after, as otf2-print and an independent checker see them"
 anchor=$(basename $before/*.otf2)

@@ -30,7 +30,7 @@ fn judge(presync: &str, directory: &Path) -> (f64, String) {
 fn auto_is_the_default_of_a_correction_and_linear_that_of_a_check() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
-    clc("simulate trace --ranks 8 --ranks-per-node 2 --events 2k --compute 1ms --clock sine -q", path);
+    clc("simulate trace --ranks 8 --ranks-per-node 2 --events 4k --compute 1ms --clock sine -q", path);
     let report = json(&clc("trace -o plain -q --report -", path));
     assert_eq!((&report["parameters"]["presync"], &report["clocks"]["chosen"]), (&"auto".into(), &"network".into()));
     clc("trace -o auto -q --presync auto", path);
@@ -58,7 +58,8 @@ fn recorded_offsets_stay_where_receivers_always_wait() {
 }
 
 #[test]
-fn a_jump_that_would_move_everything_after_it_leaves_the_recorded_offsets() {
+fn a_jump_does_not_hide_that_estimated_clocks_are_better() {
+    // A few messages in the window of the jump are violated under the estimated clocks, too; all others are much better there.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
     clc(
@@ -66,7 +67,8 @@ fn a_jump_that_would_move_everything_after_it_leaves_the_recorded_offsets() {
          --imbalance 0.5 --measurements 5 --seed 49009525 -q",
         path,
     );
-    let ((linear, _), (network, _), (auto, _)) = (judge("linear", path), judge("network", path), judge("auto", path));
-    assert!(network > 1.5 * linear, "the trace is no test: {network} {linear}");
-    assert_eq!(auto, linear);
+    let ((linear, _), (network, _), (auto, chosen)) =
+        (judge("linear", path), judge("network", path), judge("auto", path));
+    assert!(linear > 1.5 * network, "the trace is no test: {network} {linear}");
+    assert_eq!((chosen.as_str(), auto), ("network", network));
 }

@@ -142,12 +142,12 @@ impl Archive {
         }
     }
 
-    /// Every file that belongs to no location, whether it is there or not.
+    /// Every file that belongs to no location, whether it is there or not; of thumbnails those that are there.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             Archive::Otf2(archive) => {
                 let mut files = vec![archive.anchor_path(), archive.definition_path(), archive.marker_path()];
-                files.extend((0..archive.anchor().thumbnails).map(|i| archive.thumbnail_path(i)));
+                files.extend(archive.thumbnails_there().into_iter().map(|i| archive.thumbnail_path(i)));
                 files
             }
             Archive::Native(trace) => vec![trace.definition_path()],
@@ -421,11 +421,8 @@ impl Archive {
     pub fn copy_thumbnails(&self, target: &Path) -> Result<()> {
         if let Archive::Otf2(archive) = self {
             let copied = archive.at(target);
-            for i in 0..archive.anchor().thumbnails {
-                let from = archive.thumbnail_path(i);
-                if from.exists() {
-                    copy(&from, &copied.thumbnail_path(i))?;
-                }
+            for i in archive.thumbnails_there() {
+                copy(&archive.thumbnail_path(i), &copied.thumbnail_path(i))?;
             }
         }
         Ok(())

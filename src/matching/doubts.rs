@@ -4,7 +4,7 @@
 //! that name no peer ([`crate::matching::undefined`]) explain what is missing, they hold its place.
 //!
 //! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
-//! agree, while in the channels in doubt with as many sends as receives, which have [`ENOUGH`] messages, no send is longer than the receive at its
+//! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
 //! place.
 
 use crate::comm::{ReduceOp, Transport, sparse_exchange};

@@ -9,7 +9,7 @@ use crate::trace::{Definitions, Error, Result, Timeline};
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 /// The files of a trace as they were when it was opened: those of the whole on the rank that read them, those of the locations by shares.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    whole: Vec<Option<Stamp>>,
+    whole: Vec<(PathBuf, Option<Stamp>)>,
     /// Timelines, as an index into all of them.
     share: Range<usize>,
     /// Of their locations, file by file.
@@ -50,7 +50,11 @@ pub struct Inputs {
 impl Inputs {
     /// For the rank that reads anchor and definitions.
     pub fn of_whole(archive: &Archive) -> Inputs {
-        let whole = archive.files().iter().map(|path| stamp(path)).collect();
+        let with_stamp = |path: PathBuf| {
+            let stamp = stamp(&path);
+            (path, stamp)
+        };
+        let whole = archive.files().into_iter().map(with_stamp).collect();
         Inputs { whole, ..Inputs::default() }
     }
 
@@ -75,11 +79,8 @@ impl Inputs {
     ///
     /// # Errors
     /// One of them has changed.
-    pub fn compare_whole(&self, archive: &Archive) -> Result<()> {
-        if self.whole.is_empty() {
-            return Ok(());
-        }
-        archive.files().iter().zip(&self.whole).try_for_each(|(path, before)| compare(path, *before))
+    pub fn compare_whole(&self) -> Result<()> {
+        self.whole.iter().try_for_each(|(path, before)| compare(path, *before))
     }
 
     /// Compares everything that this rank has looked at.
@@ -87,7 +88,7 @@ impl Inputs {
     /// # Errors
     /// A file has changed.
     pub fn compare(&self, archive: &Archive, definitions: &Definitions, timelines: &[Timeline]) -> Result<()> {
-        self.compare_whole(archive)?;
+        self.compare_whole()?;
         let mut before = self.locations.iter();
         for timeline in &timelines[self.share.clone()] {
             for &location in &timeline.locations {

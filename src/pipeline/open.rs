@@ -51,7 +51,7 @@ impl Opened {
     /// # Errors
     /// One of them has changed.
     pub fn definitions_unchanged(&self) -> Result<()> {
-        self.inputs.compare_whole(&self.archive)
+        self.inputs.compare_whole()
     }
 
     /// Name of the node (or of whatever stands directly above its processes) that a timeline runs on, if it has one.

@@ -1,7 +1,7 @@
 //! Recorded and simulated traces: an independent judge, the truth, sums, numbers of analysis ranks.
 
 use super::{analysis, check_sums, clc, judged, list, number, report, simulated, waits};
-use crate::common::{alone, fixtures, name, run, with_ranks};
+use crate::common::{alone, clean, fixtures, name, run, with_ranks};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn an_independent_judge_finds_the_same_waiting_times() {
     for (trace, analysis) in traces {
         let name = name(&trace);
         let corrected = directory.path().join(format!("{name}-corrected"));
-        run(alone().arg(&trace).arg("-o").arg(&corrected).arg("-q")).expect(0, &name);
+        run(alone().arg(&trace).arg("-o").arg(&corrected).arg("-q")).expect(clean(&trace), &name);
         let (before, after) = (waits(&analysis, "before", GIGAHERTZ), waits(&analysis, "after", GIGAHERTZ));
         assert_eq!(before, judged(&trace), "{name} before");
         // The corrected trace itself, by libotf2.

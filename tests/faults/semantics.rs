@@ -121,14 +121,15 @@ fn messages() -> Vec<Case> {
             script(s, [&[send(1, 5)], &posted, &[], &[]]);
             s.says([r#""messages":1"#, r#""receives_never_completed":1"#]);
         }),
-        corrected("receive_never_posted", "a completion of a request that was never posted", |s| {
+        uncovered("receive_never_posted", "a completion of a request that was never posted", |s| {
             script(s, [&[send(1, 5)], &[Event::MpiIrecv(message(0, 5), 9)], &[], &[]]);
             s.says([r#""messages":0"#, r#""channels_in_doubt":1"#]);
         }),
-        corrected("receive_completed_twice", "one request completed twice", |s| {
+        uncovered("receive_completed_twice", "one request completed twice", |s| {
             let twice =
                 [Event::MpiIrecvRequest(7), Event::MpiIrecv(message(0, 5), 7), Event::MpiIrecv(message(0, 5), 7)];
             script(s, [&[send(1, 5), send(1, 5)], &twice, &[], &[]]);
+            s.says([r#""channels_in_doubt":1"#]);
         }),
         corrected("request_cancelled", "a cancelled receive, and a good one with its number", |s| {
             let cancelled = [

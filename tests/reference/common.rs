@@ -5,7 +5,7 @@
 //! -B     the same on the negated times, from the last event to the first, with sends and receives exchanged
 //! M      floor((F + B) / 2)
 //! m_k    floor of the mean (or the median), over the processes of a component, of t_k - C_p(t_k) at t_k = first + k 2^n;
-//!        C_p is linear (floor) between the events that communicate, from (M_i, C_i) to (M_j, C_j), and M - C is constant outside
+//!        C_p is linear (floor) between the events that communicate (those of implied orders, too), from (M_i, C_i) to (M_j, C_j), and M - C is constant outside
 //! m_k    not above m_(k-1) + 2^n / 2
 //! T      M - m_k - floor((m_(k+1) - m_k) (M - t_k) / 2^n)
 //! ```
@@ -113,7 +113,8 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
 
     // The events that communicate, per process.
     let mut visited: Vec<Vec<usize>> = vec![Vec::new(); times.len()];
-    let messages = matching.messages.iter().filter(|(send, receive)| send.process != receive.process);
+    let ordered = matching.messages.iter().chain(&matching.implied);
+    let messages = ordered.clone().filter(|(send, receive)| send.process != receive.process);
     let events = messages.flat_map(|&(send, receive)| [send, receive]).chain(matching.calls.iter().copied());
     events.map(shift).for_each(|event| visited[event.process].push(event.index));
     visited.iter_mut().for_each(|events| {
@@ -126,7 +127,7 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
     let most_events = visited.iter().map(Vec::len).max().unwrap();
 
     let mut set: Vec<usize> = (0..times.len()).collect();
-    let pairs = matching.messages.iter().map(|(send, receive)| vec![send.process, receive.process]);
+    let pairs = ordered.map(|(send, receive)| vec![send.process, receive.process]);
     for group in pairs.chain(matching.groups.iter().cloned()) {
         let least = group.iter().map(|&p| set[p]).min().unwrap();
         let joined: Vec<usize> = group.iter().map(|&p| set[p]).collect();

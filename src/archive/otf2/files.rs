@@ -78,6 +78,23 @@ impl Otf2Archive {
         self.in_directory(&format!("{i}.thumb"))
     }
 
+    /// The numbers of the thumbnails that are there, in ascending order: found in the directory, since the anchor file of a damaged archive may
+    /// claim billions. None if the directory cannot be read.
+    pub fn thumbnails_there(&self) -> Vec<u32> {
+        let claimed = self.anchor().thumbnails;
+        if claimed == 0 {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir(self.directory()).into_iter().flatten().flatten();
+        let number = |name: &str| name.strip_suffix(".thumb")?.rsplit_once('.')?.1.parse().ok();
+        let numbers = entries.filter_map(|entry| number(entry.file_name().to_str()?));
+        let mut there: Vec<u32> =
+            numbers.filter(|&number| number < claimed && self.thumbnail_path(number).exists()).collect();
+        there.sort_unstable();
+        there.dedup();
+        there
+    }
+
     /// The event file of a location.
     pub fn event_path(&self, location: LocationId) -> PathBuf {
         self.of_location(location, "evt")
