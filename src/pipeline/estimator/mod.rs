@@ -48,7 +48,7 @@ const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
 /// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
 const COARSER: [usize; 2] = [4, 16];
-const FEWEST: usize = 16;
+const FEWEST: usize = 64;
 /// Messages per direction, pair and window that the typical pair should have.
 const PER_WINDOW: u64 = 2;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
