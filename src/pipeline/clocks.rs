@@ -232,8 +232,8 @@ pub fn refine(
     let (chosen, reason) = match decision {
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
-                let mut times = mapped_times(opened.workers, loaded, &refined)?;
-                let (chosen, reason) = choose(transport, loaded, &mut times, options.presync, fit)?;
+                let times = mapped_times(opened.workers, loaded, &refined)?;
+                let (chosen, reason) = choose(transport, loaded, &times, options.presync, fit)?;
                 if chosen {
                     adopt(transport, opened, loaded, options, &refined, times, progress)?;
                 }

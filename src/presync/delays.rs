@@ -120,7 +120,7 @@ mod tests {
         let late: Vec<f64> = exponential(5000.0, 500).collect();
         let prompt: Vec<f64> = exponential(10.0, 500).collect();
         let (late, prompt) = (Delays::learn(&late, 1.0), Delays::learn(&prompt, 1.0));
-        assert!(late.force(5.0) < 0.01 * prompt.force(5.0), "{late:?} {prompt:?}");
+        assert!(late.force(50.0) < 0.1 * prompt.force(5.0), "{late:?} {prompt:?}");
     }
 
     #[test]

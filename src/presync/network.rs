@@ -52,6 +52,8 @@ pub struct Problem<'a> {
     pub afresh: bool,
     /// [`ROUNDS`] or [`LAST_ROUNDS`].
     pub rounds: &'a [f64],
+    /// Whether drift returns to its mean where nothing is observed.
+    pub leaning: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
 }
@@ -105,7 +107,9 @@ impl Problem<'_> {
             }
             self.hold_anchors(&mut system, Some(&x));
             self.stiffen(&mut system, &x, false);
-            self.lean(&mut system, &x);
+            if self.leaning {
+                self.lean(&mut system, &x);
+            }
             system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP });
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()

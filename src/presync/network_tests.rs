@@ -30,6 +30,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         roughness: 10.0 * observations.floor,
         afresh: true,
         rounds: ROUNDS,
+        leaning: false,
         cuts: &[],
     }
 }

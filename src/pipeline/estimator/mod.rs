@@ -42,6 +42,8 @@ const COARSE: usize = 64;
 pub const FIRST: usize = 512;
 /// Most windows, and most unknowns (clocks times windows).
 const MOST_WINDOWS: usize = 8192;
+/// Most windows from which straight lines are made.
+const MOST_SEGMENTED: usize = 1024;
 const MOST_UNKNOWNS: usize = 1 << 16;
 /// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
 const MOST_LOOKS: usize = 4;
@@ -182,7 +184,8 @@ impl Estimator {
             if table.pairs.is_empty() {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
-            self.finest = finest(table, clocks);
+            let most = if self.model == Method::Network { MOST_WINDOWS } else { MOST_SEGMENTED };
+            self.finest = finest(table, clocks).min(most);
         }
         let now = self.interpolated(&grid, clocks);
         let mut seen = Observations::new(
@@ -215,6 +218,7 @@ impl Estimator {
             roughness: 10.0 * seen.floor,
             afresh: self.asked <= FINER,
             rounds: ROUNDS,
+            leaning: self.model == Method::Network && self.asked >= self.finest,
             cuts: &[],
         };
         let mut lines = None;
