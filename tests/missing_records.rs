@@ -237,7 +237,8 @@ fn receives_of_matched_probes_shift_nobody() {
         let output = directory.path().join(presync);
         let mut command = alone();
         command.arg(&recorded).args(["--presync", presync, "--report", "-", "-o"]).arg(&output);
-        let report = run(&mut command).expect(0, presync).stdout;
+        // A quarter of the sends have no receive: partly checked.
+        let report = run(&mut command).expect(3, presync).stdout;
         assert_eq!(number(&report, "matching", "unmatched_sends"), [400]);
         assert_eq!(number(&report, "matching", "unmatched_receives"), [0]);
         let mut command = alone();

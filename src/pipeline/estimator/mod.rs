@@ -218,7 +218,7 @@ impl Estimator {
             roughness: 10.0 * seen.floor,
             afresh: self.asked <= FINER,
             rounds: ROUNDS,
-            leaning: self.model == Method::Network && self.asked >= self.finest,
+            leaning: self.model == Method::Network,
             cuts: &[],
         };
         let mut lines = None;
