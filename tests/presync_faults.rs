@@ -60,7 +60,7 @@ fn clocks_that_jump_pull_the_means_but_not_the_median() {
     assert!(mean > 3.0 * median && harmonic > 3.0 * median, "{median} {mean} {harmonic}");
     let clock = "decentralised12;1:jump=1ms@30%;2:jump=1ms@40%;3:jump=1ms@50%;10:jump=1ms@70%";
     let [median, mean, harmonic] = errors(12, clock, ["median", "mean", "harmonic"]);
-    assert!(mean > 1.5 * median && harmonic > 1.5 * median, "{median} {mean} {harmonic}");
+    assert!(mean > 1.25 * median && harmonic > 1.25 * median, "{median} {mean} {harmonic}");
 }
 
 #[test]

@@ -184,8 +184,7 @@ impl Estimator {
             if table.pairs.is_empty() {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
-            let most = if self.model == Method::Network { MOST_WINDOWS } else { MOST_SEGMENTED };
-            self.finest = finest(table, clocks).min(most);
+            self.finest = finest(table, clocks, self.model);
         }
         let now = self.interpolated(&grid, clocks);
         let mut seen = Observations::new(
@@ -245,7 +244,9 @@ impl Estimator {
         let solved = lines.unwrap_or_else(|| begin(&mut problem, &now));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
-        if self.at_finest > 1 && !done {
+        if self.model != Method::Network {
+            self.settled = self.at_finest > 0;
+        } else if self.at_finest > 1 && !done {
             self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
             if let Some(choice) = self.choice.filter(|_| self.settled) {
                 self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
@@ -533,16 +534,20 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
 }
 
 /// How many windows the messages support: what the typical edge of the tree does that connects the clocks best.
-fn finest(table: &BoundTable, clocks: usize) -> usize {
+fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
     let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
         (a < b || !table.pairs.contains_key(&(b, a))).then(|| (bounds.messages.min(back), a, b))
     };
     let edges: Vec<(u64, u32, u32)> = table.pairs.iter().filter_map(both).collect();
-    let mut counts = strongest_tree(clocks, edges);
+    let (mut counts, most) = match model {
+        Method::Network => (strongest_tree(clocks, edges), MOST_WINDOWS),
+        // Straight lines belong to pairs.
+        _ => (edges.into_iter().map(|edge| edge.0).collect(), MOST_SEGMENTED),
+    };
     counts.sort_unstable();
     let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
-    ((typical / PER_WINDOW) as usize).clamp(1, MOST_WINDOWS.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+    ((typical / PER_WINDOW) as usize).clamp(1, most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
 }
 
 /// Whether no recorded offset says what global time is.
