@@ -217,9 +217,9 @@ pub struct SynchronisationOptions {
 
     /// How the recorded clocks become one global clock first [default: auto; for check linear]
     ///
-    /// auto: network, if its clocks predict messages that they were not made from better than those of linear, by more than
-    /// chance, and leave no more violations; else linear. The report says why. Where compute time is very uneven and offsets
-    /// were measured well, linear can be the better choice.
+    /// auto: linear, if that leaves no violations; network, if its clocks predict messages that they were not made from
+    /// better, by more than chance, leave no more violations, and contradict no recorded offset by far; else linear. The
+    /// report says why.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
     /// It is what check judges by, since it asks whether the trace is broken as it is.
     /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
