@@ -6,13 +6,13 @@
 
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use crate::pipeline::choice::choose;
-use crate::pipeline::estimator::{Decision, Estimator, FIRST, Knots, refinement};
+use crate::pipeline::estimator::{Decision, Estimator, FIRST, refinement};
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
-use crate::presync::{Clock, Limits, LinearClock, RANGE};
-use crate::replay::observe::observe;
+use crate::presync::{Clock, Knots, Limits, LinearClock, RANGE};
+use crate::replay::observe::{Stretch, inspect, observe};
 use crate::report::{ClockEstimate, Warnings};
 use crate::trace::progress::{Progress, Silent};
 use crate::trace::{ClockOffset, Error, Result, Ticks};
@@ -194,16 +194,27 @@ pub fn refine(
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = FIRST;
+    let mut asked: Option<Vec<Stretch>> = None;
     let decision = loop {
-        let times = mapped_times(opened.workers, loaded, &refined)?;
-        let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
-        if first <= -RANGE || last >= RANGE {
-            break Decision::Nothing(OUT_OF_RANGE.to_owned());
-        }
-        let grid = Grid::new(first, last, windows);
-        let table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
-        let decision = table.map(|table| estimator.level(&table, grid, &map));
+        let decision = match asked.take() {
+            Some(stretches) => {
+                let times = mapped_times(opened.workers, loaded, &RefinedClocks::new(&map, &[])?)?;
+                let messages = inspect(transport, &loaded.program, &times, &map.of_timeline, &stretches)?;
+                messages.map(|messages| estimator.inspected(&messages))
+            }
+            None => {
+                let times = mapped_times(opened.workers, loaded, &refined)?;
+                let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
+                if first <= -RANGE || last >= RANGE {
+                    break Decision::Nothing(OUT_OF_RANGE.to_owned());
+                }
+                let grid = Grid::new(first, last, windows);
+                let table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
+                table.map(|table| estimator.level(&table, grid, &map))
+            }
+        };
         match broadcast_value(transport, 0, decision)? {
+            Some(Decision::Inspect(stretches)) => asked = Some(stretches),
             Some(Decision::Split(clocks)) => {
                 split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
                 map = ClockMap::new(&nodes, &recorded, &split, apart)?;
@@ -242,7 +253,7 @@ pub fn refine(
             Err(_) => (false, OUT_OF_RANGE.to_owned()),
         },
         Decision::Nothing(reason) => (false, reason),
-        Decision::Split(_) | Decision::Level(..) => (false, String::new()),
+        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => (false, String::new()),
     };
     Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
 }

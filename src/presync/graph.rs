@@ -81,9 +81,37 @@ pub fn strongest_tree(nodes: usize, mut edges: Vec<(u64, u32, u32)>) -> Vec<u64>
     tree
 }
 
+/// The largest weight for which the edges, as (weight, from, to), that weigh at least as much bring half of the nodes together in cycles: what the
+/// typical node is held by from both sides, be it by a neighbour or around a ring. 0 if they never do.
+pub fn strongest_cycles(nodes: usize, edges: &[(u64, u32, u32)]) -> u64 {
+    let joined = |least: u64| {
+        let heavy = edges.iter().filter(|edge| edge.0 >= least).map(|&(_, a, b)| (a, b));
+        components(nodes, heavy).iter().enumerate().filter(|(node, of)| node != *of).count()
+    };
+    let mut weights: Vec<u64> = edges.iter().map(|edge| edge.0).collect();
+    weights.sort_unstable_by(|a, b| b.cmp(a));
+    weights.dedup();
+    let wanted = nodes.saturating_sub(1).div_ceil(2).max(1);
+    let first = weights.partition_point(|weight| joined(*weight) < wanted);
+    weights.get(first).copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_of_one_way_edges_holds_its_nodes() {
+        let ring = |weight: u64| (0..6).map(move |node| (weight + u64::from(node), node, (node + 1) % 6));
+        let mut edges: Vec<(u64, u32, u32)> = ring(100).chain((0..6).map(|node| (7, (node + 1) % 6, node))).collect();
+        assert_eq!(strongest_cycles(6, &edges), 100);
+        // A chain holds nobody.
+        edges.retain(|edge| edge.0 > 7 && edge.2 != 0);
+        assert_eq!(strongest_cycles(6, &edges), 0);
+        assert_eq!(strongest_cycles(0, &[]), 0);
+        // Pairs that talk in both directions, by the weaker of them.
+        assert_eq!(strongest_cycles(3, &[(9, 0, 1), (5, 1, 0), (3, 1, 2), (4, 2, 1)]), 5);
+    }
 
     #[test]
     fn the_strongest_tree_leaves_out_weak_edges() {

@@ -20,6 +20,7 @@ pub mod reference;
 pub mod regression;
 pub mod selection;
 mod solver;
+pub mod steps;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};
@@ -31,6 +32,9 @@ use serde::{Deserialize, Serialize};
 /// Times and offsets of a clock model stay under this magnitude (2^62 ticks, 146 years of nanoseconds), so that
 /// the difference of any two of them fits in an `i64`.
 pub const RANGE: i64 = 1 << 62;
+
+/// A refinement of a clock as (time, offset) points, in ticks.
+pub type Knots = Vec<(i64, i64)>;
 
 /// What a clock model does to the times of its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

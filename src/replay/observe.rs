@@ -5,12 +5,13 @@
 
 use crate::comm::{Transport, gather_values};
 use crate::presync::windows::{Bound, BoundTable, DirectedBounds, Grid};
-use crate::replay::bounds::{local_message_bounds, remote_message_bounds};
+use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use crate::trace::Result;
 use crate::trace::progress::Silent;
 use crate::workers::Workers;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -40,6 +41,26 @@ pub fn observe(
     tables.into_iter().for_each(|table| collector.table.merge(table));
     let visit = collector.messages(program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
+    collective_begins(transport, program, times, clocks, |pair, bounds| {
+        collector.pair(pair);
+        bounds.into_iter().for_each(|bound| collector.message(bound));
+    })?;
+    let parts = gather_values(transport, 0, &collector.finish())?;
+    Ok(parts.map(|parts| {
+        let mut whole = BoundTable::default();
+        parts.into_iter().for_each(|part| whole.merge(part));
+        whole
+    }))
+}
+
+/// Calls `visit` with what the collectives say, by (sending clock, receiving clock) and member. Collective over the analysis ranks.
+fn collective_begins(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    mut visit: impl FnMut((u32, u32), Vec<Bound>),
+) -> Result<()> {
     let begins = Begins::meet(transport, program, times, clocks)?;
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
@@ -52,17 +73,86 @@ pub fn observe(
                     from.entry(sender).or_default().push(Bound { distance: at - begin, at });
                 }
             }
-            for (sender, bounds) in from {
-                collector.pair((sender, clock));
-                bounds.into_iter().for_each(|bound| collector.message(bound));
-            }
+            from.into_iter().for_each(|(sender, bounds)| visit((sender, clock), bounds));
         }
     }
-    let parts = gather_values(transport, 0, &collector.finish())?;
+    Ok(())
+}
+
+/// A clock and a time in which its messages are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The clock.
+    pub clock: u32,
+    /// First time, in ticks.
+    pub from: i64,
+    /// Last time.
+    pub until: i64,
+}
+
+/// A message of a clock in a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Inspected {
+    /// Which stretch.
+    pub stretch: u32,
+    /// When the clock of the stretch sent or received it.
+    pub own: i64,
+    /// The clock at the other end.
+    pub partner: u32,
+    /// When that received or sent it.
+    pub other: i64,
+    /// Whether the clock of the stretch received it.
+    pub received: bool,
+}
+
+/// Messages of a stretch that a rank tells of at most.
+const MOST: usize = 1 << 14;
+
+/// The messages (and latest begins of collectives) of some clocks in some stretches of time, under `times`; on rank 0 only, in order. Collective over the
+/// analysis ranks; the same for any number of them, unless there are more than can be told.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn inspect(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    stretches: &[Stretch],
+) -> Result<Option<Vec<Inspected>>> {
+    let mut found: Vec<Vec<Inspected>> = vec![Vec::new(); stretches.len()];
+    let mut see = |(a, b): (u32, u32), sent: i64, received: i64| {
+        if a == b {
+            return;
+        }
+        for (index, (stretch, found)) in stretches.iter().zip(&mut found).enumerate() {
+            let (own, partner, other, incoming) = match stretch.clock {
+                clock if clock == a => (sent, b, received, false),
+                clock if clock == b => (received, a, sent, true),
+                _ => continue,
+            };
+            if (stretch.from..=stretch.until).contains(&own) && found.len() < MOST {
+                found.push(Inspected { stretch: index as u32, own, partner, other, received: incoming });
+            }
+        }
+    };
+    message_bounds(transport, program, times, |index, event, bound| {
+        let end = &program.messages.incoming[index];
+        if end.is_certain() {
+            let destination = program.first + end.destination;
+            let pair = (clocks[end.source as usize], clocks[destination as usize]);
+            let sent = bound - program.message_latency(end.source, destination);
+            see(pair, sent, times[end.destination as usize][event as usize]);
+        }
+    })?;
+    collective_begins(transport, program, times, clocks, |pair, bounds| {
+        bounds.into_iter().for_each(|bound| see(pair, bound.at - bound.distance, bound.at));
+    })?;
+    let parts = gather_values(transport, 0, &found.concat())?;
     Ok(parts.map(|parts| {
-        let mut whole = BoundTable::default();
-        parts.into_iter().for_each(|part| whole.merge(part));
-        whole
+        let mut all: Vec<Inspected> = parts.into_iter().flatten().collect();
+        all.sort_unstable();
+        all
     }))
 }
 

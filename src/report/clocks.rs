@@ -71,6 +71,18 @@ pub struct NodeClock {
     /// from): along the best path to it, half the shortest round trip of each pair and its residual, for `regression` also
     /// the standard error of the line, for `hull` the margin where that is wider; null where no path has messages in both directions.
     pub uncertainty_seconds: Option<f64>,
+    /// Where it jumps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<ClockStep>,
+}
+
+/// A jump of a clock, found by the messages around it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockStep {
+    /// When, since the beginning of the trace.
+    pub at_seconds: f64,
+    /// By how much it was set forward; negative if it was set back or stood still.
+    pub forward_seconds: f64,
 }
 
 /// Two clocks that exchange messages.

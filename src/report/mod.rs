@@ -40,7 +40,7 @@ pub use analysis::{
 };
 pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;
-pub use clocks::{ClockEstimate, ClockPair, NodeClock};
+pub use clocks::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use coverage::Coverage;
 pub use details::{

@@ -170,6 +170,7 @@ pub(super) fn corrected() -> Report {
                     drift_ppm: 0.0,
                     residual_seconds: 2.5e-7,
                     uncertainty_seconds: Some(0.0),
+                    steps: Vec::new(),
                 },
                 NodeClock {
                     first_process: 16,
@@ -179,6 +180,7 @@ pub(super) fn corrected() -> Report {
                     drift_ppm: 1.75,
                     residual_seconds: 2.5e-7,
                     uncertainty_seconds: Some(1.45e-6),
+                    steps: Vec::new(),
                 },
             ],
         }),

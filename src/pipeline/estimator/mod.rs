@@ -1,25 +1,27 @@
 //! What rank 0 does with the bounds of all ranks: level by level to better clocks.
 
+mod jumps;
+mod recorded;
 mod report;
 
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::evidence::Gain;
-use crate::presync::graph::{components, strongest_tree};
+use crate::presync::graph::{components, strongest_cycles, strongest_tree};
 use crate::presync::hull::{Limit, hulls};
-use crate::presync::network::{Anchor, LAST_ROUNDS, Problem, ROUNDS};
+use crate::presync::network::{LAST_ROUNDS, Problem, ROUNDS};
 use crate::presync::observations::{Latencies, Observations, Offsets, OneWay, Reading};
 use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
 use crate::presync::selection::{Choice, Jury, View, select, trial};
+use crate::presync::steps::{Step, compose as compose_steps};
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
-use crate::presync::{Limits, LinearClock, Method, RANGE};
+use crate::presync::{Knots, Limits, LinearClock, Method};
+use crate::replay::observe::Stretch;
 use crate::trace::{ClockOffset, Result, Ticks};
+use jumps::Doubtful;
 use serde::{Deserialize, Serialize};
-
-/// A refinement as (time, offset) points, in ticks.
-pub type Knots = Vec<(i64, i64)>;
 
 /// What comes after a level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,6 +30,8 @@ pub enum Decision {
     Split(Vec<u32>),
     /// Another level with these refinements and that many windows.
     Level(Vec<Knots>, usize),
+    /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
+    Inspect(Vec<Stretch>),
     /// These are the refinements, and how they compare with the recorded clocks, if that matters.
     Done(Vec<Knots>, Option<Fit>),
     /// There is nothing to refine the clocks with.
@@ -51,18 +55,16 @@ const SETTLED: f64 = 10.0;
 /// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
 const COARSER: [usize; 2] = [4, 16];
 const FEWEST: usize = 64;
+/// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors.
+const AROUND: u64 = 16;
 /// Messages per direction, pair and window that the typical pair should have.
 const PER_WINDOW: u64 = 2;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
 const SHARED_CLOCK: f64 = 0.5e-6;
 /// Largest drift that a clock is given, as a part of one.
 const STEEPEST: f64 = 0.2;
-/// Recorded offsets are trusted to this many floors of the observations.
-const ANCHOR: f64 = 3.0;
 /// What observations are trusted to (seconds) where no round trip tells.
 const UNKNOWN: f64 = 100e-9;
-/// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
-const ELSEWHERE: f64 = 3.0;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
 
@@ -97,6 +99,12 @@ pub struct Estimator {
     /// [`Observations::precision`] in the finest windows.
     precision: f64,
     choice: Option<Choice>,
+    /// Steps of each clock's correction, in order of time, in the time of the recorded clock: `offsets` come on top of what they make of that.
+    steps: Vec<Vec<Step>>,
+    /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
+    doubtful: Vec<Doubtful>,
+    searches: usize,
+    supported: usize,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
     observations: Observations,
@@ -136,6 +144,10 @@ impl Estimator {
             settled: false,
             precision: 1.0,
             choice: None,
+            steps: vec![Vec::new(); map.bases.len()],
+            doubtful: Vec::new(),
+            searches: 0,
+            supported: 1,
             gain: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
@@ -185,6 +197,7 @@ impl Estimator {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
             self.finest = finest(table, clocks, self.model);
+            self.supported = self.finest;
         }
         let now = self.interpolated(&grid, clocks);
         let mut seen = Observations::new(
@@ -248,12 +261,15 @@ impl Estimator {
             self.settled = self.at_finest > 0;
         } else if self.at_finest > 1 && !done {
             self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
+            if self.settled {
+                self.suspect(&solved, &grid, seen.precision);
+            }
             if let Some(choice) = self.choice.filter(|_| self.settled) {
                 self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
             }
         }
         if done {
-            let recorded: Offsets = self.constants.iter().map(|c| vec![-(*c as f64); grid.count]).collect();
+            let recorded = self.recorded(&grid);
             if let Some(choice) = self.choice {
                 let view = View { grid, observations: seen.clone(), now: solved.clone(), anchors: anchors.clone() };
                 self.gain = Some(trial(&view, &problem, choice).gain(&Jury::of_all(&view).judge(&recorded)));
@@ -281,10 +297,13 @@ impl Estimator {
             self.groups = groups(&self.observations, clocks);
             self.synthesise(map, &grid);
         }
+        if !self.doubtful.is_empty() {
+            return Decision::Inspect(self.stretches(&grid));
+        }
         let knots = self.knots(&grid);
         if done {
             let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            let fit = Fit { misfit, gain: self.gain, contradiction: self.contradiction(&anchors) };
+            let fit = Fit { misfit, gain: self.gain, contradiction: self.contradiction(&anchors, &grid) };
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
             let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };
@@ -412,36 +431,6 @@ impl Estimator {
             together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
     }
 
-    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
-    fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
-        let mut anchors = Vec::new();
-        for (clock, offsets) in map.offsets.iter().enumerate().filter(|(clock, _)| *clock != self.reference) {
-            let constant = self.constants.get(clock).copied().unwrap_or(0);
-            for offset in offsets {
-                let time = map.bases[clock].map(Ticks(offset.time.min(RANGE as u64) as i64)).0;
-                anchors.push(Anchor {
-                    clock: clock as u32,
-                    window: grid.window(time) as u32,
-                    value: -(constant as f64),
-                    sigma: (ANCHOR * floor).max(offset.standard_deviation),
-                });
-            }
-        }
-        anchors
-    }
-
-    /// By how much the estimate contradicts recorded offsets at most, beyond a latency: round trips are all that either is known by. That
-    /// is what they differ where offsets were measured, and a part of what they differ elsewhere.
-    fn contradiction(&self, anchors: &[Anchor]) -> f64 {
-        let off = anchors.iter().filter_map(|anchor| {
-            let row = self.offsets.get(anchor.clock as usize)?;
-            let from = |offset: &f64| (offset - anchor.value).abs();
-            let anywhere = row.iter().map(from).fold(0.0, f64::max);
-            Some(from(row.get(anchor.window as usize)?).max(anywhere / ELSEWHERE))
-        });
-        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
-    }
-
     /// Makes corrections follow no faster than clocks can drift.
     fn limit_drift(&mut self, grid: &Grid) {
         let step = STEEPEST * grid.width as f64;
@@ -459,15 +448,15 @@ impl Estimator {
     /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
     fn knots(&self, grid: &Grid) -> Vec<Knots> {
         let common = |window: usize| self.synthesis.get(window).map_or(0, |more| more.round() as i64);
-        let clocks = self.offsets.iter().zip(&self.constants);
+        let clocks = self.offsets.iter().zip(&self.constants).zip(&self.steps);
         clocks
-            .map(|(row, constant)| {
+            .map(|((row, constant), steps)| {
                 // Clocks that messages contradict by centuries are refused when a function is made of this.
                 let offsets = row.iter().map(|offset| (offset.round() as i64).saturating_add(*constant)).enumerate();
                 let knot = |window: usize, offset: i64| {
                     (grid.centre(window).saturating_sub(offset), offset.saturating_add(common(window)))
                 };
-                offsets.map(|(window, offset)| knot(window, offset)).collect()
+                compose_steps(steps, &offsets.map(|(window, offset)| knot(window, offset)).collect())
             })
             .collect()
     }
@@ -533,7 +522,7 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
     group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
 }
 
-/// How many windows the messages support: what the typical edge of the tree does that connects the clocks best.
+/// How many windows the messages support: what the typical edge of the tree does that connects the clocks best, or of the cycles that do.
 fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
     let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
@@ -546,7 +535,14 @@ fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
         _ => (edges.into_iter().map(|edge| edge.0).collect(), MOST_SEGMENTED),
     };
     counts.sort_unstable();
-    let typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    let mut typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    if model == Method::Network {
+        let directed = table.pairs.iter().map(|(&(a, b), bounds)| (bounds.messages, a, b)).collect::<Vec<_>>();
+        let around = strongest_cycles(clocks, &directed);
+        if around > AROUND * typical {
+            typical = around;
+        }
+    }
     ((typical / PER_WINDOW) as usize).clamp(1, most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
 }
 

@@ -3,15 +3,36 @@
 use super::{Estimator, shows};
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::Method;
+use crate::presync::observations::Offsets;
 use crate::presync::reference::{Line, Reference, skew_to_median};
+use crate::presync::steps::Step;
 use crate::presync::windows::Grid;
 use crate::report::format::duration;
-use crate::report::{ClockEstimate, ClockPair, NodeClock};
+use crate::report::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Drift from which on a remark is made, in millionths: clocks of computers are good to some ten.
 const UNUSUAL_DRIFT: f64 = 1000.0;
+
+/// Jumps that are named one by one.
+const NAMED: usize = 3;
+
+/// A word on clocks that jump.
+fn jumps(nodes: &[NodeClock]) -> String {
+    let all = || nodes.iter().flat_map(|node| node.steps.iter().map(move |step| (node.first_process, step)));
+    let mut text = String::new();
+    for (process, step) in all().take(NAMED) {
+        let how = if step.forward_seconds > 0.0 { "was set forward" } else { "was set back or stood still" };
+        let (size, at) = (duration(step.forward_seconds.abs()), duration(step.at_seconds));
+        text += &format!("; the clock of process {process} {how} by {size} at {at}");
+    }
+    let more = all().count().saturating_sub(NAMED);
+    if more > 0 {
+        text += &format!("; {} more", crate::report::format::plural(more as u64, "jump"));
+    }
+    text
+}
 
 /// Excesses of messages, in ticks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,10 +114,11 @@ impl Estimator {
                     residual_seconds: sums.deviation() * tick,
                     uncertainty_seconds: paths.get(clock).copied().flatten().map(|(ticks, _)| ticks * tick),
                     hops: paths.get(clock).copied().flatten().map(|(_, hops)| hops),
+                    steps: self.reported_steps(clock, &grid),
                 }
             })
             .collect();
-        let skew = self.skew(&pairs, grid.count);
+        let skew = self.skew(&pairs, &grid);
         let pairs = self.pairs(&grid, pairs, &nodes, map);
         ClockEstimate {
             requested,
@@ -115,7 +137,7 @@ impl Estimator {
             discarded: self.observations.discarded,
             skew_recorded_seconds: skew * tick,
             skew_estimated_seconds: pairs.iter().map(|pair| pair.residual_seconds).fold(0.0, |sum, off| sum + off),
-            skew_median_recorded_seconds: skew_to_median(&self.offsets, &self.constants) * tick,
+            skew_median_recorded_seconds: skew_to_median(&self.with_steps(&grid), &self.constants) * tick,
             skew_median_estimated_seconds: nodes
                 .iter()
                 .map(|node| node.residual_seconds)
@@ -143,6 +165,7 @@ impl Estimator {
                 );
             }
         }
+        text += &jumps(nodes);
         let drift = nodes.iter().map(|node| node.drift_ppm.abs()).fold(0.0, f64::max);
         if chosen && drift > UNUSUAL_DRIFT && grid.count > 1 {
             text += &format!("; a drift of {drift:.0} ppm is unusual for a clock that works");
@@ -151,6 +174,26 @@ impl Estimator {
             text += &format!("; {} groups of nodes exchange no messages with each other", self.groups);
         }
         text
+    }
+
+    /// The steps of a clock.
+    fn reported_steps(&self, clock: usize, grid: &Grid) -> Vec<ClockStep> {
+        let tick = 1.0 / self.resolution.max(1) as f64;
+        let steps = self.steps.get(clock).map_or(&[][..], Vec::as_slice);
+        let step = |step: &Step| ClockStep {
+            at_seconds: step.at.saturating_sub(grid.first) as f64 * tick,
+            forward_seconds: -step.height as f64 * tick,
+        };
+        steps.iter().map(step).collect()
+    }
+
+    /// The corrections of all windows with what steps add.
+    fn with_steps(&self, grid: &Grid) -> Offsets {
+        let rows = self.offsets.iter().enumerate();
+        let of = |(clock, row): (usize, &Vec<f64>)| -> Vec<f64> {
+            row.iter().enumerate().map(|(window, offset)| offset + self.step_at(clock, grid.centre(window))).collect()
+        };
+        rows.map(of).collect()
     }
 
     /// Every pair of clocks that exchange messages.
@@ -197,9 +240,10 @@ impl Estimator {
 
     /// The sum over all pairs that exchange messages of the difference of their corrections, mean over the windows, in ticks: what the
     /// clocks disagree without the estimate.
-    fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, windows: usize) -> f64 {
+    fn skew(&self, pairs: &BTreeMap<(u32, u32), Sums>, grid: &Grid) -> f64 {
+        let (windows, offsets) = (grid.count, self.with_steps(grid));
         let at = |clock: u32, window: usize| {
-            let row = self.offsets.get(clock as usize).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
+            let row = offsets.get(clock as usize).and_then(|row| row.get(window)).copied().unwrap_or(0.0);
             row + self.constants.get(clock as usize).map_or(0.0, |constant| *constant as f64)
         };
         let apart = |window: usize| pairs.keys().map(move |&(a, b)| (at(a, window) - at(b, window)).abs());

@@ -88,11 +88,13 @@ fn clocks_that_nothing_can_reconcile_do_not_overflow() {
 #[test]
 fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewhere() {
     let mut estimator = Estimator::new(&clocks(2), 1_000_000_000, Method::Auto, Reference::Auto, Limits::default());
-    let anchors = [0, 4].map(|window| Anchor { clock: 1, window, value: 7.0, sigma: 1.0 });
+    let anchors = [0, 4].map(|window| crate::presync::network::Anchor { clock: 1, window, value: 7.0, sigma: 1.0 });
+    let grid = Grid { first: 0, width: 100, count: 5 };
+    estimator.constants = vec![0, -7];
     estimator.offsets = vec![vec![0.0; 5], vec![7.0, 27.0, 97.0, 27.0, 7.0]];
-    assert_eq!(estimator.contradiction(&anchors), 30.0);
+    assert_eq!(estimator.contradiction(&anchors, &grid), 30.0);
     estimator.offsets[1][4] = 57.0;
-    assert_eq!(estimator.contradiction(&anchors), 50.0);
+    assert_eq!(estimator.contradiction(&anchors, &grid), 50.0);
     estimator.shortest.other_node = Ticks(20);
-    assert_eq!(estimator.contradiction(&anchors), 30.0);
+    assert_eq!(estimator.contradiction(&anchors, &grid), 30.0);
 }

@@ -1,0 +1,280 @@
+//! Clocks that jump: where, and by how much.
+//!
+//! A clock that is set forward leaves out readings, one that is set back repeats them or, since a trace knows no time that falls, stands still until it
+//! has caught up. Either way its correction has a step, which estimates from windows of messages smear over the windows around. So it is found in
+//! them as a change no clock is capable of, its height from the lines on both sides ([`find`]), and its place between two events of the clock from
+//! single messages, as the one with which the fewest of them would have been received before they were sent ([`place`]).
+
+use super::Knots;
+
+/// A step of a clock's correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The last time before it, in ticks of the recorded clock.
+    pub at: i64,
+    /// By how much the correction rises, in ticks: positive if the clock stood still or was set back, negative if it was set forward.
+    pub height: i64,
+}
+
+impl Step {
+    /// How many ticks of the recorded clock it takes: a clock that was set forward shows no time in between.
+    pub fn gap(&self) -> i64 {
+        (-self.height).max(1)
+    }
+
+    /// What it adds to the correction at a time.
+    fn value(&self, time: i64) -> i64 {
+        if time <= self.at {
+            0
+        } else if time - self.at >= self.gap() {
+            self.height_kept()
+        } else {
+            // The recorded time goes on while global time nearly stands still.
+            -(time - self.at) + 1
+        }
+    }
+
+    /// The height without the tick that keeps times apart.
+    fn height_kept(&self) -> i64 {
+        if self.height < 0 { self.height + 1 } else { self.height }
+    }
+}
+
+/// What steps, in order of time, make of a time of the recorded clock. Nondecreasing.
+pub fn stepped(steps: &[Step], time: i64) -> i64 {
+    steps.iter().fold(time, |sum, step| sum.saturating_add(step.value(time)))
+}
+
+/// A correction on top of steps, both as (time, offset) points: `knots` are of the time that `steps` make of the recorded clock, the result is of
+/// the recorded clock itself.
+pub fn compose(steps: &[Step], knots: &Knots) -> Knots {
+    if steps.is_empty() {
+        return knots.clone();
+    }
+    let offset = |time: i64| -> i64 {
+        let right = knots.partition_point(|knot| knot.0 < time).clamp(1, knots.len().max(2) - 1);
+        match (knots.get(right - 1), knots.get(right)) {
+            (Some(a), Some(b)) => {
+                let share = (time - a.0) as f64 / (b.0 - a.0).max(1) as f64;
+                a.1 + ((b.1 - a.1) as f64 * share).round() as i64
+            }
+            (Some(a), None) => a.1,
+            _ => 0,
+        }
+    };
+    let mut points: Vec<i64> = steps.iter().flat_map(|step| [step.at, step.at + step.gap()]).collect();
+    for knot in knots {
+        // The time that becomes this one: between steps it is a constant away.
+        let mut time = knot.0;
+        for step in steps {
+            if stepped(steps, step.at + step.gap()) <= knot.0 {
+                time -= step.height_kept();
+            }
+        }
+        let inside = steps.iter().any(|step| (step.at..=step.at + step.gap()).contains(&time));
+        if !inside && stepped(steps, time) == knot.0 {
+            points.push(time);
+        }
+    }
+    points.sort_unstable();
+    points.dedup();
+    let mut result: Knots = Vec::with_capacity(points.len());
+    for time in points {
+        let middle = stepped(steps, time);
+        let global = middle.saturating_add(offset(middle));
+        // Rounding never makes time run backwards.
+        let global = result.last().map_or(global, |last| global.max(last.0 + last.1 + 1));
+        result.push((time, global - time));
+    }
+    result
+}
+
+/// A stretch of windows within which a clock has a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Suspect {
+    /// The last window before, and the first one after.
+    pub windows: (usize, usize),
+    /// The correction before it, continued to the middle of the stretch, and its change per window.
+    pub before: (f64, f64),
+    /// The same after it.
+    pub after: (f64, f64),
+}
+
+impl Suspect {
+    /// Middle of the stretch, in windows.
+    pub fn middle(&self) -> f64 {
+        (self.windows.0 + self.windows.1) as f64 / 2.0
+    }
+
+    /// By how much the correction rises.
+    pub fn height(&self) -> f64 {
+        self.after.0 - self.before.0
+    }
+}
+
+/// Windows on each side by which the drift around a window is told: more than a step is smeared over.
+const USUAL: usize = 48;
+/// Windows within which a correction is compared with what it usually does.
+const AROUND: usize = 16;
+/// Windows on each side from which a step has its height.
+const BESIDE: usize = 40;
+/// A change of that many typical ones is none of a drift,
+const UNUSUAL: f64 = 20.0;
+/// nor is one of this part of the time: two thousand parts in a million.
+const FASTEST: f64 = 2e-3;
+/// A step is at least so many times what observations are known to.
+const CLEAR: f64 = 500.0;
+/// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at.
+const DISTINCT: f64 = 4.0;
+const OFTEN: f64 = 0.9;
+/// Unusual changes at most so many windows apart belong to one step.
+const TOGETHER: usize = 10;
+/// Most windows that a step is smeared over.
+const LONGEST: usize = 40;
+/// Windows next to a step that are not looked at.
+const SPARED: usize = 2;
+
+/// Where the corrections of a clock, one per window of `width` ticks, have a step; `precision` is what they are known to.
+pub fn find(row: &[f64], width: i64, precision: f64) -> Vec<Suspect> {
+    if row.len() < 2 * AROUND {
+        return Vec::new();
+    }
+    let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let drift = |range: std::ops::Range<usize>| median(changes.get(range).unwrap_or(&[]).to_vec());
+    let around = |at: usize| drift(at.saturating_sub(USUAL)..(at + USUAL + 1).min(changes.len()));
+    let excess: Vec<f64> = (0..changes.len()).map(|at| changes[at] - around(at)).collect();
+    let usual = median(excess.iter().map(|change| change.abs()).collect());
+    let least = (UNUSUAL * usual).max(FASTEST * width as f64).max(precision);
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in excess.iter().enumerate().filter(|(_, change)| change.abs() > least) {
+        match stretches.last_mut() {
+            Some((_, last)) if *last + TOGETHER >= at => *last = at,
+            _ => stretches.push((at, at)),
+        }
+    }
+    let mut suspects = Vec::new();
+    for (index, &(first, last)) in stretches.iter().enumerate().filter(|(_, (first, last))| last - first <= LONGEST) {
+        let (begin, end) = (first.saturating_sub(SPARED), (last + 1 + SPARED).min(row.len() - 1));
+        // Up to the next one on either side.
+        let from = stretches[..index].last().map_or(0, |before| before.1 + 1);
+        let until = stretches.get(index + 1).map_or(row.len(), |next| next.0 + 1);
+        let left = begin.saturating_sub(BESIDE).max(from)..begin + 1;
+        let right = end..(end + BESIDE + 1).min(until);
+        if left.len() < 3 || right.len() < 3 {
+            continue;
+        }
+        let slopes = [drift(left.start..left.end - 1), drift(right.start..right.end - 1)];
+        let middle = (begin + end) as f64 / 2.0;
+        let level = |range: std::ops::Range<usize>, slope: f64| {
+            median(range.map(|window| row[window] + slope * (middle - window as f64)).collect())
+        };
+        let far = |at: &usize| at + AROUND < begin || *at > end;
+        let wander: Vec<f64> = (0..excess.len().saturating_sub(AROUND))
+            .filter(far)
+            .map(|at| excess[at..at + AROUND].iter().sum::<f64>().abs())
+            .collect();
+        let wanders = quantile(wander, OFTEN);
+        let suspect = Suspect {
+            windows: (begin, end),
+            before: (level(left, slopes[0]), slopes[0]),
+            after: (level(right, slopes[1]), slopes[1]),
+        };
+        if suspect.height().abs() > (CLEAR * precision).max(least).max(DISTINCT * wanders) {
+            suspects.push(suspect);
+        }
+    }
+    suspects
+}
+
+fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    let at = (values.len() as f64 * share) as usize;
+    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(at, f64::total_cmp).1 }
+}
+
+/// A message of the clock in question with another one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossing {
+    /// When the clock sent or received it, in ticks of the recorded clock.
+    pub own: i64,
+    /// How long it took if the clock has not stepped yet, in ticks,
+    pub before: f64,
+    /// if it has stepped,
+    pub after: f64,
+    /// and as the clocks are estimated without a step.
+    pub without: f64,
+    /// Whether the clock received it.
+    pub received: bool,
+}
+
+/// A message counts as quick that took no more than this many times what observations are known to.
+const QUICK: f64 = 10.0;
+/// A message that takes less than no time is so many times as unlikely, as a logarithm, as one that is late by the height of the step.
+const IMPOSSIBLE: f64 = 2.0;
+/// Places whose costs are as near as this are equally good.
+const EQUAL: f64 = 0.5;
+/// The lines before and after a step are tried at so many places to either side, up to this part of its height.
+const SHIFTS: i32 = 8;
+const SHIFT: f64 = 0.08;
+/// A forward step leaves a gap of this part of its height at least, since the height is an estimate.
+const NEARLY: f64 = 0.9;
+
+/// The place of a step of this height that makes messages likely: as many as possible quick, and as few as possible quicker than that. `precision` is
+/// what observations are known to. None if the clocks without the step make them as likely.
+pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Option<Step> {
+    crossings.sort_by_key(|crossing| crossing.own);
+    let scale = QUICK * precision;
+    let most = (1.0 + height.abs() / scale).ln();
+    let cost = |travel: f64| {
+        if travel >= 0.0 { (1.0 + travel / scale).ln() } else { IMPOSSIBLE * most * (-travel / scale).min(1.0) }
+    };
+    let without: f64 = crossings.iter().map(|crossing| cost(crossing.without)).sum();
+    let gap = |k: usize| crossings[k].own - crossings[k - 1].own;
+    let places = || (1..crossings.len()).filter(|k| gap(*k) > 0);
+    // The lines on both sides are known less well than quick messages are.
+    let shifts = || (-SHIFTS..=SHIFTS).map(|shift| f64::from(shift) / f64::from(SHIFTS) * SHIFT * height.abs());
+    let mut best = (f64::INFINITY, Vec::new(), height);
+    for before in shifts() {
+        for after in shifts() {
+            let of = |crossing: &Crossing| {
+                let forward = if crossing.received { 1.0 } else { -1.0 };
+                (cost(crossing.before + forward * before), cost(crossing.after + forward * after))
+            };
+            // The cost of a step before the k-th.
+            let mut sum: f64 = crossings.iter().map(|crossing| of(crossing).1).sum();
+            let mut costs = vec![sum];
+            for (before, after) in crossings.iter().map(of) {
+                sum += before - after;
+                costs.push(sum);
+            }
+            let least = places().map(|k| costs[k]).fold(f64::INFINITY, f64::min);
+            if least < best.0 {
+                best = (least, costs, height + after - before);
+            }
+        }
+    }
+    let (least, costs, height) = best;
+    if least >= without {
+        return None;
+    }
+    let good: Vec<usize> = places().filter(|k| costs[*k] <= least + EQUAL).collect();
+    let widest = good.iter().copied().max_by_key(|k| (gap(*k), std::cmp::Reverse(*k)))?;
+    let repeated = good.iter().copied().find(|k| *k > 1 && gap(*k - 1) == 0);
+    let k = match repeated {
+        // A clock that was set forward leaves a gap, one that was set back or stood still shows a time again and again.
+        _ if height < 0.0 && gap(widest) as f64 > NEARLY * -height => widest,
+        Some(repeated) if height > 0.0 => repeated,
+        _ => good[good.len() / 2],
+    };
+    let height = height.round() as i64;
+    let spare = (gap(k) - (-height).max(1)).max(0);
+    let at = if height < 0 { crossings[k - 1].own + spare / 2 } else { crossings[k - 1].own };
+    Some(Step { at, height })
+}
+
+#[cfg(test)]
+#[path = "steps_tests.rs"]
+mod tests;
