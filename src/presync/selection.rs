@@ -58,6 +58,9 @@ const FIRST: f64 = 1.0;
 /// Shares of [`Reading::Edge`], and the first to be tried.
 const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 const FIRST_EDGE: usize = 1;
+/// Of all models that are within so many standard errors of the best, the stiffest is taken (the rule of one standard error of Breiman et al. 1984):
+/// what cannot be told from chance is no reason to let clocks bend.
+const ERRORS: f64 = 1.0;
 /// Rounds of reweighting ([`Problem::rounds`]).
 const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
 
@@ -207,7 +210,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
     let share = (TRIED as f64 / most as f64).max(least).min(1.0);
     let blocks = longest.grid.count.clamp(1, BLOCKS);
     let jury = Jury::new(views.get(1).unwrap_or(longest), share, blocks);
-    let mut best: Option<(Score, Choice)> = None;
+    let mut tried: Vec<(Score, Choice)> = Vec::new();
     let mut first = before.unwrap_or(Choice {
         reading: Reading::Edge(EDGES[FIRST_EDGE]),
         roughness: FIRST * longest.observations.precision,
@@ -218,9 +221,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
         let mut consider = |choice: Choice| -> f64 {
             let score = judged(&trial, like, &jury, choice, ROUNDS);
             let mean = score.mean();
-            if best.as_ref().is_none_or(|(best, _)| mean > best.mean()) {
-                best = Some((score, choice));
-            }
+            tried.push((score, choice));
             mean
         };
         let width = view.grid.width;
@@ -267,5 +268,13 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
         }
         first = top.1;
     }
-    best.map(|(score, choice)| (choice, score))
+    let best = tried.iter().max_by(|one, other| one.0.mean().total_cmp(&other.0.mean()))?.0.clone();
+    let as_good = tried.into_iter().filter(|(score, _)| {
+        let gain = best.gain(score);
+        gain.mean <= ERRORS * gain.error
+    });
+    let width = longest.grid.width;
+    as_good
+        .min_by(|one, other| one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width)))
+        .map(|(score, choice)| (choice, score))
 }

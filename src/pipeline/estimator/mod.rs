@@ -302,8 +302,7 @@ impl Estimator {
         }
         let knots = self.knots(&grid);
         if done {
-            let misfit = self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE));
-            let fit = Fit { misfit, gain: self.gain, contradiction: self.contradiction(&anchors, &grid) };
+            let fit = self.fit(&anchors, &grid);
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
             let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };

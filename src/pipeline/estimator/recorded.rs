@@ -1,6 +1,7 @@
 //! What recorded offsets say, and by how much an estimate contradicts them.
 
 use super::Estimator;
+use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
 use crate::presync::RANGE;
 use crate::presync::network::Anchor;
@@ -47,16 +48,30 @@ impl Estimator {
         (0..self.constants.len()).map(|clock| (0..grid.count).map(|window| value(clock, window)).collect()).collect()
     }
 
-    /// By how much the estimate contradicts recorded offsets at most, beyond a latency: round trips are all that either is known by. That
-    /// is what they differ where offsets were measured, and a part of what they differ elsewhere.
-    pub(super) fn contradiction(&self, anchors: &[Anchor], grid: &Grid) -> f64 {
+    /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
+    pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> Fit {
         let recorded = self.recorded(grid);
-        let off = anchors.iter().filter_map(|anchor| {
-            let (row, recorded) = (self.offsets.get(anchor.clock as usize)?, recorded.get(anchor.clock as usize)?);
-            let anywhere = row.iter().zip(recorded).map(|(offset, own)| (offset - own).abs()).fold(0.0, f64::max);
-            let there = (row.get(anchor.window as usize)? - anchor.value).abs();
-            Some(there.max(anywhere / ELSEWHERE))
-        });
-        off.fold(0.0, f64::max) - self.shortest.other_node.0 as f64
+        let apart = |clock: usize| -> f64 {
+            let rows = self.offsets.get(clock).into_iter().flatten().zip(recorded.get(clock).into_iter().flatten());
+            rows.map(|(offset, own)| (offset - own).abs()).fold(0.0, f64::max)
+        };
+        // By anchor: there, and anywhere.
+        let off = |anchor: &Anchor| {
+            let there = self.offsets.get(anchor.clock as usize)?.get(anchor.window as usize)? - anchor.value;
+            Some((there.abs(), apart(anchor.clock as usize)))
+        };
+        let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
+        let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
+        let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
+        trips.sort_by(f64::total_cmp);
+        Fit {
+            misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
+            // Beyond a latency, since round trips are all that either is known by.
+            contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,
+            measured: (!off.is_empty()).then(|| most(&|off| off.0)),
+            anywhere: most(&|off| off.1),
+            half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
+            gain: self.gain,
+        }
     }
 }

@@ -92,9 +92,9 @@ fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewh
     let grid = Grid { first: 0, width: 100, count: 5 };
     estimator.constants = vec![0, -7];
     estimator.offsets = vec![vec![0.0; 5], vec![7.0, 27.0, 97.0, 27.0, 7.0]];
-    assert_eq!(estimator.contradiction(&anchors, &grid), 30.0);
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 30.0);
     estimator.offsets[1][4] = 57.0;
-    assert_eq!(estimator.contradiction(&anchors, &grid), 50.0);
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 50.0);
     estimator.shortest.other_node = Ticks(20);
-    assert_eq!(estimator.contradiction(&anchors, &grid), 30.0);
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 30.0);
 }
