@@ -184,8 +184,9 @@ pub fn refine(
         return Ok(None);
     }
     let resolution = opened.definitions.clock.resolution;
-    let estimator_of =
-        |map: &ClockMap| Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits);
+    let estimator_of = |map: &ClockMap| {
+        Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits).with_workers(opened.workers)
+    };
     let apart = SAME_CLOCK * resolution as f64;
     let recorded = recorded_offsets(transport, loaded)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();

@@ -9,6 +9,8 @@ use super::network::{Anchor, LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets, Reading};
 use super::solver::Tolerance;
 use super::windows::Grid;
+use crate::trace::progress::Silent;
+use crate::workers::Workers;
 use std::ops::Range;
 
 /// What there is to choose.
@@ -175,9 +177,15 @@ impl<'a> Jury<'a> {
 }
 
 /// How well clocks that are estimated by `choice`, each half of `view` from the other, predict the jury's messages.
-fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice, rounds: &[f64]) -> Score {
-    let mut score = Score::default();
-    for half in 0..2 {
+fn judged(
+    trial: &Trial<'_>,
+    like: &Problem<'_>,
+    jury: &Jury<'_>,
+    choice: Choice,
+    rounds: &[f64],
+    workers: Workers,
+) -> Score {
+    let half = |half: usize| {
         let problem = Problem {
             windows: trial.windows,
             observations: &trial.halves[half],
@@ -190,20 +198,23 @@ fn judged(trial: &Trial<'_>, like: &Problem<'_>, jury: &Jury<'_>, choice: Choice
             ..*like
         };
         let found = trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now));
-        score.merge(&jury.judge_half(half, &jury.seen(&trial.view.grid, &found), choice.reading));
-    }
+        jury.judge_half(half, &jury.seen(&trial.view.grid, &found), choice.reading)
+    };
+    let mut score = Score::default();
+    let halves = workers.run(2, &Silent, |index, _| Ok(half(index))).unwrap_or_default();
+    halves.iter().for_each(|half| score.merge(half));
     score
 }
 
 /// How well clocks that are estimated by `choice` predict all messages of `view`.
-pub fn trial(view: &View, like: &Problem<'_>, choice: Choice) -> Score {
+pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
     let jury = Jury::of_all(view);
-    judged(&jury.trial, like, &jury, choice, LAST_ROUNDS)
+    judged(&jury.trial, like, &jury, choice, LAST_ROUNDS, workers)
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
-/// `before`, if there was a choice before.
-pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Option<(Choice, Score)> {
+/// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
+pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<(Choice, Score)> {
     let longest = views.last()?;
     let most = views.first().map_or(1, |view| view.grid.count);
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
@@ -219,7 +230,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>) -> Opt
     for view in views.iter().rev() {
         let trial = Trial::new(view, share, blocks);
         let mut consider = |choice: Choice| -> f64 {
-            let score = judged(&trial, like, &jury, choice, ROUNDS);
+            let score = judged(&trial, like, &jury, choice, ROUNDS, workers);
             let mean = score.mean();
             tried.push((score, choice));
             mean

@@ -20,6 +20,7 @@ use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Knots, Limits, LinearClock, Method};
 use crate::replay::observe::Stretch;
 use crate::trace::{ClockOffset, Result, Ticks};
+use crate::workers::Workers;
 use jumps::Doubtful;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,8 @@ const CERTAIN: f64 = 0.875;
 #[derive(Debug)]
 pub struct Estimator {
     resolution: u64,
+    /// Threads.
+    workers: Workers,
     model: Method,
     wanted: Reference,
     limits: Limits,
@@ -126,6 +129,7 @@ impl Estimator {
         };
         Estimator {
             resolution,
+            workers: Workers::ONE,
             model: if matches!(model, Method::Regression | Method::Hull) { model } else { Method::Network },
             wanted,
             limits,
@@ -154,6 +158,11 @@ impl Estimator {
             shortest: MinimumLatency::default(),
             misfits: None,
         }
+    }
+
+    /// The same with threads to work with; they change no bit.
+    pub fn with_workers(self, workers: Workers) -> Estimator {
+        Estimator { workers, ..self }
     }
 
     /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; the first time in
@@ -272,7 +281,8 @@ impl Estimator {
             let recorded = self.recorded(&grid);
             if let Some(choice) = self.choice {
                 let view = View { grid, observations: seen.clone(), now: solved.clone(), anchors: anchors.clone() };
-                self.gain = Some(trial(&view, &problem, choice).gain(&Jury::of_all(&view).judge(&recorded)));
+                self.gain =
+                    Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
             }
             let solved = problem.flat(&solved);
             let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading);
@@ -329,7 +339,7 @@ impl Estimator {
             })
             .collect();
         let otherwise = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
-        select(&views, like, self.choice).map_or(otherwise, |(choice, _)| choice)
+        select(&views, like, self.choice, self.workers).map_or(otherwise, |(choice, _)| choice)
     }
 
     /// Messages in some windows, and the clocks so far.
