@@ -51,7 +51,7 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
         (format!("{lower}_"), "FORTRAN"),
         (format!("{lower}__"), "FORTRAN"),
         (lower.to_uppercase(), "FORTRAN"),
-        (format!("{lower}_f08_"), "FORTRAN"),
+        (format!("{lower}_f08_"), "F08"),
         (format!("{lower}_f08ts_"), "DESCRIPTORS"),
     ];
     for (symbol, mode) in spellings {

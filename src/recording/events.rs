@@ -129,11 +129,14 @@ impl Process<'_, '_> {
             Record::Leave(_, gave) => {
                 let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
                 let function = open.function;
+                let claimed: Vec<Serial> = open.requests.iter().flatten().map(|&(_, serial)| serial).collect();
                 self.leave(thread, time, open, gave)?;
+                claimed.into_iter().for_each(|serial| self.requests.release(serial));
                 self.leave_region(thread, time, function)
             }
             Record::Failed(_) => {
                 let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
+                open.requests.iter().flatten().for_each(|&(_, serial)| self.requests.release(serial));
                 self.leave_region(thread, time, open.function)
             }
             Record::Comm(new) => {
@@ -185,8 +188,8 @@ impl Process<'_, '_> {
                 }
             }
             (effect, Given::Requests(handles)) => {
-                let which = |handle: Option<u64>| Some((handle?, self.requests.with_handle(handle?)?));
-                open.requests = handles.into_iter().map(which).collect();
+                let mut which = |handle: Option<u64>| Some((handle?, self.requests.claim(handle?)?));
+                open.requests = handles.into_iter().map(&mut which).collect();
                 if let Effect::Start | Effect::Startall = effect {
                     self.start(thread, time, &open.requests)?;
                 }
@@ -372,7 +375,7 @@ impl Process<'_, '_> {
             self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
         }
         if let Some(handle) = handle {
-            self.requests.add(handle, request.unwrap_or(Request::Nothing));
+            self.requests.add(handle, request.unwrap_or(Request::Nothing), self.header.shares(handle));
         }
         Ok(())
     }

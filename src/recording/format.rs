@@ -49,6 +49,8 @@ pub mod field {
     pub const WORLD: usize = 88;
     /// Handle of `MPI_COMM_SELF`.
     pub const SELF: usize = 96;
+    /// Handle of Open MPI's requests that are complete from the start; 0 elsewhere.
+    pub const EMPTY: usize = 104;
     /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
     pub const FIRST_ANCHOR: usize = 128;
     /// Two more, the later ones, written in turn; the one with [`LATEST_ANCHOR`] is complete.

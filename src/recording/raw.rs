@@ -36,6 +36,10 @@ pub struct Header {
     pub world: u64,
     /// `MPI_COMM_SELF`.
     pub own: u64,
+    /// Which MPI library's handles these are.
+    pub abi: u64,
+    /// Handle of Open MPI's requests that are complete from the start.
+    pub empty: u64,
     /// Counter, raw and real time in nanoseconds: at the start, and the latest if there is one.
     pub first: [u64; 3],
     /// See `first`.
@@ -102,6 +106,8 @@ impl RawFile {
             node: number(field::NODE),
             world: number(field::WORLD),
             own: number(field::SELF),
+            abi: number(field::ABI),
+            empty: number(field::EMPTY),
             first: anchor(field::FIRST_ANCHOR),
             latest,
             host: text(field::HOST, field::HOST_LENGTH),
@@ -123,6 +129,19 @@ impl RawFile {
     pub fn records<'a>(&'a self, functions: &'a [Function<'static>]) -> Records<'a> {
         let bytes = self.map.get(HEADER..self.end).unwrap_or_default();
         Records { file: self, functions, bytes, position: 0, time: 0, comm: 0, request: 0, open: None }
+    }
+}
+
+impl Header {
+    /// Whether several requests can have this handle at the same time: they are complete from the start.
+    pub fn shares(&self, request: u64) -> bool {
+        if self.abi == format::OPEN_MPI {
+            // Its number in Fortran is 1.
+            request == self.empty || request == 1
+        } else {
+            // Two bits of a handle of MPICH tell that it stands for a predefined object.
+            (request >> 30) & 3 == 1
+        }
     }
 }
 

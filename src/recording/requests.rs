@@ -1,11 +1,12 @@
 //! The open requests of a process.
 //!
 //! A handle can belong to another request as soon as the one before is complete, and the recorder sees the completion a little later. So a
-//! call that waits takes note of *which* requests its handles stood for when it began.
+//! call that waits takes note of *which* requests its handles stand for when it begins: it claims them. Besides, both libraries have handles that any
+//! number of requests share which are complete from the start; of those, the first one made is taken for the first one that is waited for.
 
 use super::raw::Contribution;
 use crate::trace::{CommId, Message};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Number of a request within a process; never used again.
 pub type Serial = u64;
@@ -49,23 +50,37 @@ impl Request {
 /// All of them.
 #[derive(Debug, Default)]
 pub struct Requests {
-    by_handle: HashMap<u64, Serial>,
+    /// Open ones by handle, in the order of their creation.
+    by_handle: HashMap<u64, VecDeque<Serial>>,
     all: HashMap<Serial, Request>,
+    claimed: HashSet<Serial>,
     next: Serial,
 }
 
 impl Requests {
-    /// A new one with this handle, which no other has any more.
-    pub fn add(&mut self, handle: u64, request: Request) {
+    /// A new one with this handle, which no other has any more unless it is `shared`.
+    pub fn add(&mut self, handle: u64, request: Request, shared: bool) {
         self.next += 1;
-        // What had the handle before may be waited for by another thread, and stays until then.
-        self.by_handle.insert(handle, self.next);
+        let queue = self.by_handle.entry(handle).or_default();
+        if !shared {
+            // What had the handle before is complete, even if that was not recorded, unless somebody is about to say so.
+            queue.retain(|serial| self.claimed.contains(serial) || self.all.remove(serial).is_none());
+        }
+        queue.push_back(self.next);
         self.all.insert(self.next, request);
     }
 
-    /// The one that has this handle now.
-    pub fn with_handle(&self, handle: u64) -> Option<Serial> {
-        self.by_handle.get(&handle).copied()
+    /// The one that this handle stands for now. Nobody else gets it until it is released.
+    pub fn claim(&mut self, handle: u64) -> Option<Serial> {
+        let queue = self.by_handle.get(&handle)?;
+        let serial = queue.iter().copied().find(|serial| !self.claimed.contains(serial))?;
+        self.claimed.insert(serial);
+        Some(serial)
+    }
+
+    /// The call that has claimed it has ended.
+    pub fn release(&mut self, serial: Serial) {
+        self.claimed.remove(&serial);
     }
 
     /// What it stands for.
@@ -92,8 +107,11 @@ impl Requests {
     /// It does not exist any more.
     pub fn remove(&mut self, handle: u64, serial: Serial) {
         self.all.remove(&serial);
-        if self.with_handle(handle) == Some(serial) {
-            self.by_handle.remove(&handle);
+        if let Some(queue) = self.by_handle.get_mut(&handle) {
+            queue.retain(|&other| other != serial);
+            if queue.is_empty() {
+                self.by_handle.remove(&handle);
+            }
         }
     }
 }
@@ -105,21 +123,42 @@ mod tests {
     #[test]
     fn a_handle_in_use_again_does_not_complete_the_new_request() {
         let mut requests = Requests::default();
-        requests.add(7, Request::Send(1));
-        let waited_for = requests.with_handle(7).unwrap();
-        requests.add(7, Request::Send(2));
+        requests.add(7, Request::Send(1), false);
+        let waited_for = requests.claim(7).unwrap();
+        requests.add(7, Request::Send(2), false);
+        let next = requests.claim(7).unwrap();
         assert_eq!(requests.complete(7, waited_for), Some(Request::Send(1)));
-        let next = requests.with_handle(7).unwrap();
         assert_eq!(requests.complete(7, next), Some(Request::Send(2)));
-        assert_eq!(requests.with_handle(7), None);
+        assert_eq!(requests.claim(7), None);
+    }
+
+    #[test]
+    fn requests_that_share_a_handle_are_all_completed() {
+        let mut requests = Requests::default();
+        (1..=3).for_each(|id| requests.add(7, Request::Send(id), true));
+        let claims: Vec<Serial> = (0..2).filter_map(|_| requests.claim(7)).collect();
+        let done: Vec<_> = claims.iter().map(|&serial| requests.complete(7, serial)).collect();
+        assert_eq!(done, [Some(Request::Send(1)), Some(Request::Send(2))]);
+        let last = requests.claim(7).unwrap();
+        requests.release(last);
+        assert_eq!(requests.claim(7), Some(last));
+    }
+
+    #[test]
+    fn a_completion_that_was_not_recorded_does_not_shift_the_next() {
+        let mut requests = Requests::default();
+        requests.add(7, Request::Send(1), false);
+        requests.add(7, Request::Send(2), false);
+        let claimed = requests.claim(7).unwrap();
+        assert_eq!(requests.complete(7, claimed), Some(Request::Send(2)));
     }
 
     #[test]
     fn a_persistent_request_stays() {
         let message = Message { peer: 1, comm: CommId(0), tag: 0, length: 8 };
         let mut requests = Requests::default();
-        requests.add(7, Request::PersistentSend(message, Some(3)));
-        let serial = requests.with_handle(7).unwrap();
+        requests.add(7, Request::PersistentSend(message, Some(3)), false);
+        let serial = requests.claim(7).unwrap();
         assert_eq!(requests.complete(7, serial).and_then(|request| request.open()), Some(3));
         assert_eq!(requests.complete(7, serial).and_then(|request| request.open()), None);
     }

@@ -86,6 +86,8 @@ pub struct Abi {
     pub own: u64,
     pub no_comm: u64,
     no_request: u64,
+    /// Open MPI's request that is complete from the start; 0 elsewhere.
+    pub empty: u64,
     no_type: u64,
     /// `MPI_BYTE`, `MPI_ERRORS_RETURN`.
     pub byte: u64,
@@ -142,6 +144,7 @@ impl Abi {
                 own: address(c"ompi_mpi_comm_self"),
                 no_comm: address(c"ompi_mpi_comm_null"),
                 no_request: address(c"ompi_request_null"),
+                empty: address(c"ompi_request_empty"),
                 no_type: address(c"ompi_mpi_datatype_null"),
                 byte: address(c"ompi_mpi_byte"),
                 errors_return: address(c"ompi_mpi_errors_return"),
@@ -194,6 +197,7 @@ impl Abi {
             own: 0x4400_0001,
             no_comm: 0x0400_0000,
             no_request: 0x2c00_0000,
+            empty: 0,
             no_type: 0x0c00_0000,
             byte: 0x4c00_010d,
             errors_return: 0x5400_0001,

@@ -1,6 +1,7 @@
 //! The arguments of a call, whatever language it comes from.
 
 use crate::abi::Abi;
+use crate::format;
 use crate::wrappers::Mode;
 
 /// What a function was given, and may be given instead.
@@ -98,10 +99,18 @@ impl Arguments<'_> {
         i64::from(unsafe { *(self.word(i) as *const i32).add(k) })
     }
 
-    /// An index at an address, counted from 0; none is undefined.
+    /// Place of a request that is complete, counted from 0, at an address; none is undefined. The requests are argument 1.
     pub unsafe fn index(&self, i: usize, k: usize) -> Option<usize> {
-        let index = unsafe { self.result(i, k) } - i64::from(self.mode.fortran());
-        usize::try_from(index).ok()
+        let place = unsafe { self.result(i, k) };
+        let index = usize::try_from(place - i64::from(self.mode.fortran())).ok();
+        if !self.mode.f08() || self.abi.kind != format::MPICH {
+            return index;
+        }
+        // There, MPICH 4.0 counts from 0, against the standard. A request that is complete is null then.
+        let count = unsafe { self.count(0) } as usize;
+        let is_null = |index: usize| index < count && unsafe { self.request(1, index) }.is_none();
+        let other = usize::try_from(place).ok();
+        if index.is_some_and(is_null) { index } else { other.filter(|&other| is_null(other)).or(index) }
     }
 
     /// Whether a buffer stands for one in place.

@@ -15,6 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// The file grows by so many bytes at once.
 pub const CHUNK: usize = 4 << 20;
 
+/// Largest file that this process may write: growing beyond it would be answered by a signal.
+fn largest_file() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: it is writable.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
 /// A mapped file.
 pub struct RawFile {
     descriptor: c_int,
@@ -89,7 +97,7 @@ impl RawFile {
         let mut result = Ok(());
         while self.limit() < needed {
             let limit = self.limit();
-            if limit + CHUNK > self.reserved {
+            if limit + CHUNK > self.reserved || limit + CHUNK > largest_file() {
                 result = Err(io::Error::from(io::ErrorKind::OutOfMemory));
                 break;
             }

@@ -208,6 +208,7 @@ impl Session {
             (field::NODE, self.node),
             (field::WORLD, self.abi.world),
             (field::SELF, self.abi.own),
+            (field::EMPTY, self.abi.empty),
         ] {
             file.number(offset).store(value, Ordering::Relaxed);
         }

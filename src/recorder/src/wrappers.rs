@@ -20,8 +20,10 @@ impl Mode {
     pub const LARGE: Mode = Mode(1);
     /// From Fortran: addresses of everything.
     pub const FORTRAN: Mode = Mode(2);
-    /// From Fortran, with descriptors of buffers.
-    pub const DESCRIPTORS: Mode = Mode(2 | 4);
+    /// From Fortran, by the module mpi_f08.
+    pub const F08: Mode = Mode(2 | 8);
+    /// From Fortran, by the module mpi_f08 with descriptors of buffers.
+    pub const DESCRIPTORS: Mode = Mode(2 | 4 | 8);
 
     /// Whether counts have 64 bits.
     pub fn large(self) -> bool {
@@ -30,6 +32,10 @@ impl Mode {
     /// Whether arguments are addresses.
     pub fn fortran(self) -> bool {
         self.0 & 2 != 0
+    }
+    /// Whether the module mpi_f08 is used.
+    pub fn f08(self) -> bool {
+        self.0 & 8 != 0
     }
     /// Whether buffers are descriptors.
     pub fn descriptors(self) -> bool {
