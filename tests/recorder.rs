@@ -150,10 +150,8 @@ fn assert_consistent(archive: &Path, said: &str) {
     let sent = |name: &str| {
         said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).expect("a number")
     };
-    let classes = report["check"]["classes"].as_array().or(report["violations"].as_array());
-    let messages = classes.and_then(|classes| classes.iter().find(|class| class["class"] == "messages"));
-    let checked = messages.and_then(|messages| messages["checked"].as_u64());
-    assert_eq!(checked, Some(sent("sends ") + sent("immediate_sends ")), "{report:#}");
+    let checked = report["violations"]["raw"]["point_to_point"]["checked"].as_u64();
+    assert_eq!(checked, Some(sent("sends ") + sent("immediate_sends ")), "every message has both ends");
 }
 
 fn records_everything(app: &App, arguments: &[&str]) {
@@ -232,17 +230,15 @@ fn wrong_clocks_are_corrected_towards_the_truth() {
     let raw = run(clc_replay("check").arg(app.recorded())).stdout;
     assert!(raw.contains("VIOLATED"), "{raw}");
     run(Command::new(program()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never")).expect(0, "a correction");
-    let before = evaluation(&app.recorded(), &app.recorded());
-    let after = evaluation(&app.path("run-clc"), &app.recorded());
-    let error = |evaluation: &serde_json::Value| largest_spread(evaluation);
-    let (before, after) = (error(&before), error(&after));
-    assert!(after * 10.0 < before, "{before} s before, {after} s after");
-}
-
-fn largest_spread(evaluation: &serde_json::Value) -> f64 {
-    evaluation["stages"].as_array().and_then(|stages| stages.first()).map_or(f64::NAN, |stage| {
-        stage["between_processes_seconds"]["rms"].as_f64().unwrap_or(f64::NAN)
-    })
+    let phases = evaluation(&app.path("run-clc"), &app.recorded());
+    let error = |phase: &str| {
+        let phases = phases["phases"].as_array().expect("phases");
+        let phase = phases.iter().find(|found| found["phase"] == phase).expect("the phase");
+        phase["clock"]["rms_seconds"].as_f64().expect("a number")
+    };
+    let (before, after) = (error("raw"), error("final"));
+    // The offsets are up to 5 ms; how well the sine is found depends on how busy the machine is.
+    assert!(before > 1e-4 && after * 10.0 < before, "{before} s before, {after} s after");
 }
 
 #[test]
@@ -255,7 +251,7 @@ fn what_a_killed_process_has_recorded_is_kept() {
         let counts = events(&app.recorded());
         let count = |kind: &str| counts.get(kind).copied().unwrap_or(0);
         assert_eq!(count("ENTER"), count("LEAVE"));
-        // Four rounds are complete: 24 messages that both sides make requests of by each of 4 processes and 3 persistent ones.
+        // Four rounds are complete: 24 immediate sends and 3 persistent ones of each of 4 processes.
         assert!(count("MPI_ISEND") >= 4 * 4 * 27, "{counts:?}");
         // No correction stumbles over it.
         let corrected = run(Command::new(program()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never"));

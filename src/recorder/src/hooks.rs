@@ -239,10 +239,13 @@ unsafe fn after(
     };
     // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
     unsafe {
-        if let Some(argument) = made.filter(|_| !failed)
-            && !session.describe(stream, given.new_comm(argument), call.effect == Effect::CommCreateGroup)
-        {
-            return false;
+        if let Some(argument) = made.filter(|_| !failed) {
+            let new = given.new_comm(argument);
+            // A duplicate that is being made cannot be asked, but has the group of the original.
+            let like = if call.effect == Effect::CommIdup { given.comm(0) } else { new };
+            if !session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) {
+                return false;
+            }
         }
         stream.leave(now, failed);
         if failed {

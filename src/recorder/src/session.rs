@@ -36,6 +36,8 @@ pub struct Session {
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 static RECORDING: AtomicBool = AtomicBool::new(false);
+/// `MPI_Finalize` has been called: its Fortran form calls that of C.
+static ENDED: AtomicBool = AtomicBool::new(false);
 static TIMER: OnceLock<u64> = OnceLock::new();
 
 /// The session, if events are recorded.
@@ -143,7 +145,7 @@ extern "C" fn forget() {
 /// Before `MPI_Finalize`, which is function `number`: ends the recording.
 #[cold]
 pub fn finish(stream: *mut Stream, number: u64) {
-    let Some(session) = SESSION.get() else { return };
+    let Some(session) = SESSION.get().filter(|_| !ENDED.swap(true, Ordering::AcqRel)) else { return };
     // SAFETY: streams live as long as the process, and this one belongs to this thread.
     let mut own = unsafe { stream.as_mut() }.filter(|_| RECORDING.load(Ordering::Acquire));
     if let Some(stream) = &mut own
@@ -248,10 +250,10 @@ impl Session {
     }
 
     /// Records a communicator that this process has become a member of, with its members if `list` is set or there is no other way to tell which
-    /// one it is. Returns whether there was room.
+    /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns whether there was room.
     #[cold]
-    pub fn describe(&self, stream: &mut Stream, comm: u64, list: bool) -> bool {
-        if comm == self.abi.no_comm || comm == 0 {
+    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> bool {
+        if handle == self.abi.no_comm || handle == 0 {
             return true;
         }
         let mpi = &self.abi.mpi;
@@ -264,7 +266,7 @@ impl Session {
             return false;
         }
         stream.unsigned(COMMUNICATOR);
-        stream.comm(comm);
+        stream.comm(handle);
         stream.unsigned(rank as u64);
         stream.unsigned(if inter { INTER } else { 0 });
         let write = |stream: &mut Stream, ranks: &[c_int]| {
