@@ -2,11 +2,10 @@
 
 mod common;
 
-use common::{Finished, PYTHON, run, start};
+use common::{Finished, PYTHON, run, start, with_recorder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// An MPI library: what its tools are called.
@@ -23,23 +22,6 @@ const OPEN_MPI: Library = Library {
     launcher: &["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"],
 };
 const MPICH: Library = Library { compiler: "mpicc.mpich", fortran: "mpifort.mpich", launcher: &["mpiexec.mpich"] };
-
-/// The recorder is a library of its own, which building the tests does not build.
-fn program() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_clc-replay"));
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--locked", "--package", "clc-recorder"]);
-        let release = program.components().any(|part| part.as_os_str() == "release");
-        build.args(release.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));
-        // Where the program is.
-        build.arg("--target-dir").arg(program.parent().and_then(Path::parent).expect("a target directory"));
-        run(&mut build).expect(0, "the recorder");
-        program
-    })
-}
 
 /// A program of `tests/apps` and a place for recordings of it.
 struct App {
@@ -86,7 +68,7 @@ impl App {
 }
 
 fn clc_replay(subcommand: &str) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(with_recorder());
     command.arg(subcommand).env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command
@@ -134,7 +116,8 @@ fn assert_complete(archive: &Path, said: &str) {
     assert_eq!(count("ENTER"), count("LEAVE"));
     // The Python bindings are stricter than otf2-print about definitions.
     let script = "import otf2, sys\nwith otf2.reader.open(sys.argv[1]) as t: print(sum(1 for _ in t.events))";
-    let read = run(Command::new(PYTHON).args(["-c", script]).arg(archive.join("traces.otf2"))).expect(0, "python3-otf2");
+    let read =
+        run(Command::new(PYTHON).args(["-c", script]).arg(archive.join("traces.otf2"))).expect(0, "python3-otf2");
     assert_eq!(read.stderr, "", "python3-otf2");
     assert_eq!(read.stdout.trim().parse::<u64>().ok(), Some(counts.values().sum()));
 }
@@ -165,7 +148,7 @@ fn records_everything(app: &App, arguments: &[&str]) {
     let recorded = run(&mut app.record(&[], 4, arguments)).expect(0, "the program recorded");
     assert_eq!(recorded.stdout, plain.stdout, "the program's output is its own");
     let lines: Vec<&str> = recorded.stderr.lines().collect();
-    assert!(lines.len() == 1 && lines[0].contains("4 processes on 1 nodes"), "{}", recorded.stderr);
+    assert!(lines.len() == 1 && lines[0].contains("4 processes on 1 node,"), "{}", recorded.stderr);
     assert_complete(&app.recorded(), &recorded.stdout);
     assert_consistent(&app.recorded(), &recorded.stdout);
     assert!(!app.path("run.raw").exists());
@@ -206,7 +189,7 @@ fn inside_a_job_every_process_starts_the_recorder() {
         let app = App::c(library);
         let launch = app.launch(4);
         let mut command = Command::new(&launch[0]);
-        command.args(&launch[1..]).arg(program()).arg("record").arg("-o").arg(app.recorded()).arg("--");
+        command.args(&launch[1..]).arg(with_recorder()).arg("record").arg("-o").arg(app.recorded()).arg("--");
         command.arg(app.path("app")).arg("3");
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         let recorded = run(&mut command).expect(0, "a job");
@@ -229,7 +212,7 @@ fn wrong_clocks_are_corrected_towards_the_truth() {
     run(&mut app.record(&["--clock", clock, "--seed", "3"], 4, &["40"])).expect(0, "a recording");
     let raw = run(clc_replay("check").arg(app.recorded())).stdout;
     assert!(raw.contains("VIOLATED"), "{raw}");
-    run(Command::new(program()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never")).expect(0, "a correction");
+    run(Command::new(with_recorder()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never")).expect(0, "a correction");
     let phases = evaluation(&app.path("run-clc"), &app.recorded());
     let error = |phase: &str| {
         let phases = phases["phases"].as_array().expect("phases");
@@ -254,7 +237,7 @@ fn what_a_killed_process_has_recorded_is_kept() {
         // Four rounds are complete: 24 immediate sends and 3 persistent ones of each of 4 processes.
         assert!(count("MPI_ISEND") >= 4 * 4 * 27, "{counts:?}");
         // No correction stumbles over it.
-        let corrected = run(Command::new(program()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never"));
+        let corrected = run(Command::new(with_recorder()).arg(app.recorded()).env("CLC_REPLAY_MPI", "never"));
         assert!(matches!(corrected.status, 0 | 3), "{}", corrected.stderr);
     }
 }
@@ -311,10 +294,11 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     let app = App::c(OPEN_MPI);
     // Files may have 5 MiB: the first chunk, and not a second one. A trace of that may not fit either.
     let mut command = Command::new("bash");
-    let words: Vec<String> = app.launch(2).into_iter().chain([app.path("app").display().to_string(), "3000".into()]).collect();
+    let words: Vec<String> =
+        app.launch(2).into_iter().chain([app.path("app").display().to_string(), "3000".into()]).collect();
     let line = format!(
         "ulimit -f 5120; exec {} record --keep-raw -o {} -- {}",
-        program().display(),
+        with_recorder().display(),
         app.recorded().display(),
         words.join(" ")
     );

@@ -30,7 +30,9 @@ impl Job {
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
                 made.report.as_deref()
             }
-            Job::Record(_) | Job::Recover(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => None,
+            Job::Record(_) | Job::Recover(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => {
+                None
+            }
         }
     }
 

@@ -27,12 +27,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     }
     // Both places are tried before the application runs for hours.
     Output::fresh(&options.output, options.written.force)?;
-    let settings = Settings {
-        clock: options.clock.clone(),
-        seed: options.seed,
-        per_process,
-        command: words(options),
-    };
+    let settings = Settings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
     prepare(&raw, &options.output, &settings)?;
     let ended = match launch::run(command) {
         Ok(ended) => ended,
@@ -69,10 +64,9 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
     match std::fs::create_dir(raw) {
         Ok(()) => settings.write(raw),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Error::new("there is a recording that was cut off").in_file(raw).hint(format!(
-                "make a trace of it with `clc-replay recover {}`, or remove it",
-                output.display()
-            )))
+            Err(Error::new("there is a recording that was cut off")
+                .in_file(raw)
+                .hint(format!("make a trace of it with `clc-replay recover {}`, or remove it", output.display())))
         }
         Err(error) => Err(Error::io(raw, "cannot write the recording there", &error)),
     }

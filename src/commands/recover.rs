@@ -4,8 +4,10 @@ use super::record::remove;
 use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
+use crate::pipeline::made::write_parameters;
 use crate::pipeline::output::Output;
 use crate::recording::{Recorded, Settings, assemble, raw_directory, still_running};
+use crate::report::format::plural;
 use crate::trace::progress::Progress;
 use crate::trace::{Error, Result};
 use crate::workers::Workers;
@@ -55,6 +57,14 @@ pub(super) fn finish(
     let workers = Workers::of_this_machine();
     let mut recorded = assemble(&raw, output.making(), settings, workers, progress).map_err(kept)?;
     recorded.warnings.append(&mut output.warnings);
+    if let Some(clock) = settings.clock.as_ref().filter(|_| recorded.largest_error.is_some()) {
+        let parameters = [
+            ("clock", clock.clone()),
+            ("seed", settings.seed.to_string()),
+            ("clock-per-node", (!settings.per_process).to_string()),
+        ];
+        write_parameters(output.making(), "record", &parameters).map_err(kept)?;
+    }
     let place = output.path.clone();
     output.publish().map_err(kept)?;
     progress.finish();
@@ -66,17 +76,18 @@ pub(super) fn finish(
 
 fn summary(path: &Path, recorded: &Recorded) -> String {
     let mut text = format!(
-        "clc-replay: recorded {}: {} processes on {} nodes, {} locations, {} events, {:.6} s\n",
+        "clc-replay: recorded {}: {} on {}, {}, {}, {:.6} s\n",
         path.display(),
-        recorded.processes,
-        recorded.nodes,
-        recorded.locations,
-        recorded.events,
+        plural(u64::from(recorded.processes), "process"),
+        plural(recorded.nodes as u64, "node"),
+        plural(recorded.locations as u64, "location"),
+        plural(recorded.events, "event"),
         recorded.seconds
     );
     if let Some(error) = recorded.largest_error {
         // Writing to memory does not fail.
-        let _ = writeln!(text, "  clocks are wrong by up to {error:.9} s; the true times are in {}/truth", path.display());
+        let _ =
+            writeln!(text, "  clocks are wrong by up to {error:.9} s; the true times are in {}/truth", path.display());
     }
     for warning in &recorded.warnings {
         let _ = writeln!(text, "  warning: {warning}");

@@ -25,7 +25,10 @@ fn main() {
 fn write_function(code: &mut String, number: usize, function: &format::Function) {
     let name = function.name;
     let call = |mode: &str| {
-        format!("Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode} }}", function.effect, function.form)
+        format!(
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode} }}",
+            function.effect, function.form
+        )
     };
     let mut c = |symbol: &str, mode: &str| {
         writeln!(

@@ -193,7 +193,8 @@ pub fn assemble(
     catalogue.number();
     let used: std::collections::BTreeSet<usize> =
         plan.surveys.values().flat_map(|survey| survey.functions.iter().copied()).collect();
-    let regions: HashMap<usize, RegionId> = used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
+    let regions: HashMap<usize, RegionId> =
+        used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
     let shared = Shared { functions: &plan.functions, catalogue: &catalogue, regions: &regions };
 
     let mut definitions = plan.definitions(&catalogue);
@@ -452,7 +453,12 @@ impl Plan {
                     let id = SystemTreeNodeId(system_tree.len() as u32);
                     let host = self.nodes.get(node).map_or("", |(_, host)| host);
                     let name = if self.apart() { format!("{host} clock {rank}") } else { host.to_owned() };
-                    system_tree.push(SystemTreeNode { id, name, class: "node".into(), parent: Some(SystemTreeNodeId(0)) });
+                    system_tree.push(SystemTreeNode {
+                        id,
+                        name,
+                        class: "node".into(),
+                        parent: Some(SystemTreeNodeId(0)),
+                    });
                     id
                 })
             }));
@@ -540,7 +546,10 @@ impl Plan {
             ));
         }
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
-            process.offsets.len() < 2 && process.span.is_some() && self.nodes.len() + usize::from(self.apart()) > 1 && *rank > 0
+            process.offsets.len() < 2
+                && process.span.is_some()
+                && self.nodes.len() + usize::from(self.apart()) > 1
+                && *rank > 0
         });
         if let Some((rank, process)) = incomplete {
             warnings.push(format!(
@@ -614,6 +623,8 @@ mod tests {
     fn assemble_nothing(directory: &Path) -> String {
         let target = tempfile::tempdir().unwrap();
         let settings = Settings::read(directory).unwrap();
-        assemble(directory, target.path(), &settings, Workers::ONE, &crate::trace::progress::Silent).unwrap_err().to_string()
+        assemble(directory, target.path(), &settings, Workers::ONE, &crate::trace::progress::Silent)
+            .unwrap_err()
+            .to_string()
     }
 }

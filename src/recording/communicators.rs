@@ -68,10 +68,8 @@ pub struct Communicators {
 impl Communicators {
     /// At the beginning: the handles of the predefined ones.
     pub fn new(world_handle: u64, own_handle: u64, rank: u32) -> Communicators {
-        let predefined = [
-            (world_handle, Known { identity: world(), rank }),
-            (own_handle, Known { identity: own(), rank: 0 }),
-        ];
+        let predefined =
+            [(world_handle, Known { identity: world(), rank }), (own_handle, Known { identity: own(), rank: 0 })];
         Communicators { by_handle: predefined.into_iter().collect(), made: HashMap::new() }
     }
 

@@ -295,15 +295,22 @@ impl Process<'_, '_> {
         let plain = |op, comm| Collective { op, comm, root: Root::None, sent: 0, received: 0 };
         match called.effect {
             Effect::CommFree | Effect::CommCreate => {
-                let op =
-                    if called.effect == Effect::CommFree { CollectiveOp::DESTROY_HANDLE } else { CollectiveOp::CREATE_HANDLE };
+                let op = if called.effect == Effect::CommFree {
+                    CollectiveOp::DESTROY_HANDLE
+                } else {
+                    CollectiveOp::CREATE_HANDLE
+                };
                 if let Some(comm) = open.comm {
                     self.emit(thread, time, &Event::MpiCollectiveEnd(plain(op, comm)))?;
                 }
                 return Ok(());
             }
             Effect::Init | Effect::InitThread => {
-                return self.emit(thread, time, &Event::MpiCollectiveEnd(plain(CollectiveOp::CREATE_HANDLE, CommId(0))));
+                return self.emit(
+                    thread,
+                    time,
+                    &Event::MpiCollectiveEnd(plain(CollectiveOp::CREATE_HANDLE, CommId(0))),
+                );
             }
             Effect::Finalize => {
                 let end = plain(CollectiveOp::DESTROY_HANDLE, CommId(0));
@@ -345,9 +352,7 @@ impl Process<'_, '_> {
                 if !waits {
                     let status = complete.first().map(|&(_, status)| status);
                     return match open.comm.zip(status.and_then(|status| received(status))) {
-                        Some((comm, message)) => {
-                            self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message }))
-                        }
+                        Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
                         None => Ok(()),
                     };
                 }
@@ -413,7 +418,8 @@ impl Process<'_, '_> {
                     None => self.emit(thread, time, &Event::MpiRequestCancelled(id)),
                 }
             }
-            Request::Collective(_, function, contribution) | Request::PersistentCollective(function, contribution, _) => {
+            Request::Collective(_, function, contribution)
+            | Request::PersistentCollective(function, contribution, _) => {
                 match self.collective(function, contribution) {
                     Some(end) => self.emit(thread, time, &Event::NonBlockingCollectiveComplete(end, id)),
                     None => Ok(()),

@@ -281,8 +281,7 @@ pub fn functions(table: &str) -> impl Iterator<Item = Option<Function<'_>>> {
             (effect.strip_prefix('i'), Form::Immediate),
             (effect.strip_suffix("_init"), Form::Persistent),
         ];
-        let (effect, form) =
-            forms.into_iter().find_map(|(text, form)| Some((text.and_then(known)?, form)))?;
+        let (effect, form) = forms.into_iter().find_map(|(text, form)| Some((text.and_then(known)?, form)))?;
         Some(Function { name, arguments, effect, form, large, fortran })
     })
 }

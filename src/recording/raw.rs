@@ -281,8 +281,9 @@ impl Records<'_> {
         let start = self.position;
         match self.record() {
             Some(record) => Ok(Some(record)),
-            None => Err(Error::new(format!("the recording is damaged at byte {}", HEADER + start))
-                .in_file(&self.file.path)),
+            None => {
+                Err(Error::new(format!("the recording is damaged at byte {}", HEADER + start)).in_file(&self.file.path))
+            }
         }
     }
 
@@ -411,9 +412,7 @@ impl Records<'_> {
             | Effect::IntercommCreate
             | Effect::IntercommMerge
             | Effect::CommFree => Given::Comm(self.comm()?),
-            Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
-                Given::Requests(vec![self.request()?])
-            }
+            Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => Given::Requests(vec![self.request()?]),
             Effect::Waitall
             | Effect::Testall
             | Effect::Waitany

@@ -121,12 +121,17 @@ impl Abi {
     /// There is none that is known, as a clause for the user.
     pub fn detect() -> Result<Abi, String> {
         let Some(mpi) = Functions::find() else { return Err("the MPI library lacks functions of MPI 3".to_owned()) };
-        if !find(c"MPI_Abi_get_version").is_null() && find(c"MPIR_Process").is_null() && find(c"ompi_mpi_comm_world").is_null() {
+        if !find(c"MPI_Abi_get_version").is_null()
+            && find(c"MPIR_Process").is_null()
+            && find(c"ompi_mpi_comm_world").is_null()
+        {
             return Err("the MPI library has the binary interface of MPI 5, which is not supported yet".to_owned());
         }
         let address = |name: &CStr| find_variable(name) as u64;
-        let variables = |names: [&CStr; 4], constant: usize| {
-            Standins { constant, objects: names.map(|name| find_variable(name) as usize), holders: [0; 3] }
+        let variables = |names: [&CStr; 4], constant: usize| Standins {
+            constant,
+            objects: names.map(|name| find_variable(name) as usize),
+            holders: [0; 3],
         };
         if address(c"ompi_mpi_comm_world") != 0 {
             let convert = |name: &CStr| {
@@ -258,7 +263,11 @@ impl Abi {
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
     pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
         // In Open MPI, handle 0 of Fortran is the null handle.
-        if fortran && self.handle == 8 { handle == 0 } else { handle == self.no_request || handle == 0 && self.handle == 8 }
+        if fortran && self.handle == 8 {
+            handle == 0
+        } else {
+            handle == self.no_request || handle == 0 && self.handle == 8
+        }
     }
 
     /// Size of a data type in bytes; 0 for none.
@@ -315,7 +324,12 @@ impl Abi {
                 let high = int(4) as u32;
                 (u64::from(high >> 1) << 32 | u64::from(int(0) as u32), high & 1 != 0)
             };
-            Status { source: self.peer_of(i64::from(int(self.source))), tag: i64::from(int(self.tag)), bytes, cancelled }
+            Status {
+                source: self.peer_of(i64::from(int(self.source))),
+                tag: i64::from(int(self.tag)),
+                bytes,
+                cancelled,
+            }
         }
     }
 }

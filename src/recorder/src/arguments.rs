@@ -44,7 +44,11 @@ impl Arguments<'_> {
 
     /// A communicator.
     pub unsafe fn comm(&self, i: usize) -> u64 {
-        if self.mode.fortran() { self.abi.comm_of(unsafe { self.int(i) } as i32) } else { self.abi.handle_of(self.word(i)) }
+        if self.mode.fortran() {
+            self.abi.comm_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(self.word(i))
+        }
     }
 
     /// The communicator at an address, where a function has put it.

@@ -220,14 +220,7 @@ unsafe fn requests(stream: &mut Stream, given: &Arguments) -> Option<usize> {
 }
 
 /// Records what a call gave back. Returns whether there was room.
-unsafe fn after(
-    session: &Session,
-    stream: &mut Stream,
-    call: &Call,
-    words: &[usize],
-    now: u64,
-    failed: bool,
-) -> bool {
+unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[usize], now: u64, failed: bool) -> bool {
     let abi = &session.abi;
     let given = Arguments { words, mode: call.mode, abi };
     let last = words.len().saturating_sub(1);

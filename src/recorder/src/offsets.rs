@@ -51,7 +51,8 @@ impl Meter {
             // Whatever goes wrong here must not end the program.
             (abi.mpi.comm_set_errhandler)(comm, abi.errors_return as usize);
             let byte = abi.byte as usize;
-            let result = (abi.mpi.allgather)(&raw const mine as usize, 8, byte, nodes.as_mut_ptr() as usize, 8, byte, comm);
+            let result =
+                (abi.mpi.allgather)(&raw const mine as usize, 8, byte, nodes.as_mut_ptr() as usize, 8, byte, comm);
             if result != 0 {
                 return None;
             }
@@ -139,9 +140,8 @@ impl Meter {
         let mut flag: c_int = 0;
         let mut status = [0_u64; 8];
         // SAFETY: the status has room for one of either kind.
-        let result = unsafe {
-            (abi.mpi.iprobe)(0, TAG, self.comm, &raw mut flag as usize, status.as_mut_ptr() as usize)
-        };
+        let result =
+            unsafe { (abi.mpi.iprobe)(0, TAG, self.comm, &raw mut flag as usize, status.as_mut_ptr() as usize) };
         result != 0 || flag != 0
     }
 
