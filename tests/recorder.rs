@@ -321,3 +321,47 @@ fn the_status_of_the_application_is_passed_on() {
     assert!(missing.stderr.contains("cannot start the application"), "{}", missing.stderr);
     assert!(!app.path("other.raw").exists());
 }
+
+/// Number of parameters of every function that a header declares.
+fn declared(library: Library) -> BTreeMap<String, usize> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("header.c");
+    std::fs::write(&source, "#include <mpi.h>\n").expect("a file");
+    let text = run(Command::new(library.compiler).arg("-E").arg(source)).expect(0, "the preprocessor").stdout;
+    let mut found = BTreeMap::new();
+    for (start, _) in text.match_indices(" MPI_") {
+        let rest = &text[start + 1..];
+        let Some((name, after)) = rest.split_once('(') else { continue };
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            continue;
+        }
+        let Some((list, _)) = after.split_once(')') else { continue };
+        let count = if list.trim() == "void" { 0 } else { list.split(',').count() };
+        found.entry(name.to_owned()).or_insert(count);
+    }
+    found
+}
+
+#[test]
+fn the_table_of_functions_agrees_with_the_headers() {
+    let table = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recorder/calls.txt"))
+        .expect("the table");
+    let headers = [declared(OPEN_MPI), declared(MPICH)];
+    let mut unknown = Vec::new();
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let count: usize = words[1].parse().expect("a number");
+        let mut names = vec![format!("MPI_{}", words[0])];
+        names.extend(words.contains(&"c").then(|| format!("MPI_{}_c", words[0])));
+        for name in names {
+            let counts: Vec<usize> = headers.iter().filter_map(|header| header.get(&name).copied()).collect();
+            assert!(
+                counts.iter().all(|&other| other == count),
+                "{name}: {count} in the table, {counts:?} in the headers"
+            );
+            unknown.extend(counts.is_empty().then_some(name));
+        }
+    }
+    // MPICH 4 has all functions of MPI 4.
+    assert_eq!(unknown, Vec::<String>::new(), "functions that no library has");
+}

@@ -44,9 +44,7 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
     if function.large {
         c(&format!("MPI_{name}_c"), "LARGE");
     }
-    if !function.fortran {
-        return;
-    }
+    let Some(count) = function.fortran else { return };
     let lower = format!("mpi_{}", name.to_lowercase());
     // Compilers spell names in four ways; the module mpi_f08 has names of its own, with descriptors of buffers where it can.
     let spellings = [
@@ -59,7 +57,7 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
     ];
     for (symbol, mode) in spellings {
         // The last argument is where the error code goes.
-        let list = arguments(function.arguments + 1);
+        let list = arguments(count + 1);
         writeln!(code, "wrapper!(fortran {symbol:?}, c{symbol:?}, {}, [{list}]);", call(mode)).expect("memory");
     }
 }

@@ -257,8 +257,8 @@ pub struct Function<'a> {
     pub form: Form,
     /// Whether there is a form for large counts.
     pub large: bool,
-    /// Whether its Fortran form is intercepted.
-    pub fortran: bool,
+    /// Number of arguments in Fortran, besides the error code; none if that form is not intercepted.
+    pub fortran: Option<usize>,
 }
 
 /// The functions of the table, in order.
@@ -267,12 +267,12 @@ pub fn functions(table: &str) -> impl Iterator<Item = Option<Function<'_>>> {
         let mut words = line.split(' ');
         let (name, arguments, effect) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
         let known = |text: &str| Effect::ALL.iter().find(|(_, name)| *name == text).map(|&(effect, _)| effect);
-        let (mut large, mut fortran) = (false, true);
+        let (mut large, mut fortran) = (false, Some(arguments));
         for word in words {
             match word {
                 "c" => large = true,
-                "-f" => fortran = false,
-                _ => return None,
+                "-f" => fortran = None,
+                _ => fortran = Some(word.strip_prefix("f=")?.parse().ok()?),
             }
         }
         // Immediate and persistent forms of collective operations have names made from that of the operation.
