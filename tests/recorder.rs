@@ -114,12 +114,16 @@ fn assert_complete(archive: &Path, said: &str) {
     assert_eq!(count("NON_BLOCKING_COLLECTIVE_REQUEST"), count("NON_BLOCKING_COLLECTIVE_COMPLETE"));
     assert_eq!(count("MPI_COLLECTIVE_BEGIN"), count("MPI_COLLECTIVE_END"));
     assert_eq!(count("ENTER"), count("LEAVE"));
-    // The Python bindings are stricter than otf2-print about definitions.
-    let script = "import otf2, sys\nwith otf2.reader.open(sys.argv[1]) as t: print(sum(1 for _ in t.events))";
-    let read =
-        run(Command::new(PYTHON).args(["-c", script]).arg(archive.join("traces.otf2"))).expect(0, "python3-otf2");
-    assert_eq!(read.stderr, "", "python3-otf2");
-    assert_eq!(read.stdout.trim().parse::<u64>().ok(), Some(counts.values().sum()));
+    // The Python bindings are stricter than otf2-print about definitions, but those of OTF2 3.0 cannot read any inter-communicator: they take its
+    // groups for a group and a parent.
+    let anchor = archive.join("traces.otf2");
+    let definitions = run(Command::new("otf2-print").arg("-G").arg(&anchor)).expect(0, "otf2-print");
+    if !definitions.stdout.contains("INTER_COMM") {
+        let script = "import otf2, sys\nwith otf2.reader.open(sys.argv[1]) as t: print(sum(1 for _ in t.events))";
+        let read = run(Command::new(PYTHON).args(["-c", script]).arg(anchor)).expect(0, "python3-otf2");
+        assert_eq!(read.stderr, "", "python3-otf2");
+        assert_eq!(read.stdout.trim().parse::<u64>().ok(), Some(counts.values().sum()));
+    }
 }
 
 /// With the clock of one node, no message comes too early, and every message has both ends.

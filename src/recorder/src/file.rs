@@ -33,6 +33,9 @@ pub struct RawFile {
     /// Bytes that may be written to.
     limit: AtomicUsize,
     growing: AtomicBool,
+    /// What the helper has seen in use, and up to where it has asked for pages.
+    seen: AtomicUsize,
+    pages: AtomicUsize,
 }
 
 impl RawFile {
@@ -61,6 +64,8 @@ impl RawFile {
                 reserved,
                 limit: AtomicUsize::new(0),
                 growing: AtomicBool::new(false),
+                seen: AtomicUsize::new(0),
+                pages: AtomicUsize::new(0),
             };
             if let Err(error) = raw.grow(HEADER + 1) {
                 // It says nothing about the run: a conversion need not find it.
@@ -114,6 +119,20 @@ impl RawFile {
         }
         self.growing.store(false, Ordering::Release);
         result
+    }
+
+    /// Asks for the pages that will be written to next, of which `used` bytes are in use: as many as twice what has been used since it was asked before. Writing to
+    /// a new page of a file takes as long as a hundred events, sometimes far longer. Called by the helper only.
+    pub fn prepare_pages(&self, used: usize) {
+        const PAGE: usize = 4096;
+        let since = used.saturating_sub(self.seen.swap(used, Ordering::Relaxed));
+        let from = self.pages.load(Ordering::Relaxed).max(used).next_multiple_of(PAGE);
+        let to = (used + (2 * since).clamp(CHUNK / 32, CHUNK)).min(self.limit()) / PAGE * PAGE;
+        if to > from {
+            // SAFETY: pages that are mapped and allocated; their contents do not change. Kernels before 5.14 refuse, which does no harm.
+            unsafe { libc::madvise(self.base.add(from).cast(), to - from, libc::MADV_POPULATE_WRITE) };
+            self.pages.store(to, Ordering::Relaxed);
+        }
     }
 
     /// Gives back what is allocated beyond `length` bytes. Nothing is written or grown any more.

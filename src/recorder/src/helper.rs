@@ -42,6 +42,7 @@ fn run(session: &'static Session) {
             if file.limit() < used + CHUNK && file.grow(used + CHUNK).is_err() {
                 session::stop("there is no more room on the disk");
             }
+            file.prepare_pages(used);
             if let Some(anchor) = anchor {
                 file.anchor(anchor);
             }

@@ -1,6 +1,6 @@
 //! Measuring clocks: exchanges between each node and that of rank 0.
 //!
-//! One process of each node, its leader, asks rank 0 for the time, many times in a row; all four times of each exchange are recorded, and the
+//! One process of each node, its leader, asks rank 0 for the time, many times in a row, until it does not get faster any more; all four times of each exchange are recorded, and the
 //! offset is made of them after the run. Everybody else waits without using a core.
 
 use crate::abi::Abi;
@@ -10,8 +10,10 @@ use crate::stream::Stream;
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// Exchanges per measurement.
-const EXCHANGES: usize = 64;
+/// Exchanges per measurement: at least so many, and so many since the fastest one was the last time beaten.
+const PATIENCE: usize = 64;
+/// Exchanges per measurement, at most.
+const MOST: usize = 1024;
 /// How long the others sleep between two looks.
 const NAP: Duration = Duration::from_micros(50);
 /// Tag of all messages here; the communicator is the recorder's own.
@@ -71,24 +73,35 @@ impl Meter {
             for &leader in &self.leaders {
                 // Its turn.
                 self.send(abi, leader, [0; 2]);
-                for _ in 0..EXCHANGES {
-                    self.receive(abi, leader);
+                loop {
+                    let [more, _] = self.receive(abi, leader);
                     let came = clock::after();
+                    if more == 0 {
+                        break;
+                    }
                     self.send(abi, leader, [came, clock::before()]);
                 }
             }
         } else if self.leaders.contains(&self.rank) {
-            exchanges.reserve(EXCHANGES);
+            exchanges.reserve(MOST);
             while !self.has_come(abi) {
                 std::thread::sleep(NAP);
             }
             self.receive(abi, 0);
-            for _ in 0..EXCHANGES {
+            let (mut fastest, mut since) = (u64::MAX, 0);
+            while since < PATIENCE && exchanges.len() < MOST {
                 let asked = clock::before();
-                self.send(abi, 0, [0; 2]);
+                self.send(abi, 0, [1; 2]);
                 let [came, left] = self.receive(abi, 0);
-                exchanges.push(Exchange { asked, answered: clock::after(), came, left });
+                let answered = clock::after();
+                exchanges.push(Exchange { asked, answered, came, left });
+                since += 1;
+                if answered.saturating_sub(asked) < fastest {
+                    fastest = answered.saturating_sub(asked);
+                    since = 0;
+                }
             }
+            self.send(abi, 0, [0; 2]);
         }
         self.meet(abi);
         exchanges
