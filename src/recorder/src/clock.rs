@@ -68,9 +68,9 @@ pub fn anchor() -> [u64; 3] {
     let once = || {
         let first = after();
         let raw = nanoseconds(libc::CLOCK_MONOTONIC_RAW);
-        let last = after();
+        let middle = after();
         let real = nanoseconds(libc::CLOCK_REALTIME);
-        (last.wrapping_sub(first), [first + (last.wrapping_sub(first)) / 2, raw, real])
+        (after().wrapping_sub(first), [first + middle.wrapping_sub(first) / 2, raw, real])
     };
     let best = (0..16).map(|_| once()).min_by_key(|&(length, _)| length);
     let mut anchor = best.map_or([0; 3], |(_, anchor)| anchor);

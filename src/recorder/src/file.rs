@@ -147,7 +147,7 @@ impl RawFile {
 
     /// A number of the header that others may read at any time.
     pub fn number(&self, offset: usize) -> &AtomicU64 {
-        debug_assert!(offset + 8 <= HEADER && offset % 8 == 0);
+        debug_assert!(offset + 8 <= HEADER && offset.is_multiple_of(8));
         // SAFETY: the header has been allocated, it is aligned to a page, and the mapping is never removed.
         unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
     }

@@ -273,20 +273,23 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
                 }
             }
             Effect::Test => {
-                if flag(stream, &given, 1) {
+                let set = flag(stream, &given, 1);
+                if set {
                     status(stream, abi, given.status(2, 0));
                 }
             }
             Effect::Testall => return !flag(stream, &given, 2) || statuses(stream, &given, 3),
             Effect::Testany => {
-                if flag(stream, &given, 3) {
+                let set = flag(stream, &given, 3);
+                if set {
                     stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
                     status(stream, abi, given.status(4, 0));
                 }
             }
             Effect::Mprobe => stream.unsigned(given.message(3)),
             Effect::Improbe => {
-                if flag(stream, &given, 3) {
+                let set = flag(stream, &given, 3);
+                if set {
                     stream.unsigned(given.message(4));
                 }
             }
