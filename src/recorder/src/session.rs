@@ -116,6 +116,12 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     let made = session.make_stream();
     let stream = match made {
         Ok(stream) => stream,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            if rank == 0 {
+                say("a program has been recorded already; this one is not");
+            }
+            return null_mut();
+        }
         Err(error) => {
             say(&format!("rank {rank}: {}: {error}; nothing is recorded", session.directory.display()));
             return null_mut();
