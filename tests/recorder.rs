@@ -369,3 +369,42 @@ fn the_table_of_functions_agrees_with_the_headers() {
     // MPICH 4 has all functions of MPI 4.
     assert_eq!(unknown, Vec::<String>::new(), "functions that no library has");
 }
+
+#[test]
+fn damaged_raw_files_neither_hang_nor_panic() {
+    let app = App::c(OPEN_MPI);
+    run(&mut app.record(&["--keep-raw", "--clock", "walk"], 2, &["1"])).expect(0, "a recording");
+    let whole = app.path("run.raw");
+    let mut random = 1_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    let mut made = 0;
+    for round in 0..60 {
+        let target = app.path(&format!("d{round}"));
+        let raw = app.path(&format!("d{round}.raw"));
+        common::copy_tree(&whole, &raw);
+        let file = raw.join("0-0.raw");
+        let mut bytes = std::fs::read(&file).expect("a raw file");
+        match round % 3 {
+            // In the numbers of the header, in the records, at the end.
+            0 => bytes[next(256)] ^= 1 << next(8),
+            1 => {
+                let place = 4096 + next(bytes.len() - 4096);
+                bytes[place] ^= 1 << next(8);
+            }
+            _ => bytes.truncate(next(bytes.len())),
+        }
+        std::fs::write(&file, bytes).expect("a raw file");
+        let recovered = run(clc_replay("recover").arg(&target));
+        assert!(matches!(recovered.status, 0 | 2), "round {round}: {recovered:?}");
+        if recovered.status == 0 {
+            made += 1;
+            events(&target);
+        } else {
+            assert_eq!(recovered.stderr.lines().count(), 1, "round {round}: {recovered:?}");
+        }
+    }
+    assert!(made > 30, "{made} of 60 were recovered");
+}

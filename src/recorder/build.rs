@@ -12,7 +12,8 @@ fn main() {
     println!("cargo::rerun-if-changed=../recording/format.rs");
     let table = std::fs::read_to_string("calls.txt").expect("the table of functions");
     let mut code = String::new();
-    writeln!(code, "/// Checksum of the table.\npub const TABLE: u64 = {};", format::checksum(&table)).expect("memory");
+    writeln!(code, "/// Checksum of the table.\npub const TABLE: u64 = {};", format::checksum(table.as_bytes()))
+        .expect("memory");
     for (number, function) in format::functions(&table).enumerate() {
         let function = function.unwrap_or_else(|| panic!("calls.txt: function {number} makes no sense"));
         write_function(&mut code, number, &function);

@@ -13,6 +13,9 @@ use crate::trace::ClockOffset;
 /// Picoseconds in a nanosecond.
 const NANOSECOND: i64 = 1_000;
 
+/// An hour in nanoseconds.
+const HOUR: i64 = 3_600_000_000_000;
+
 /// From the counter of a node to nanoseconds since 1970 by the node's own clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
@@ -60,6 +63,8 @@ pub struct ProcessClock {
     counter: Counter,
     /// Start of the recording: nanoseconds since 1970.
     base: i64,
+    /// No time is later, in nanoseconds after the start: a clock takes its time to get there.
+    most: i64,
     wrong: Option<Clock>,
 }
 
@@ -70,12 +75,12 @@ impl ProcessClock {
     /// Of clock `number` of those that `spec` describes, for a run of about so many nanoseconds.
     pub fn new(counter: Counter, base: i64, spec: Option<(&ClockSpec, u64)>, number: u32, run: i64) -> ProcessClock {
         let wrong = spec.map(|(spec, seed)| spec.clock(number, seed, run.saturating_mul(NANOSECOND)));
-        ProcessClock { counter, base, wrong }
+        ProcessClock { counter, base, most: run.saturating_add(HOUR), wrong }
     }
 
     /// True and shown time at a reading of the counter, in nanoseconds, of which the trace begins with [`START`]. Readings must not decrease.
     pub fn times(&mut self, reading: u64) -> (i64, i64) {
-        let passed = self.counter.nanoseconds(reading).saturating_sub(self.base).max(0);
+        let passed = self.counter.nanoseconds(reading).saturating_sub(self.base).clamp(0, self.most);
         let truth = START.saturating_add(passed);
         let shown = match &mut self.wrong {
             None => truth,

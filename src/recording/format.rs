@@ -51,6 +51,8 @@ pub mod field {
     pub const SELF: usize = 96;
     /// Handle of Open MPI's requests that are complete from the start; 0 elsewhere.
     pub const EMPTY: usize = 104;
+    /// Checksum of the fields from [`TABLE`] up to here, which never change.
+    pub const CHECK: usize = 112;
     /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
     pub const FIRST_ANCHOR: usize = 128;
     /// Two more, the later ones, written in turn; the one with [`LATEST_ANCHOR`] is complete.
@@ -286,10 +288,10 @@ pub fn functions(table: &str) -> impl Iterator<Item = Option<Function<'_>>> {
     })
 }
 
-/// Checksum of the table (CRC-32 of IEEE 802.3), so that a recording is not read with another one.
-pub fn checksum(table: &str) -> u64 {
+/// Checksum (CRC-32 of IEEE 802.3) of the table, so that a recording is not read with another one, and of headers.
+pub fn checksum(bytes: &[u8]) -> u64 {
     let mut crc = u32::MAX;
-    for byte in table.bytes() {
+    for &byte in bytes {
         crc ^= u32::from(byte);
         for _ in 0..8 {
             crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());

@@ -5,6 +5,7 @@ use super::format::{
 };
 use crate::archive::mmap::MappedFile;
 use crate::trace::{Error, Result};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// The table of functions that this version of the recorder intercepts.
@@ -83,7 +84,11 @@ impl RawFile {
         if number(field::MAGIC) != u64::from_le_bytes(MAGIC) {
             return Err(bad("not a raw recording"));
         }
-        if number(field::TABLE) != format::checksum(TABLE) {
+        let fields = head.get(field::TABLE..field::CHECK).unwrap_or_default();
+        if number(field::CHECK) != format::checksum(fields) {
+            return Err(bad("the header is damaged"));
+        }
+        if number(field::TABLE) != format::checksum(TABLE.as_bytes()) {
             return Err(bad("the recorder that wrote this belongs to another version of clc-replay")
                 .hint("use the clc-replay that recorded it"));
         }
@@ -128,7 +133,10 @@ impl RawFile {
     /// Its records, from the first one on.
     pub fn records<'a>(&'a self, functions: &'a [Function<'static>]) -> Records<'a> {
         let bytes = self.map.get(HEADER..self.end).unwrap_or_default();
-        Records { file: self, functions, bytes, position: 0, time: 0, comm: 0, request: 0, open: None }
+        let (first, last) = (self.header.first[0], self.header.latest.map_or(0, |[last, ..]| last));
+        let span = last.saturating_sub(first).saturating_add(SLACK);
+        let times = first.saturating_sub(SLACK)..=first.saturating_add(span.saturating_add(SLACK));
+        Records { file: self, functions, bytes, times, position: 0, time: 0, comm: 0, request: 0, open: None }
     }
 }
 
@@ -144,6 +152,9 @@ impl Header {
         }
     }
 }
+
+/// No event is so long before the first or after the last anchor, in ticks of any counter: more than an hour.
+const SLACK: u64 = 1 << 44;
 
 /// What a status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +267,8 @@ pub struct Records<'a> {
     file: &'a RawFile,
     functions: &'a [Function<'static>],
     bytes: &'a [u8],
+    /// Times outside of these are not true.
+    times: RangeInclusive<u64>,
     position: usize,
     time: u64,
     comm: u64,
@@ -342,7 +355,7 @@ impl Records<'_> {
 
     fn stamp(&mut self) -> Option<u64> {
         self.time = self.time.checked_add(self.unsigned()?)?;
-        Some(self.time)
+        self.times.contains(&self.time).then_some(self.time)
     }
 
     /// Length of a list, each element of which takes a byte at least.

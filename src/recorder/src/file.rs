@@ -3,7 +3,7 @@
 //! A large range of addresses is reserved at once, and the file grows beneath it: the disk space of the next megabytes is allocated before
 //! anything is written there, so that a full disk is an error of that allocation and not a signal in the middle of an event.
 
-use crate::format::{HEADER, MAGIC, field};
+use crate::format::{self, HEADER, MAGIC, field};
 use std::ffi::{CString, c_int};
 use std::io;
 use std::os::fd::IntoRawFd;
@@ -157,6 +157,15 @@ impl RawFile {
         let count = text.len().min(length - 1);
         // SAFETY: the fields of texts lie in the header.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.base.add(offset), count) };
+    }
+
+    /// Puts the checksum over the fields that do not change any more.
+    pub fn seal(&self) {
+        let mut fields = Vec::with_capacity(field::CHECK - field::TABLE);
+        for offset in (field::TABLE..field::CHECK).step_by(8) {
+            fields.extend_from_slice(&self.number(offset).load(Ordering::Relaxed).to_le_bytes());
+        }
+        self.number(field::CHECK).store(format::checksum(&fields), Ordering::Relaxed);
     }
 
     /// Makes the header valid: from now on this is a raw file.

@@ -223,6 +223,7 @@ impl Session {
         for (i, value) in clock::anchor().into_iter().enumerate() {
             file.number(field::FIRST_ANCHOR + 8 * i).store(value, Ordering::Relaxed);
         }
+        file.seal();
         file.text(field::HOST, field::HOST_LENGTH, &self.host);
         file.text(field::LIBRARY, field::LIBRARY_LENGTH, &self.library);
         file.text(field::COMMAND, field::COMMAND_LENGTH, &self.command);
