@@ -4,7 +4,8 @@
 //! the beginning and the end of the run: all processes of a node use those of one process, so that they do not disagree by what an anchor is wrong. Wrong
 //! clocks are made here, after the run: the application has not noticed them, and the true times are known exactly.
 
-use super::raw::{Exchange, Header};
+use super::raw::Header;
+use super::records::Exchange;
 use crate::simulate::ClockSpec;
 use crate::simulate::clocks::Clock;
 use crate::simulate::units::EPOCH;

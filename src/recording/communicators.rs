@@ -6,7 +6,7 @@
 //! a communicator is told by its members, and how many of them the same members have created before.
 
 use super::format::Effect;
-use super::raw::NewComm;
+use super::records::NewComm;
 use crate::trace::CommId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

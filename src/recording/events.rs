@@ -2,10 +2,12 @@
 //!
 //! An event has the time of one end of its call: sends and beginnings that of the Enter, receives, completions and ends that of the Leave.
 
+use super::collectives::{Place, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
-use super::format::{Effect, Form, Function, NO_ROOT, OWN_GROUP, THIS_PROCESS};
+use super::format::{Effect, Form, Function};
 use super::merge::Merge;
-use super::raw::{Contribution, Gave, Given, Header, Record, Status};
+use super::raw::Header;
+use super::records::{Contribution, Gave, Given, Record, Status};
 use super::requests::{Request, Requests, Serial};
 use super::survey::makes;
 use crate::trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
@@ -428,57 +430,18 @@ impl Process<'_, '_> {
         }
     }
 
-    /// The end of a collective operation, with the bytes that a process sends and receives as Score-P counts them: to and from every member,
-    /// itself included.
+    /// The end of a collective operation.
     fn collective(&self, function: usize, given: Contribution) -> Option<Collective> {
         let effect = self.shared.functions.get(function)?.effect;
         let known = self.communicators.get(given.comm)?;
-        let comm = self.shared.catalogue.id(&known.identity)?;
-        let members = self.shared.catalogue.size(&known.identity, self.header.size);
-        let rank = u64::from(known.rank);
-        // On an inter-communicator, other roots are ranks of the remote group.
-        let inter = self.shared.catalogue.is_inter(&known.identity);
-        let at_root = given.root == THIS_PROCESS || !inter && u64::try_from(given.root) == Ok(rank);
-        let all = |bytes: u64| bytes.saturating_mul(members);
-        let only_root = |bytes: u64| if at_root { bytes } else { 0 };
-        // In place, the own data are in the buffer of the other direction.
-        let sent = if given.in_place && given.sent == 0 { given.received } else { given.sent };
-        let received = if given.in_place && given.received == 0 { given.sent } else { given.received };
-        let (op, sent, received) = match effect {
-            Effect::Barrier => (CollectiveOp::BARRIER, 0, 0),
-            Effect::Bcast => (CollectiveOp::BCAST, only_root(all(sent)), received),
-            Effect::Gather => (CollectiveOp::GATHER, sent, only_root(all(received))),
-            Effect::Gatherv => (CollectiveOp::GATHERV, given.sent, only_root(received)),
-            Effect::Scatter => (CollectiveOp::SCATTER, only_root(all(sent)), received),
-            Effect::Scatterv => (CollectiveOp::SCATTERV, only_root(sent), given.received),
-            Effect::Allgather => (CollectiveOp::ALLGATHER, all(sent), all(received)),
-            Effect::Allgatherv => (CollectiveOp::ALLGATHERV, all(given.sent), received),
-            Effect::Alltoall => (CollectiveOp::ALLTOALL, all(sent), all(received)),
-            Effect::Alltoallv => (CollectiveOp::ALLTOALLV, sent, received),
-            Effect::Alltoallw => (CollectiveOp::ALLTOALLW, sent, received),
-            Effect::Allreduce => (CollectiveOp::ALLREDUCE, all(sent), all(received)),
-            Effect::Reduce => (CollectiveOp::REDUCE, sent, only_root(all(received))),
-            Effect::ReduceScatter => (CollectiveOp::REDUCE_SCATTER, sent, all(received)),
-            Effect::ReduceScatterBlock => (CollectiveOp::REDUCE_SCATTER_BLOCK, all(sent), all(received)),
-            Effect::Scan => (
-                CollectiveOp::SCAN,
-                sent.saturating_mul(members.saturating_sub(rank)),
-                received.saturating_mul(rank + 1),
-            ),
-            Effect::Exscan => (
-                CollectiveOp::EXSCAN,
-                sent.saturating_mul(members.saturating_sub(rank + 1)),
-                received.saturating_mul(rank),
-            ),
-            _ => return None,
+        let catalogue = self.shared.catalogue;
+        let place = Place {
+            comm: catalogue.id(&known.identity)?,
+            members: catalogue.size(&known.identity, self.header.size),
+            rank: u64::from(known.rank),
+            inter: catalogue.is_inter(&known.identity),
         };
-        let root = match given.root {
-            NO_ROOT => Root::None,
-            THIS_PROCESS => Root::ThisProcess,
-            OWN_GROUP => Root::OwnGroup,
-            root => Root::Rank(u32::try_from(root).ok()?),
-        };
-        Some(Collective { op, comm, root, sent, received })
+        collective(effect, given, place)
     }
 }
 

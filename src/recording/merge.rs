@@ -3,7 +3,8 @@
 //! A request that one thread has made can be completed by another one: who interprets requests has to see both in their order.
 
 use super::format::Function;
-use super::raw::{RawFile, Record, Records};
+use super::raw::RawFile;
+use super::records::{Record, Records};
 use crate::trace::Result;
 
 /// The files of one process.

@@ -3,7 +3,8 @@
 use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
-use super::raw::{Exchange, Given, RawFile, Record};
+use super::raw::RawFile;
+use super::records::{Exchange, Given, Record};
 use crate::trace::Result;
 use std::collections::BTreeSet;
 
