@@ -408,3 +408,51 @@ fn damaged_raw_files_neither_hang_nor_panic() {
     }
     assert!(made > 30, "{made} of 60 were recovered");
 }
+
+/// Every message and collective operation of an archive without times, names of communicators and numbers of requests, sorted.
+fn communication(archive: &Path) -> Vec<String> {
+    let printed = run(Command::new("otf2-print").arg(archive.join("traces.otf2"))).expect(0, "otf2-print").stdout;
+    let kinds = [
+        "MPI_SEND",
+        "MPI_RECV",
+        "MPI_ISEND",
+        "MPI_IRECV",
+        "MPI_REQUEST_CANCELLED",
+        "MPI_COLLECTIVE_END",
+        "NON_BLOCKING_COLLECTIVE_COMPLETE",
+    ];
+    let mut found = Vec::new();
+    for line in printed.lines() {
+        let Some((head, fields)) =
+            line.split_once("  Operation:").or(line.split_once("er:")).or(line.split_once("Request:"))
+        else {
+            continue;
+        };
+        let mut words = head.split_whitespace();
+        let (Some(kind), Some(location)) = (words.next(), words.next()) else { continue };
+        if kinds.contains(&kind) {
+            let fields = fields
+                .split(", ")
+                .filter(|field| !field.starts_with("Communicator:") && !field.starts_with("Request:"));
+            let fields = if kind == "MPI_REQUEST_CANCELLED" { Vec::new() } else { fields.collect::<Vec<_>>() };
+            found.push(format!("{kind} {location} {}", fields.join(", ")));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn another_recorder_has_seen_the_same() {
+    for (name, arguments) in [("halo", ["40", "600"]), ("collectives", ["1", "200"])] {
+        for library in [OPEN_MPI, MPICH] {
+            let app = App::build(library, library.compiler, &format!("{name}.c"), &[]);
+            run(&mut app.record(&[], 4, &arguments)).expect(0, "a recording");
+            let (ours, theirs) =
+                (communication(&app.recorded()), communication(&common::fixture(&format!("tracer-{name}-4"))));
+            assert!(theirs.len() > 400, "{}", theirs.len());
+            let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
+            assert!(ours.len() == theirs.len() && first.is_none(), "{} and {}: {first:?}", ours.len(), theirs.len());
+        }
+    }
+}

@@ -113,17 +113,18 @@ extern "C" fn pass_on(signal: c_int) {
 /// # Errors
 /// It cannot be started.
 pub fn run(mut command: Command) -> Result<ExitStatus> {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    let passed_on = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| {
+        let handler = pass_on as extern "C" fn(c_int) as libc::sighandler_t;
         // SAFETY: the handler only calls what may be called in one. In the child, the signals have their usual effect again.
-        unsafe { libc::signal(signal, pass_on as extern "C" fn(c_int) as libc::sighandler_t) };
-    }
+        (signal, unsafe { libc::signal(signal, handler) })
+    });
     let mut child = command.spawn().map_err(|error| cannot_start(command.get_program(), &error))?;
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let ended = child.wait();
     CHILD.store(0, Ordering::SeqCst);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the usual effect.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    for (signal, before) in passed_on {
+        // SAFETY: what was there before.
+        unsafe { libc::signal(signal, before) };
     }
     ended.map_err(|error| cannot_start(command.get_program(), &error))
 }
