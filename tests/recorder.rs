@@ -283,12 +283,20 @@ fn a_recording_that_was_cut_off_is_recovered() {
 
 /// A process and everything that it has started, itself first.
 fn descendants(process: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("the processes").flatten();
+    let parents: Vec<(u32, u32)> = entries
+        .filter_map(|entry| {
+            let child = entry.file_name().to_str()?.parse().ok()?;
+            let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+            Some((child, parent))
+        })
+        .collect();
     let mut all = vec![process];
     let mut next = 0;
     while let Some(&parent) = all.get(next) {
         next += 1;
-        let found = run(Command::new("pgrep").args(["-P", &parent.to_string()])).stdout;
-        all.extend(found.lines().filter_map(|line| line.trim().parse::<u32>().ok()));
+        all.extend(parents.iter().filter(|(_, its)| *its == parent).map(|(child, _)| *child));
     }
     all
 }

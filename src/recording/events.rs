@@ -353,7 +353,7 @@ impl Process<'_, '_> {
                 );
                 if !waits {
                     let status = complete.first().map(|&(_, status)| status);
-                    return match open.comm.zip(status.and_then(|status| received(status))) {
+                    return match open.comm.zip(status.and_then(received)) {
                         Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
                         None => Ok(()),
                     };

@@ -25,6 +25,9 @@ pub struct Survey {
     pub damage: Vec<String>,
 }
 
+/// A call that has begun: its function, and the handle and the identity of a communicator that it frees.
+type Open = (usize, Option<(u64, Identity)>);
+
 /// Surveys the files of one process, the one of its first thread first.
 ///
 /// # Errors
@@ -35,7 +38,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
     let header = &first.header;
     let mut communicators = Communicators::new(header.world, header.own, header.rank);
     let mut making: Vec<Option<Making>> = vec![None; files.len()];
-    let mut open: Vec<Option<(usize, Option<(u64, Identity)>)>> = vec![None; files.len()];
+    let mut open: Vec<Option<Open>> = vec![None; files.len()];
     let mut merge = Merge::new(files, functions);
     merge.each(|thread, time, record| {
         let (Some(making), Some(open)) = (making.get_mut(thread), open.get_mut(thread)) else { return Ok(()) };
