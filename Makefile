@@ -71,10 +71,10 @@ doc: ## the documentation of the library: target/doc/clc_replay/index.html
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 
 fmt: ## formats the code
-	cargo fmt
+	cargo fmt --all
 
 lint: ## formatting, clippy, and shellcheck where it is installed
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
 	scripts/licences
