@@ -51,7 +51,7 @@ scaling: build ## measures what docs/scaling.md is made from, and makes it
 accuracy: build ## how far corrected traces are from the truth
 	scripts/accuracy
 
-install: build install-built ## program, man pages, completions into PREFIX (/usr/local), below DESTDIR
+install: build install-built ## program, recorder, man pages, completions into PREFIX (/usr/local), below DESTDIR
 
 # The program describes itself: nothing of this is kept in the repository.
 PROGRAM ?= $(CARGO_TARGET_DIR)/release/clc-replay
@@ -60,6 +60,8 @@ install-built:
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)/man/man1" "$(SHARE)/bash-completion/completions" \
 		"$(SHARE)/zsh/site-functions" "$(SHARE)/fish/vendor_completions.d"
 	install -m 755 "$(PROGRAM)" "$(DESTDIR)$(PREFIX)/bin/clc-replay"
+	install -d "$(DESTDIR)$(PREFIX)/lib"
+	install -m 755 "$(dir $(PROGRAM))libclc_recorder.so" "$(DESTDIR)$(PREFIX)/lib/libclc_recorder.so"
 	"$(PROGRAM)" man --quiet "$(SHARE)/man/man1"
 	"$(PROGRAM)" completions bash > "$(SHARE)/bash-completion/completions/clc-replay"
 	"$(PROGRAM)" completions zsh > "$(SHARE)/zsh/site-functions/_clc-replay"
@@ -69,10 +71,10 @@ doc: ## the documentation of the library: target/doc/clc_replay/index.html
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 
 fmt: ## formats the code
-	cargo fmt
+	cargo fmt --all
 
 lint: ## formatting, clippy, and shellcheck where it is installed
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
 	scripts/licences

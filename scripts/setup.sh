@@ -62,6 +62,7 @@ needs=(
     "has make|make|make|gmake|make"
     "has otf2-print|otf2-tools|otf2|otf2|the demonstration and the tests"
     "has_any chromium chromium-browser google-chrome|chromium|chromium|-|the tests of the report's page"
+    "has gfortran|gfortran|gcc-gfortran|gcc|the tests of recording Fortran programs"
     "has_otf2_bindings|python3-otf2|python3-otf2|otf2+python|the tests"
 )
 # Installed as well, but building and running work without them.

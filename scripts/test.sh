@@ -12,7 +12,7 @@ for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
     }
 done
 set -x
-cargo fmt --check
+cargo fmt --all --check
 cargo clippy --locked --all-targets -- -D warnings
 scripts/licences
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps

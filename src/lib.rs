@@ -10,6 +10,7 @@ pub mod execution;
 pub mod matching;
 pub mod pipeline;
 pub mod presync;
+pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod simulate;

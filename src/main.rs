@@ -7,6 +7,7 @@ use clc_replay::pipeline::memory::{self, Memory};
 use clc_replay::pipeline::overwrite::Content;
 use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
+use clc_replay::trace::progress::Silent;
 use clc_replay::trace::{Error, Result};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,10 @@ use std::time::Duration;
 fn main() -> ExitCode {
     memory::expect_little();
     interrupt::expect_faults();
+    // The application of a recording starts MPI, in this very process or in children of it; this program does not.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "record") {
+        return record();
+    }
     let mut transport = match comm::start() {
         Ok(transport) => transport,
         Err(error) => return end(Some(&Stop::from(error)), Stop::ERROR),
@@ -43,6 +48,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs and records an application; the exit status is its own.
+fn record() -> ExitCode {
+    let job = match Job::parse(std::env::args_os()) {
+        Ok(job) => job,
+        Err(stop) => return end(Some(&stop), stop.status()),
+    };
+    logging::init(job.log_options(), 0);
+    match &job {
+        // No progress bar in between what the application says.
+        Job::Record(options) => match commands::record(options, &Silent) {
+            Ok(status) => ExitCode::from(status),
+            Err(error) => end(Some(&Stop::from(error)), Stop::ERROR),
+        },
+        // No other job has this name.
+        _ => ExitCode::from(Stop::ERROR),
+    }
+}
+
 /// Ranks that fail together come to their end within this time.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -69,6 +92,9 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         Job::Evaluate(options) => commands::evaluate(transport, options, bar)?,
         Job::Simulate(options) => commands::simulate(transport, options, bar)?,
         Job::Convert(options) => commands::convert(transport, options, bar)?,
+        Job::Recover(options) => commands::recover(transport, options, bar)?,
+        // It does not get here: see `record`.
+        Job::Record(_) => None,
         Job::Report(options) => commands::report(transport, options)?,
         Job::Export(options) => commands::export(transport, options, bar)?,
         Job::Man(options) => commands::man(transport, options)?,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{alone, run, with_ranks};
+use common::{alone, run, with_ranks, with_recorder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -128,15 +128,15 @@ fn nothing_is_overwritten_unless_asked_for() {
 }
 
 #[test]
-fn make_installs_program_manual_and_completions() {
+fn make_installs_program_recorder_manual_and_completions() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut make = Command::new("make");
     make.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--no-print-directory", "install-built", "PREFIX=/usr"]);
-    make.arg(format!("DESTDIR={}", directory.path().display()))
-        .arg(format!("PROGRAM={}", env!("CARGO_BIN_EXE_clc-replay")));
+    make.arg(format!("DESTDIR={}", directory.path().display())).arg(format!("PROGRAM={}", with_recorder().display()));
     run(make.env("CLC_REPLAY_MPI", "never").env_remove("MAKEFLAGS")).expect(0, "make install-built");
     let usr = directory.path().join("usr");
     assert!(usr.join("bin/clc-replay").is_file());
+    assert!(usr.join("lib/libclc_recorder.so").is_file());
     let manual = read(&usr.join("share/man/man1/clc-replay.1"));
     assert!(manual.starts_with(".ie") && manual.contains(".SH OPTIONS") && manual.contains("\\-\\-latency"));
     let check = read(&usr.join("share/man/man1/clc-replay-check.1"));

@@ -4,7 +4,7 @@
 
 mod any;
 mod left_out;
-mod mmap;
+pub(crate) mod mmap;
 pub mod native;
 pub mod otf2;
 mod scan;

@@ -30,7 +30,9 @@ impl Job {
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
                 made.report.as_deref()
             }
-            Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => None,
+            Job::Record(_) | Job::Recover(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => {
+                None
+            }
         }
     }
 
@@ -43,6 +45,8 @@ impl Job {
             Job::Evaluate(options) => options.common.force,
             Job::Info(options) => options.force,
             Job::Convert(options) => options.force,
+            Job::Record(options) => options.written.force,
+            Job::Recover(options) => options.written.force,
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => made.force,
             Job::Report(options) => options.force,
             Job::Export(options) => options.force,
@@ -76,7 +80,7 @@ impl Job {
                 named.into_iter().flatten().map(Input::Trace).collect()
             }
             Job::Report(options) => vec![Input::File(&options.report)],
-            Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
+            Job::Record(_) | Job::Recover(_) | Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
         }
     }
 
@@ -94,6 +98,8 @@ impl Job {
                 targets.extend(path.map(|path| Target { option: "--output", path, kind: Kind::Trace }));
             }
             Job::Convert(options) => targets.push(target("TARGET", &options.output, Kind::Trace)),
+            Job::Record(options) => targets.push(target("--output", &options.output, Kind::Trace)),
+            Job::Recover(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
             Job::Simulate(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
             Job::Perturb(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
             Job::Man(options) => targets.push(target("DIR", &options.directory, Kind::Files(Content::ManPages))),

@@ -37,6 +37,8 @@ Examples:
       What is in the trace, and how far its clocks drift.
   clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json
       A part of a trace for Perfetto; violations as CSV, too.
+  clc-replay record -o traces/run1 -- mpirun -n 4 ./app
+      Record a trace of an MPI application, as it is.
   clc-replay convert traces/run1 run1.clct
       The trace in the program's own compact format; every command takes both.
   clc-replay ./check

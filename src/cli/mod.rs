@@ -16,6 +16,7 @@ pub mod logging;
 mod options;
 mod pause;
 pub mod progress;
+mod record;
 mod report;
 mod simulate;
 mod stop;
@@ -31,6 +32,7 @@ pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };
 pub use pause::Pause;
+pub use record::{RecordOptions, RecordedOptions, RecoverOptions};
 pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
@@ -57,6 +59,10 @@ pub enum Job {
     Perturb(PerturbOptions),
     /// `clc-replay evaluate TRACE --truth DIR`: how far a trace is from the truth.
     Evaluate(EvaluateOptions),
+    /// `clc-replay record -o DIR -- COMMAND`: run and record an application.
+    Record(RecordOptions),
+    /// `clc-replay recover DIR`: a trace of a recording that was cut off.
+    Recover(RecoverOptions),
     /// `clc-replay convert TRACE TARGET`: the same trace in the other format.
     Convert(ConvertOptions),
     /// `clc-replay report FILE`: a stored report again.
@@ -104,6 +110,8 @@ impl Job {
             Job::Simulate(options) => &options.made.log,
             Job::Perturb(options) => &options.made.log,
             Job::Evaluate(options) => &options.common.log,
+            Job::Record(options) => &options.written.log,
+            Job::Recover(options) => &options.written.log,
             Job::Convert(options) => &options.log,
             Job::Report(options) => &options.log,
             Job::Export(options) => &options.log,
@@ -177,6 +185,12 @@ enum Subcommands {
     /// Compare the times of a trace with the true ones, before and after each phase
     #[command(long_about = help::EVALUATE, after_long_help = help::EVALUATE_AFTER, max_term_width = 100)]
     Evaluate(EvaluateOptions),
+    /// Run an MPI application and record it as a trace
+    #[command(long_about = record::ABOUT, after_long_help = record::AFTER, max_term_width = 100)]
+    Record(RecordOptions),
+    /// Make a trace of a recording that was cut off
+    #[command(long_about = record::RECOVER_ABOUT, after_long_help = record::RECOVER_AFTER, max_term_width = 100)]
+    Recover(RecoverOptions),
     /// Write a trace in the other format: OTF2 as native, native as OTF2
     #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
     Convert(ConvertOptions),
@@ -203,6 +217,8 @@ impl From<Subcommands> for Job {
             Subcommands::Simulate(options) => Job::Simulate(options),
             Subcommands::Perturb(options) => Job::Perturb(options),
             Subcommands::Evaluate(options) => Job::Evaluate(options),
+            Subcommands::Record(options) => Job::Record(options),
+            Subcommands::Recover(options) => Job::Recover(options),
             Subcommands::Convert(options) => Job::Convert(options),
             Subcommands::Report(options) => Job::Report(options),
             Subcommands::Export(options) => Job::Export(options),

@@ -54,6 +54,24 @@ fn subcommands_and_traces_coexist() {
 }
 
 #[test]
+fn a_command_to_record_keeps_its_own_options() {
+    let Ok(Job::Record(options)) = parse("record -o run --clock walk -- mpirun -n 4 --quiet ./app -o x") else {
+        panic!()
+    };
+    assert_eq!((options.output.as_path(), options.clock.as_deref()), (Path::new("run"), Some("walk")));
+    assert_eq!(options.command, ["mpirun", "-n", "4", "--quiet", "./app", "-o", "x"]);
+    assert!(!options.written.log.quiet && !options.clock_per_node);
+    // The two dashes can be left out: the first word ends the options.
+    let Ok(Job::Record(options)) = parse("record -o run ./app -o x") else { panic!() };
+    assert_eq!(options.command, ["./app", "-o", "x"]);
+    assert!(refusal("record -o run").contains("COMMAND"));
+    assert!(refusal("record ./app").contains("--output"));
+    assert!(refusal("record -o run --clock bogus ./app").contains("not a clock model"));
+    assert!(refusal("record -o run --clock-per-node ./app").contains("--clock"));
+    assert!(matches!(parse("recover run"), Ok(Job::Recover(options)) if options.output == Path::new("run")));
+}
+
+#[test]
 fn every_option_arrives() {
     let options = correct(
         "-o out --force --latency same-node=300ns,other-node=1.2us --gamma 0.999 --max-passes 3 --max-error 2 \

@@ -81,6 +81,11 @@ impl Launch {
     }
 }
 
+/// Whether a launcher of MPI processes started this process.
+pub fn started_by_launcher() -> bool {
+    Launch::from_environment().by_launcher
+}
+
 /// The failure of a start by the launcher of another MPI library.
 pub fn foreign(ranks: usize, library: &str) -> Error {
     Error::new(format!(

@@ -13,7 +13,7 @@ mod watch;
 pub use exchange::{
     agree, all_gather_values, broadcast_value, gather_values, merge_to_first, merge_values, sparse_exchange,
 };
-pub use launch::start;
+pub use launch::{start, started_by_launcher};
 pub use top2::Top2;
 pub use watch::check_setting;
 

@@ -11,6 +11,8 @@ mod generate;
 mod info;
 mod output;
 mod perturb;
+mod record;
+mod recover;
 mod replayed;
 mod report;
 mod simulate;
@@ -26,6 +28,8 @@ pub use generate::{completions_of, man};
 pub use info::info;
 pub use output::check_targets;
 pub use perturb::perturb;
+pub use record::record;
+pub use recover::recover;
 pub use report::report;
 pub use simulate::simulate;
 

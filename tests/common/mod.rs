@@ -113,6 +113,23 @@ pub fn alone() -> Command {
     command
 }
 
+/// The program, with the recorder beside it: a library of its own, which building the tests does not build.
+pub fn with_recorder() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_clc-replay"));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--locked", "--package", "clc-recorder"]);
+        let release = program.components().any(|part| part.as_os_str() == "release");
+        build.args(release.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));
+        // Where the program is.
+        build.arg("--target-dir").arg(program.parent().and_then(Path::parent).expect("a target directory"));
+        run(&mut build).expect(0, "the recorder");
+        program
+    })
+}
+
 /// `clc-replay` as `ranks` MPI processes.
 pub fn with_ranks(ranks: usize) -> Command {
     let launcher = launcher();

@@ -25,6 +25,8 @@ pub struct CreateOptions {
     pub description: String,
     /// Identifies the trace.
     pub trace_id: u64,
+    /// Properties of the trace, by names such as `NAMESPACE::KEY`.
+    pub properties: Vec<(String, String)>,
 }
 
 impl Default for CreateOptions {
@@ -36,6 +38,7 @@ impl Default for CreateOptions {
             creator: concat!("clc-replay ", env!("CARGO_PKG_VERSION")).to_owned(),
             description: String::new(),
             trace_id: 0x636c_632d_7265_706c,
+            properties: Vec::new(),
         }
     }
 }
@@ -206,6 +209,8 @@ impl ArchiveWriter {
             thumbnails: 0,
             counts_at: None,
         };
+        let mut anchor = anchor;
+        anchor.properties.extend(self.options.properties.iter().cloned());
         let path = self.directory.join(format!("{}.otf2", self.name));
         std::fs::write(&path, anchor.write()).map_err(|error| Error::io(&path, "cannot write", &error))
     }

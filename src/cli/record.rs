@@ -1,0 +1,104 @@
+//! The options of `clc-replay record` and `clc-replay recover`.
+
+use super::options::LogOptions;
+use crate::simulate::ClockSpec;
+use crate::trace::Error;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+pub(super) const ABOUT: &str = "\
+Runs an MPI application and records what it does: an OTF2 archive with every call of MPI, its messages and collective operations, and \
+measured clock offsets. The application need not be compiled or linked anew; it has to be linked dynamically to Open MPI, MPICH or a relative of MPICH. \
+Its output and its exit status are its own.";
+
+pub(super) const AFTER: &str = "\
+Examples:
+  clc-replay record -o run1 -- mpirun -n 4 ./app
+      Start the launcher of the MPI library with the recorder; write run1.
+  mpirun -n 64 clc-replay record -o run1 -- ./app
+      The same inside of a job: the launcher starts clc-replay once for each process.
+  clc-replay record -o run1 --clock 'drift=20ppm,sine=20us/0.5s' -- mpirun -n 4 ./app
+      Wrong clocks on purpose, and the true times beside them: what does a correction make of it?
+  clc-replay run1 && clc-replay evaluate run1-clc --truth run1
+      That.
+
+While the application runs, its events are in run1.raw, and stay there if it is killed together with clc-replay: `clc-replay recover run1` makes \
+an archive of them. docs/recording.md says more.";
+
+pub(super) const RECOVER_ABOUT: &str = "\
+Makes an archive of a recording that was cut off: of what the processes had recorded when they were killed. Says what is missing.";
+
+pub(super) const RECOVER_AFTER: &str = "\
+Examples:
+  clc-replay recover run1
+      Make run1 of run1.raw, which `clc-replay record -o run1` has left.";
+
+/// Options of `clc-replay record`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct RecordOptions {
+    /// Directory to write the trace to; raw files go to DIR.raw meanwhile
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// The application: a launcher of MPI processes, or the program if this is started by one
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+
+    /// Make the clocks wrong, in a known way, and keep the true times in DIR/truth
+    ///
+    /// A preset or a specification as for `simulate` (docs/clocks.md): walk, or drift=20ppm,sine=20us/0.5s. The times are changed after
+    /// the run; the application notices nothing. Only where all processes run on one node, whose clock tells the true times.
+    #[arg(long, value_name = "MODEL", value_parser = specification, help_heading = "Clocks")]
+    pub clock: Option<String>,
+
+    /// With --clock: one wrong clock for each node instead of one for each process
+    #[arg(long, requires = "clock", help_heading = "Clocks")]
+    pub clock_per_node: bool,
+
+    /// What is random about wrong clocks follows from it
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Clocks")]
+    pub seed: u64,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub written: RecordedOptions,
+}
+
+/// Options of `clc-replay recover`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct RecoverOptions {
+    /// The directory that was given to `clc-replay record` as --output
+    #[arg(value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub written: RecordedOptions,
+}
+
+/// What `record` and `recover` share.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct RecordedOptions {
+    /// Replace DIR if it exists and clc-replay wrote everything in it
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+
+    /// Leave the raw files in DIR.raw when the trace is written
+    #[arg(long, help_heading = "Output")]
+    pub keep_raw: bool,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// Checks a clock specification; it is kept as the user wrote it.
+fn specification(text: &str) -> std::result::Result<String, String> {
+    let clause = |error: Error| match error.hint {
+        Some(hint) => format!("{} ({hint})", error.message),
+        None => error.message,
+    };
+    ClockSpec::from_str(text).map(|_| text.to_owned()).map_err(clause)
+}

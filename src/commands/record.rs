@@ -1,0 +1,87 @@
+//! `clc-replay record -o DIR -- COMMAND`: runs an MPI application and records it.
+//!
+//! Started by hand, it starts the launcher, waits, and makes the archive. Started by the launcher, once for each process, it becomes the application; only that
+//! of rank 0 waits for it and makes the archive: when its application ends, the files of all processes are complete.
+
+use crate::cli::RecordOptions;
+use crate::commands::recover::finish;
+use crate::pipeline::output::Output;
+use crate::recording::{Settings, launch, raw_directory};
+use crate::trace::progress::Progress;
+use crate::trace::{Error, Result};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Runs and records; returns the exit status of the application. This process must not have started MPI.
+///
+/// # Errors
+/// The application cannot be started or there is no place for the recording: it has not run then. No archive can be made of what was recorded: the error says
+/// that it has run.
+pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
+    let raw = std::path::absolute(raw_directory(&options.output))
+        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+    let per_process = options.clock.is_some() && !options.clock_per_node;
+    let command = launch::command(&options.command, &raw, per_process)?;
+    if launch::rank().is_some_and(|rank| rank > 0) {
+        return Err(launch::become_application(command));
+    }
+    // Both places are tried before the application runs for hours.
+    Output::fresh(&options.output, options.written.force)?;
+    let settings = Settings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
+    prepare(&raw, &options.output, &settings)?;
+    let ended = match launch::run(command) {
+        Ok(ended) => ended,
+        Err(error) => {
+            // Nothing has run, so there is nothing in it.
+            remove(&raw);
+            return Err(error);
+        }
+    };
+    let status = launch::status_of(ended);
+    let made = finish(&options.output, &settings, &options.written, progress);
+    let text = match made {
+        Ok(text) => text,
+        Err(error) if status == 0 => {
+            let message = format!("the application has run, but no trace was written: {}", error.message);
+            return Err(Error { message, ..error });
+        }
+        // The application's failure is the one to be passed on.
+        Err(error) => format!("clc-replay: no trace was written: {error}\n"),
+    };
+    if !options.written.log.quiet {
+        // Not on standard output, which is the application's. Nobody is left to be told if it fails.
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+    Ok(status)
+}
+
+fn words(options: &RecordOptions) -> String {
+    options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Makes the directory for raw files, with the settings in it.
+fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
+    match std::fs::create_dir(raw) {
+        Ok(()) => settings.write(raw),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(Error::new("there is a recording that was cut off")
+                .in_file(raw)
+                .hint(format!("make a trace of it with `clc-replay recover {}`, or remove it", output.display())))
+        }
+        Err(error) => Err(Error::io(raw, "cannot write the recording there", &error)),
+    }
+}
+
+/// Removes a directory with raw files; only what the recorder has put there.
+pub(super) fn remove(raw: &Path) {
+    let ours = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "raw")
+            || path.file_name().is_some_and(|name| name == "settings.json")
+    };
+    let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries.filter(ours) {
+        let _ = std::fs::remove_file(path);
+    }
+    // Whatever else is in it stays, and the directory with it.
+    let _ = std::fs::remove_dir(raw);
+}

@@ -1,0 +1,68 @@
+//! Makes the functions that stand in for those of MPI from the table in `calls.txt`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+#[allow(dead_code)]
+#[path = "../recording/format.rs"]
+mod format;
+
+fn main() {
+    println!("cargo::rerun-if-changed=calls.txt");
+    println!("cargo::rerun-if-changed=../recording/format.rs");
+    let table = std::fs::read_to_string("calls.txt").expect("the table of functions");
+    let mut code = String::new();
+    writeln!(code, "/// Checksum of the table.\npub const TABLE: u64 = {};", format::checksum(table.as_bytes()))
+        .expect("memory");
+    for (number, function) in format::functions(&table).enumerate() {
+        let function = function.unwrap_or_else(|| panic!("calls.txt: function {number} makes no sense"));
+        write_function(&mut code, number, &function);
+    }
+    let directory = std::env::var_os("OUT_DIR").expect("cargo gives a directory");
+    std::fs::write(Path::new(&directory).join("wrappers.rs"), code).expect("the directory is writable");
+}
+
+/// The C function, the one for large counts, and the Fortran ones.
+fn write_function(code: &mut String, number: usize, function: &format::Function) {
+    let name = function.name;
+    let call = |mode: &str| {
+        format!(
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode} }}",
+            function.effect, function.form
+        )
+    };
+    let mut c = |symbol: &str, mode: &str| {
+        writeln!(
+            code,
+            "wrapper!(c {symbol:?}, c{:?}, {}, [{}]);",
+            format!("P{symbol}"),
+            call(mode),
+            arguments(function.arguments)
+        )
+        .expect("memory");
+    };
+    c(&format!("MPI_{name}"), "C");
+    if function.large {
+        c(&format!("MPI_{name}_c"), "LARGE");
+    }
+    let Some(count) = function.fortran else { return };
+    let lower = format!("mpi_{}", name.to_lowercase());
+    // Compilers spell names in four ways; the module mpi_f08 has names of its own, with descriptors of buffers where it can.
+    let spellings = [
+        (lower.clone(), "FORTRAN"),
+        (format!("{lower}_"), "FORTRAN"),
+        (format!("{lower}__"), "FORTRAN"),
+        (lower.to_uppercase(), "FORTRAN"),
+        (format!("{lower}_f08_"), "F08"),
+        (format!("{lower}_f08ts_"), "DESCRIPTORS"),
+    ];
+    for (symbol, mode) in spellings {
+        // The last argument is where the error code goes.
+        let list = arguments(count + 1);
+        writeln!(code, "wrapper!(fortran {symbol:?}, c{symbol:?}, {}, [{list}]);", call(mode)).expect("memory");
+    }
+}
+
+fn arguments(count: usize) -> String {
+    (0..count).map(|i| format!("a{i}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,335 @@
+//! The two binary interfaces: handles, constants and the layout of a status, found at run time by the symbols of the library.
+//!
+//! Sources: `mpi.h` of Open MPI 4.1 (the same in 3 and 5), and of MPICH 4.0 (the same for all members of the MPICH ABI compatibility initiative).
+
+use crate::format;
+use crate::real::{find, find_variable};
+use std::ffi::{CStr, c_int, c_void};
+
+/// Functions of the MPI library that the recorder itself calls, by their numbers of arguments.
+type F1 = unsafe extern "C" fn(usize) -> c_int;
+type F2 = unsafe extern "C" fn(usize, usize) -> c_int;
+type F3 = unsafe extern "C" fn(usize, usize, usize) -> c_int;
+type F5 = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> c_int;
+type F6 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
+type F7 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> c_int;
+type Convert = unsafe extern "C" fn(c_int) -> usize;
+
+macro_rules! functions {
+    ($($field:ident: $type:ty = $name:literal),* $(,)?) => {
+        /// What the recorder calls itself.
+        #[allow(missing_docs)]
+        pub struct Functions { $(pub $field: $type),* }
+
+        impl Functions {
+            fn find() -> Option<Functions> {
+                Some(Functions {
+                    // SAFETY: the MPI function of this name has so many arguments, all of which are passed as integers.
+                    $($field: { let address = find($name); if address.is_null() { return None; } unsafe { std::mem::transmute::<*mut c_void, $type>(address) } }),*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    comm_rank: F2 = c"PMPI_Comm_rank",
+    comm_size: F2 = c"PMPI_Comm_size",
+    comm_remote_size: F2 = c"PMPI_Comm_remote_size",
+    comm_test_inter: F2 = c"PMPI_Comm_test_inter",
+    comm_group: F2 = c"PMPI_Comm_group",
+    comm_remote_group: F2 = c"PMPI_Comm_remote_group",
+    comm_dup: F2 = c"PMPI_Comm_dup",
+    comm_free: F1 = c"PMPI_Comm_free",
+    comm_get_parent: F1 = c"PMPI_Comm_get_parent",
+    comm_set_errhandler: F2 = c"PMPI_Comm_set_errhandler",
+    group_translate_ranks: F5 = c"PMPI_Group_translate_ranks",
+    group_free: F1 = c"PMPI_Group_free",
+    type_size: F2 = c"PMPI_Type_size",
+    allgather: F7 = c"PMPI_Allgather",
+    ibarrier: F2 = c"PMPI_Ibarrier",
+    test: F3 = c"PMPI_Test",
+    iprobe: F5 = c"PMPI_Iprobe",
+    send: F6 = c"PMPI_Send",
+    recv: F7 = c"PMPI_Recv",
+    library_version: F2 = c"PMPI_Get_library_version",
+}
+
+/// What stands for a special argument: a constant of C, and the addresses of variables of Fortran.
+struct Standins {
+    constant: usize,
+    objects: [usize; 4],
+    /// Variables that hold such an address, from the first call of Fortran on.
+    holders: [usize; 3],
+}
+
+impl Standins {
+    fn contain(&self, address: usize) -> bool {
+        // SAFETY: each holder is a variable of the MPI library that holds an address.
+        let held = |&holder: &usize| holder != 0 && unsafe { *(holder as *const usize) } == address;
+        address == self.constant || address != 0 && (self.objects.contains(&address) || self.holders.iter().any(held))
+    }
+}
+
+/// One of the two interfaces.
+pub struct Abi {
+    /// [`format::OPEN_MPI`] or [`format::MPICH`].
+    pub kind: u64,
+    /// Size of a handle in bytes.
+    pub handle: usize,
+    /// Size of an `MPI_Status`, and offsets of its source and tag.
+    pub status: usize,
+    source: usize,
+    tag: usize,
+    /// `MPI_COMM_WORLD`, `MPI_COMM_SELF` and the null handles.
+    pub world: u64,
+    pub own: u64,
+    pub no_comm: u64,
+    no_request: u64,
+    /// Open MPI's request that is complete from the start; 0 elsewhere.
+    pub empty: u64,
+    no_type: u64,
+    /// `MPI_BYTE`, `MPI_ERRORS_RETURN`.
+    pub byte: u64,
+    pub errors_return: u64,
+    /// `MPI_ROOT`, `MPI_PROC_NULL`.
+    root: i64,
+    proc_null: i64,
+    /// What stands for an ignored status, and for a buffer in place.
+    ignore: Standins,
+    ignore_all: Standins,
+    in_place: Standins,
+    /// From Fortran's handles to those of C, where they differ.
+    comm_f2c: Option<Convert>,
+    type_f2c: Option<Convert>,
+    /// What the recorder calls itself.
+    pub mpi: Functions,
+}
+
+/// What a status says: the actual source and tag, the length in bytes, and whether the request was cancelled.
+pub struct Status {
+    pub source: i64,
+    pub tag: i64,
+    pub bytes: u64,
+    pub cancelled: bool,
+}
+
+impl Abi {
+    /// The interface of the library that the program uses.
+    ///
+    /// # Errors
+    /// There is none that is known, as a clause for the user.
+    pub fn detect() -> Result<Abi, String> {
+        let Some(mpi) = Functions::find() else { return Err("the MPI library lacks functions of MPI 3".to_owned()) };
+        if !find(c"MPI_Abi_get_version").is_null()
+            && find(c"MPIR_Process").is_null()
+            && find(c"ompi_mpi_comm_world").is_null()
+        {
+            return Err("the MPI library has the binary interface of MPI 5, which is not supported yet".to_owned());
+        }
+        let address = |name: &CStr| find_variable(name) as u64;
+        let variables = |names: [&CStr; 4], constant: usize| Standins {
+            constant,
+            objects: names.map(|name| find_variable(name) as usize),
+            holders: [0; 3],
+        };
+        if address(c"ompi_mpi_comm_world") != 0 {
+            let convert = |name: &CStr| {
+                let address = find(name);
+                // SAFETY: PMPI_X_f2c takes a Fortran handle and returns one of C.
+                (!address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
+            };
+            return Ok(Abi {
+                kind: format::OPEN_MPI,
+                handle: 8,
+                status: 24,
+                source: 0,
+                tag: 4,
+                world: address(c"ompi_mpi_comm_world"),
+                own: address(c"ompi_mpi_comm_self"),
+                no_comm: address(c"ompi_mpi_comm_null"),
+                no_request: address(c"ompi_request_null"),
+                empty: address(c"ompi_request_empty"),
+                no_type: address(c"ompi_mpi_datatype_null"),
+                byte: address(c"ompi_mpi_byte"),
+                errors_return: address(c"ompi_mpi_errors_return"),
+                root: -4,
+                proc_null: -2,
+                ignore: variables(
+                    [
+                        c"mpi_fortran_status_ignore_",
+                        c"mpi_fortran_status_ignore",
+                        c"mpi_fortran_status_ignore__",
+                        c"MPI_FORTRAN_STATUS_IGNORE",
+                    ],
+                    0,
+                ),
+                ignore_all: variables(
+                    [
+                        c"mpi_fortran_statuses_ignore_",
+                        c"mpi_fortran_statuses_ignore",
+                        c"mpi_fortran_statuses_ignore__",
+                        c"MPI_FORTRAN_STATUSES_IGNORE",
+                    ],
+                    0,
+                ),
+                in_place: variables(
+                    [
+                        c"mpi_fortran_in_place_",
+                        c"mpi_fortran_in_place",
+                        c"mpi_fortran_in_place__",
+                        c"MPI_FORTRAN_IN_PLACE",
+                    ],
+                    1,
+                ),
+                comm_f2c: convert(c"PMPI_Comm_f2c"),
+                type_f2c: convert(c"PMPI_Type_f2c"),
+                mpi,
+            });
+        }
+        let held = |names: [&CStr; 3], object: &CStr, constant: usize| Standins {
+            constant,
+            objects: [find_variable(object) as usize, 0, 0, 0],
+            holders: names.map(|name| find_variable(name) as usize),
+        };
+        Ok(Abi {
+            kind: format::MPICH,
+            handle: 4,
+            status: 20,
+            source: 8,
+            tag: 12,
+            world: 0x4400_0000,
+            own: 0x4400_0001,
+            no_comm: 0x0400_0000,
+            no_request: 0x2c00_0000,
+            empty: 0,
+            no_type: 0x0c00_0000,
+            byte: 0x4c00_010d,
+            errors_return: 0x5400_0001,
+            root: -3,
+            proc_null: -1,
+            ignore: held(
+                [c"MPI_F_STATUS_IGNORE", c"MPIR_F_MPI_STATUS_IGNORE", c"MPI_F08_STATUS_IGNORE"],
+                c"MPIR_F08_MPI_STATUS_IGNORE_OBJ",
+                1,
+            ),
+            ignore_all: held(
+                [c"MPI_F_STATUSES_IGNORE", c"MPIR_F_MPI_STATUSES_IGNORE", c"MPI_F08_STATUSES_IGNORE"],
+                c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
+                1,
+            ),
+            in_place: held(
+                [c"MPIR_F_MPI_IN_PLACE", c"MPIR_F_InPlace", c"MPI_F_IN_PLACE"],
+                c"MPIR_F08_MPI_IN_PLACE",
+                usize::MAX,
+            ),
+            comm_f2c: None,
+            type_f2c: None,
+            mpi,
+        })
+    }
+
+    /// A handle of C as it is passed.
+    pub fn handle_of(&self, word: usize) -> u64 {
+        if self.handle == 4 { word as u32 as u64 } else { word as u64 }
+    }
+
+    /// Handle `index` of an array of C.
+    ///
+    /// # Safety
+    /// The array has it.
+    pub unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
+        // SAFETY: the caller says so.
+        unsafe {
+            match self.handle {
+                4 => u64::from(*(array as *const u32).add(index)),
+                _ => *(array as *const u64).add(index),
+            }
+        }
+    }
+
+    /// A communicator of Fortran.
+    pub fn comm_of(&self, fortran: i32) -> u64 {
+        // SAFETY: takes any number; what is none of its handles gives the null handle.
+        self.comm_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// A data type of Fortran.
+    pub fn type_of(&self, fortran: i32) -> u64 {
+        // SAFETY: as above.
+        self.type_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
+    pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
+        // In Open MPI, handle 0 of Fortran is the null handle.
+        if fortran && self.handle == 8 {
+            handle == 0
+        } else {
+            handle == self.no_request || handle == 0 && self.handle == 8
+        }
+    }
+
+    /// Size of a data type in bytes; 0 for none.
+    pub fn size_of(&self, datatype: u64) -> u64 {
+        if datatype == self.no_type || datatype == 0 {
+            return 0;
+        }
+        let mut size: c_int = 0;
+        // SAFETY: the program passes this data type to MPI itself.
+        let result = unsafe { (self.mpi.type_size)(datatype as usize, &raw mut size as usize) };
+        if result == 0 { size.max(0) as u64 } else { 0 }
+    }
+
+    /// Whether the address stands for an ignored status.
+    pub fn ignores(&self, address: usize) -> bool {
+        address == 0 || self.ignore.contain(address) || self.ignore_all.contain(address)
+    }
+
+    /// Whether the address stands for a buffer in place.
+    pub fn is_in_place(&self, buffer: usize) -> bool {
+        self.in_place.contain(buffer)
+    }
+
+    /// A root as it is recorded.
+    pub fn root_of(&self, rank: i64) -> i64 {
+        match rank {
+            rank if rank >= 0 => rank,
+            rank if rank == self.root => format::THIS_PROCESS,
+            _ => format::OWN_GROUP,
+        }
+    }
+
+    /// A peer as it is recorded: all negative ones are nobody.
+    pub fn peer_of(&self, rank: i64) -> i64 {
+        rank.max(-1)
+    }
+
+    /// Whether a rank is `MPI_PROC_NULL`.
+    pub fn is_nobody(&self, rank: i64) -> bool {
+        rank == self.proc_null
+    }
+
+    /// Reads a status. That of Fortran has the same layout in both libraries.
+    ///
+    /// # Safety
+    /// There is one at this address.
+    pub unsafe fn read_status(&self, address: usize) -> Status {
+        // SAFETY: all offsets lie in it; it need not be aligned for a u64.
+        unsafe {
+            let int = |offset: usize| ((address + offset) as *const i32).read_unaligned();
+            let (bytes, cancelled) = if self.kind == format::OPEN_MPI {
+                (((address + 16) as *const u64).read_unaligned(), int(12) != 0)
+            } else {
+                let high = int(4) as u32;
+                (u64::from(high >> 1) << 32 | u64::from(int(0) as u32), high & 1 != 0)
+            };
+            Status {
+                source: self.peer_of(i64::from(int(self.source))),
+                tag: i64::from(int(self.tag)),
+                bytes,
+                cancelled,
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The arguments of a call, whatever language it comes from.
+
+use crate::abi::Abi;
+use crate::format;
+use crate::wrappers::Mode;
+
+/// What a function was given, and may be given instead.
+pub struct Arguments<'a> {
+    /// As they are passed.
+    pub words: &'a [usize],
+    /// How it was called.
+    pub mode: Mode,
+    /// The interface of the library.
+    pub abi: &'a Abi,
+}
+
+/// All functions are unsafe: argument `i` must be of the type that they say, and what it points to must exist.
+#[allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)] // said once for all of them
+impl Arguments<'_> {
+    fn word(&self, i: usize) -> usize {
+        self.words.get(i).copied().unwrap_or(0)
+    }
+
+    /// An `int`, or an `INTEGER`.
+    pub unsafe fn int(&self, i: usize) -> i64 {
+        let word = self.word(i);
+        i64::from(if self.mode.fortran() { unsafe { *(word as *const i32) } } else { word as i32 })
+    }
+
+    /// A number of elements; there are none below 0.
+    pub unsafe fn count(&self, i: usize) -> u64 {
+        let count = if self.mode.large() { self.word(i) as i64 } else { unsafe { self.int(i) } };
+        count.max(0) as u64
+    }
+
+    /// Element `k` of an array of numbers of elements.
+    pub unsafe fn count_at(&self, i: usize, k: usize) -> u64 {
+        let word = self.word(i);
+        let count = unsafe {
+            if self.mode.large() { *(word as *const i64).add(k) } else { i64::from(*(word as *const i32).add(k)) }
+        };
+        count.max(0) as u64
+    }
+
+    /// A communicator.
+    pub unsafe fn comm(&self, i: usize) -> u64 {
+        if self.mode.fortran() {
+            self.abi.comm_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(self.word(i))
+        }
+    }
+
+    /// The communicator at an address, where a function has put it.
+    pub unsafe fn new_comm(&self, i: usize) -> u64 {
+        let word = self.word(i);
+        unsafe {
+            if self.mode.fortran() { self.abi.comm_of(*(word as *const i32)) } else { self.abi.handle_at(word, 0) }
+        }
+    }
+
+    /// Size of a data type in bytes.
+    pub unsafe fn size(&self, i: usize) -> u64 {
+        let word = self.word(i);
+        let datatype = if self.mode.fortran() {
+            self.abi.type_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(word)
+        };
+        self.abi.size_of(datatype)
+    }
+
+    /// Size of data type `k` of an array.
+    pub unsafe fn size_at(&self, i: usize, k: usize) -> u64 {
+        let word = self.word(i);
+        let datatype = unsafe {
+            if self.mode.fortran() {
+                self.abi.type_of(*(word as *const i32).add(k))
+            } else {
+                self.abi.handle_at(word, k)
+            }
+        };
+        self.abi.size_of(datatype)
+    }
+
+    /// Request `k` of an array; none if it is null.
+    pub unsafe fn request(&self, i: usize, k: usize) -> Option<u64> {
+        let word = self.word(i);
+        let fortran = self.mode.fortran();
+        let handle =
+            unsafe { if fortran { u64::from(*(word as *const u32).add(k)) } else { self.abi.handle_at(word, k) } };
+        (!self.abi.is_no_request(handle, fortran)).then_some(handle)
+    }
+
+    /// A matched message: its handle as the program holds it.
+    pub unsafe fn message(&self, i: usize) -> u64 {
+        let word = self.word(i);
+        unsafe { if self.mode.fortran() { u64::from(*(word as *const u32)) } else { self.abi.handle_at(word, 0) } }
+    }
+
+    /// A number at an address, where a function has put it.
+    pub unsafe fn result(&self, i: usize, k: usize) -> i64 {
+        i64::from(unsafe { *(self.word(i) as *const i32).add(k) })
+    }
+
+    /// Place of a request that is complete, counted from 0, at an address; none is undefined. The requests are argument 1.
+    pub unsafe fn index(&self, i: usize, k: usize) -> Option<usize> {
+        let place = unsafe { self.result(i, k) };
+        let index = usize::try_from(place - i64::from(self.mode.fortran())).ok();
+        if !self.mode.f08() || self.abi.kind != format::MPICH {
+            return index;
+        }
+        // There, MPICH 4.0 counts from 0, against the standard. A request that is complete is null then.
+        let count = unsafe { self.count(0) } as usize;
+        let is_null = |index: usize| index < count && unsafe { self.request(1, index) }.is_none();
+        let other = usize::try_from(place).ok();
+        if index.is_some_and(is_null) { index } else { other.filter(|&other| is_null(other)).or(index) }
+    }
+
+    /// Whether a buffer stands for one in place.
+    pub unsafe fn in_place(&self, i: usize) -> bool {
+        let word = self.word(i);
+        // A descriptor begins with the address of the data.
+        let address = if self.mode.descriptors() && word != 0 { unsafe { *(word as *const usize) } } else { word };
+        self.abi.is_in_place(address)
+    }
+
+    /// Where the status of index `k` is, in an array from argument `i` on.
+    pub fn status(&self, i: usize, k: usize) -> usize {
+        self.word(i) + k * self.abi.status
+    }
+}

@@ -1,0 +1,352 @@
+//! The recording of this process, from `MPI_Init` to `MPI_Finalize`.
+
+use crate::abi::Abi;
+use crate::clock;
+use crate::file::RawFile;
+use crate::format::{self, COMMUNICATOR, INTER, field};
+use crate::helper;
+use crate::offsets::Meter;
+use crate::say;
+use crate::stream::Stream;
+use crate::wrappers::TABLE;
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+/// All there is to know about it.
+pub struct Session {
+    /// The interface of the MPI library.
+    pub abi: Abi,
+    directory: PathBuf,
+    rank: u64,
+    size: u64,
+    timer: u64,
+    node: u64,
+    host: Vec<u8>,
+    library: Vec<u8>,
+    command: Vec<u8>,
+    /// Number of the next thread.
+    threads: AtomicU64,
+    /// The last stream made; each knows the one before it.
+    pub streams: AtomicPtr<Stream>,
+    meter: Option<Meter>,
+}
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+static RECORDING: AtomicBool = AtomicBool::new(false);
+/// `MPI_Finalize` has been called: its Fortran form calls that of C.
+static ENDED: AtomicBool = AtomicBool::new(false);
+static TIMER: OnceLock<u64> = OnceLock::new();
+
+/// The session, if events are recorded.
+#[inline]
+pub fn recording() -> Option<&'static Session> {
+    if RECORDING.load(Ordering::Acquire) { SESSION.get() } else { None }
+}
+
+/// The time of the first event, when nothing has been set up.
+pub fn first_time() -> u64 {
+    TIMER.get_or_init(clock::choose);
+    clock::before()
+}
+
+/// Ends the recording for lack of something; what there is stays.
+#[cold]
+pub fn stop(why: &str) {
+    if RECORDING.swap(false, Ordering::AcqRel)
+        && let Some(session) = SESSION.get()
+    {
+        session.each_stream(|stream| stream.file.number(field::STATE).store(format::STOPPED, Ordering::Release));
+        say(&format!("rank {}: {why}; recording ends here, the program goes on", session.rank));
+    }
+}
+
+/// After `MPI_Init`, which was function `number` and was called at `entered`: begins the recording. Returns the stream of this thread; null if
+/// there is nothing to record.
+#[cold]
+pub fn start(number: u64, entered: u64) -> *mut Stream {
+    let Some(directory) = std::env::var_os("CLC_RECORDER_DIR").filter(|name| !name.is_empty()) else {
+        return null_mut();
+    };
+    let abi = match Abi::detect() {
+        Ok(abi) => abi,
+        Err(why) => {
+            say(&format!("{why}; nothing is recorded"));
+            return null_mut();
+        }
+    };
+    let (rank, size) = (get(abi.mpi.comm_rank, abi.world), get(abi.mpi.comm_size, abi.world));
+    let parent = {
+        let mut parent = 0_u64;
+        // SAFETY: it has room for a handle of either kind.
+        unsafe { (abi.mpi.comm_get_parent)(&raw mut parent as usize) };
+        abi.handle_of(parent as usize)
+    };
+    if parent != abi.no_comm {
+        // Its ranks are not those of the recording.
+        if rank == 0 {
+            say("processes started by MPI_Comm_spawn are not recorded");
+        }
+        return null_mut();
+    }
+    let host = host();
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let node = fingerprint(&[&host, &boot]);
+    let mut session = Session {
+        directory: PathBuf::from(directory),
+        rank: rank as u64,
+        size: size as u64,
+        timer: *TIMER.get_or_init(clock::choose),
+        node,
+        host,
+        library: library(&abi),
+        command: command(),
+        threads: AtomicU64::new(0),
+        streams: AtomicPtr::default(),
+        meter: None,
+        abi,
+    };
+    // All processes take part in it, whether they can record or not.
+    let meter = Meter::new(&session.abi, rank as usize, size as usize, node);
+    let samples = meter.as_ref().map(|meter| meter.measure(&session.abi)).unwrap_or_default();
+    session.meter = meter;
+    let session = SESSION.get_or_init(|| session);
+    let made = session.make_stream();
+    let stream = match made {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            if rank == 0 {
+                say("a program has been recorded already; this one is not");
+            }
+            return null_mut();
+        }
+        Err(error) => {
+            say(&format!("rank {rank}: {}: {error}; nothing is recorded", session.directory.display()));
+            return null_mut();
+        }
+    };
+    // SAFETY: it has just been made, and is this thread's.
+    let first = unsafe { &mut *stream };
+    if !first.reserve(64 + 8 * samples.len()) {
+        return null_mut();
+    }
+    first.enter_at(number, entered);
+    Meter::record(first, &samples);
+    first.leave(clock::after(), false);
+    first.commit();
+    // SAFETY: a function that only sets a flag is safe to call in a child.
+    unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+    RECORDING.store(true, Ordering::Release);
+    helper::start(session);
+    stream
+}
+
+/// In a child of a fork: the mapping is shared with the parent, to which it belongs.
+extern "C" fn forget() {
+    RECORDING.store(false, Ordering::Release);
+}
+
+/// Before `MPI_Finalize`, which is function `number`: ends the recording.
+#[cold]
+pub fn finish(stream: *mut Stream, number: u64) {
+    let Some(session) = SESSION.get().filter(|_| !ENDED.swap(true, Ordering::AcqRel)) else { return };
+    // SAFETY: streams live as long as the process, and this one belongs to this thread.
+    let mut own = unsafe { stream.as_mut() }.filter(|_| RECORDING.load(Ordering::Acquire));
+    if let Some(stream) = &mut own
+        && stream.reserve(32)
+    {
+        stream.enter(number);
+        stream.commit();
+    }
+    // All processes take part in it, whether they have recorded or not.
+    let samples = session.meter.as_ref().map(|meter| meter.measure(&session.abi)).unwrap_or_default();
+    if let Some(stream) = own
+        && stream.reserve(32 + 8 * samples.len())
+    {
+        Meter::record(stream, &samples);
+        stream.leave(clock::after(), false);
+        stream.commit();
+    }
+    if RECORDING.swap(false, Ordering::AcqRel) {
+        let anchor = clock::anchor();
+        session.each_stream(|stream| {
+            stream.file.anchor(anchor);
+            stream.file.number(field::STATE).store(format::FINISHED, Ordering::Release);
+            stream.file.end_at(stream.length());
+        });
+    }
+    // When one process goes on, the files of all are complete.
+    if let Some(meter) = &session.meter {
+        meter.end(&session.abi);
+    }
+}
+
+impl Session {
+    fn each_stream(&self, act: impl Fn(&Stream)) {
+        let mut stream = self.streams.load(Ordering::Acquire);
+        // SAFETY: streams live as long as the process.
+        while let Some(next) = unsafe { stream.as_ref() } {
+            act(next);
+            stream = next.next.load(Ordering::Acquire);
+        }
+    }
+
+    /// The stream of a thread that has none; null if it cannot be made, then recording ends.
+    #[cold]
+    pub fn new_stream(&self) -> *mut Stream {
+        self.make_stream().unwrap_or_else(|error| {
+            stop(&format!("{}: {error}", self.directory.display()));
+            null_mut()
+        })
+    }
+
+    fn make_stream(&self) -> std::io::Result<*mut Stream> {
+        let thread = self.threads.fetch_add(1, Ordering::Relaxed);
+        let file = RawFile::create(&self.directory.join(format!("{}-{thread}.raw", self.rank)))?;
+        for (offset, value) in [
+            (field::TABLE, TABLE),
+            (field::RANK, self.rank),
+            (field::SIZE, self.size),
+            (field::THREAD, thread),
+            (field::PROCESS, u64::from(std::process::id())),
+            (field::ABI, self.abi.kind),
+            (field::TIMER, self.timer),
+            (field::NODE, self.node),
+            (field::WORLD, self.abi.world),
+            (field::SELF, self.abi.own),
+            (field::EMPTY, self.abi.empty),
+        ] {
+            file.number(offset).store(value, Ordering::Relaxed);
+        }
+        for (i, value) in clock::anchor().into_iter().enumerate() {
+            file.number(field::FIRST_ANCHOR + 8 * i).store(value, Ordering::Relaxed);
+        }
+        file.seal();
+        file.text(field::HOST, field::HOST_LENGTH, &self.host);
+        file.text(field::LIBRARY, field::LIBRARY_LENGTH, &self.library);
+        file.text(field::COMMAND, field::COMMAND_LENGTH, &self.command);
+        file.begin();
+        let stream = Box::into_raw(Box::new(Stream::new(file)));
+        let mut last = self.streams.load(Ordering::Acquire);
+        loop {
+            // SAFETY: it is not shared yet.
+            unsafe { (*stream).next.store(last, Ordering::Relaxed) };
+            match self.streams.compare_exchange_weak(last, stream, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(stream),
+                Err(now) => last = now,
+            }
+        }
+    }
+
+    /// Rank of this process in a communicator.
+    pub fn rank_in(&self, comm: u64) -> usize {
+        get(self.abi.mpi.comm_rank, comm).max(0) as usize
+    }
+
+    /// Whether this process has a rank of an intra-communicator, which is where roots are given by their ranks in the own group.
+    pub fn is_rank(&self, comm: u64, rank: i64) -> bool {
+        get(self.abi.mpi.comm_test_inter, comm) == 0 && i64::from(get(self.abi.mpi.comm_rank, comm)) == rank
+    }
+
+    /// With how many processes this one exchanges data in a collective operation.
+    pub fn peers(&self, comm: u64) -> usize {
+        let inter = get(self.abi.mpi.comm_test_inter, comm) != 0;
+        get(if inter { self.abi.mpi.comm_remote_size } else { self.abi.mpi.comm_size }, comm).max(0) as usize
+    }
+
+    /// Records a communicator that this process has become a member of, with its members if `list` is set or there is no other way to tell which
+    /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns whether there was room.
+    #[cold]
+    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> bool {
+        if handle == self.abi.no_comm || handle == 0 {
+            return true;
+        }
+        let mpi = &self.abi.mpi;
+        let (rank, size) = (get(mpi.comm_rank, comm).max(0) as usize, get(mpi.comm_size, comm).max(0) as usize);
+        let inter = get(mpi.comm_test_inter, comm) != 0;
+        let list = list || inter || rank == 0;
+        let members = self.global_ranks(mpi.comm_group, comm, if list { size } else { 1 });
+        let others = if inter { get(mpi.comm_remote_size, comm).max(0) as usize } else { 0 };
+        if !stream.reserve(members.len() + others + 16) {
+            return false;
+        }
+        stream.unsigned(COMMUNICATOR);
+        stream.comm(handle);
+        stream.unsigned(rank as u64);
+        stream.unsigned(if inter { INTER } else { 0 });
+        let write = |stream: &mut Stream, ranks: &[c_int]| {
+            stream.unsigned(ranks.len() as u64);
+            ranks.iter().for_each(|&rank| stream.unsigned(rank as u32 as u64));
+        };
+        write(stream, if list { &members } else { &[] });
+        stream.unsigned(members.first().map_or(u64::MAX, |&member| member as u32 as u64));
+        if inter {
+            write(stream, &self.global_ranks(mpi.comm_remote_group, comm, others));
+        }
+        true
+    }
+
+    /// Ranks in `MPI_COMM_WORLD` of the first `count` members of a group of a communicator.
+    fn global_ranks(
+        &self,
+        group_of: unsafe extern "C" fn(usize, usize) -> c_int,
+        comm: u64,
+        count: usize,
+    ) -> Vec<c_int> {
+        let ranks: Vec<c_int> = (0..count as c_int).collect();
+        let mut global = vec![-1; count];
+        let (mut group, mut world) = (0_u64, 0_u64);
+        let mpi = &self.abi.mpi;
+        // SAFETY: groups have room for a handle of either kind, and the lists have `count` elements.
+        unsafe {
+            group_of(comm as usize, &raw mut group as usize);
+            (mpi.comm_group)(self.abi.world as usize, &raw mut world as usize);
+            let (from, to) = (ranks.as_ptr() as usize, global.as_mut_ptr() as usize);
+            (mpi.group_translate_ranks)(group as usize, count, from, world as usize, to);
+            (mpi.group_free)(&raw mut group as usize);
+            (mpi.group_free)(&raw mut world as usize);
+        }
+        global
+    }
+}
+
+/// A number that MPI tells about a communicator.
+fn get(function: unsafe extern "C" fn(usize, usize) -> c_int, comm: u64) -> c_int {
+    let mut value: c_int = 0;
+    // SAFETY: the communicator is one of the program's, and the number has room.
+    unsafe { function(comm as usize, &raw mut value as usize) };
+    value
+}
+
+fn host() -> Vec<u8> {
+    let mut name = [0_u8; 256];
+    // SAFETY: it is as long as said; the last byte stays zero.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    name.split(|&byte| byte == 0).next().unwrap_or_default().to_vec()
+}
+
+fn library(abi: &Abi) -> Vec<u8> {
+    // MPI_MAX_LIBRARY_VERSION_STRING is 256 or 8192.
+    let mut text = vec![0_u8; 8192 + 1];
+    let mut length: c_int = 0;
+    // SAFETY: the text is longer than any.
+    unsafe { (abi.mpi.library_version)(text.as_mut_ptr() as usize, &raw mut length as usize) };
+    text.truncate(text.iter().position(|&byte| byte == 0 || byte == b'\n').unwrap_or(0));
+    text
+}
+
+fn command() -> Vec<u8> {
+    let mut words = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    while words.last() == Some(&0) {
+        words.pop();
+    }
+    words.iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect()
+}
+
+/// FNV-1a of several texts.
+fn fingerprint(texts: &[&[u8]]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.iter().chain(std::iter::once(&0)));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

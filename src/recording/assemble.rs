@@ -1,0 +1,238 @@
+//! From the raw files of all processes to an archive.
+
+use super::clocks::START;
+use super::communicators::Catalogue;
+use super::definitions::location;
+use super::events::{LeftOut, Shared, events};
+use super::merge::Merge;
+use super::plan::Plan;
+use super::raw::RawFile;
+use super::settings::Settings;
+use crate::archive::otf2::{ArchiveWriter, CreateOptions};
+use crate::archive::truth::{self, TruthWriter};
+use crate::trace::progress::Progress;
+use crate::trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
+use crate::workers::Workers;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+/// Name of an archive's files.
+const NAME: &str = "traces";
+/// Ticks per second: nanoseconds.
+pub(super) const RESOLUTION: u64 = 1_000_000_000;
+
+/// A recording that has become an archive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Processes of the application.
+    pub processes: u32,
+    /// Nodes that they ran on.
+    pub nodes: usize,
+    /// Event streams.
+    pub locations: usize,
+    /// Events of all of them.
+    pub events: u64,
+    /// From the first to the last event, in seconds of true time.
+    pub seconds: f64,
+    /// Largest difference between the time that is shown and the true one, if clocks are wrong on purpose.
+    pub largest_error: Option<f64>,
+    /// What is missing, and what is odd.
+    pub warnings: Vec<String>,
+}
+
+/// What one process has become.
+#[derive(Default)]
+struct Written {
+    threads: Vec<(LocationId, u64)>,
+    offsets: Vec<ClockOffset>,
+    /// First and last time that is shown.
+    span: Option<(i64, i64)>,
+    largest: i64,
+    left_out: LeftOut,
+}
+
+/// Makes an archive in the empty directory `target` from the raw files in `directory`.
+///
+/// # Errors
+/// There is nothing to make it from; files cannot be written.
+pub fn assemble(
+    directory: &Path,
+    target: &Path,
+    settings: &Settings,
+    workers: Workers,
+    progress: &dyn Progress,
+) -> Result<Recorded> {
+    let mut warnings = Vec::new();
+    let plan = Plan::new(directory, settings, workers, progress, &mut warnings)?;
+    let mut catalogue = Catalogue::default();
+    for survey in plan.surveys.values() {
+        for (identity, members) in &survey.communicators {
+            catalogue.add(identity.clone(), members.clone(), plan.size);
+        }
+    }
+    catalogue.number();
+    let used: BTreeSet<usize> = plan.surveys.values().flat_map(|survey| survey.functions.iter().copied()).collect();
+    let regions: HashMap<usize, RegionId> =
+        used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
+    let shared = Shared { functions: &plan.functions, catalogue: &catalogue, regions: &regions };
+
+    let mut definitions = plan.definitions(&catalogue);
+    definitions.regions = used
+        .iter()
+        .filter_map(|&function| {
+            let name = format!("MPI_{}", plan.functions.get(function)?.name);
+            Some(Region { id: *regions.get(&function)?, name })
+        })
+        .collect();
+    let options = CreateOptions { properties: plan.properties(), ..CreateOptions::default() }.fitting(&definitions);
+    let archive = ArchiveWriter::create(target, NAME, options)?;
+    if plan.clock.is_some() {
+        let path = truth::directory(target);
+        std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot make the directory", &error))?;
+    }
+    progress.phase("write", u64::from(plan.size));
+    let written = workers.run(plan.size as usize, progress, |rank, advance| {
+        let written = plan.write(rank as u32, &shared, &archive, target);
+        advance(1);
+        written
+    })?;
+    plan.finish(written, archive, definitions, warnings)
+}
+
+impl Plan {
+    /// Writes what a process has recorded.
+    fn write(&self, rank: u32, shared: &Shared, archive: &ArchiveWriter, target: &Path) -> Result<Written> {
+        let ids: Vec<LocationId> = self.threads(rank).into_iter().map(|thread| location(rank, thread)).collect();
+        let mut writers = ids.iter().map(|&id| archive.events(id)).collect::<Result<Vec<_>>>()?;
+        let mut truths = match &self.clock {
+            None => Vec::new(),
+            Some(_) => {
+                let create = |&id: &LocationId| TruthWriter::create(&truth::path(target, id), id, RESOLUTION);
+                ids.iter().map(create).collect::<Result<_>>()?
+            }
+        };
+        let mut written = Written { offsets: self.offsets(rank), ..Written::default() };
+        let clock = self.process_clock(rank);
+        if let (Some(files), Some(mut clock)) = (self.processes.get(&rank), clock) {
+            let list: Vec<&RawFile> = files.iter().collect();
+            let mut merge = Merge::new(&list, shared.functions);
+            let (span, largest) = (&mut written.span, &mut written.largest);
+            let mut sink = |thread: usize, reading: u64, event: &crate::trace::Event| {
+                let (truth, shown) = clock.times(reading);
+                if let Some(writer) = writers.get_mut(thread) {
+                    writer.event(shown.max(0) as u64, event)?;
+                }
+                if let Some(writer) = truths.get_mut(thread) {
+                    writer.push(Ticks(truth))?;
+                }
+                *span = Some((span.map_or(shown, |(first, _)| first), shown));
+                *largest = (*largest).max((shown - truth).abs());
+                Ok(())
+            };
+            if let Some(first) = list.first() {
+                written.left_out = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
+            }
+        }
+        for (id, writer) in ids.into_iter().zip(writers) {
+            written.threads.push((id, writer.finish()?));
+            archive.local_definitions(id, &written.offsets)?;
+        }
+        for writer in truths {
+            writer.finish()?;
+        }
+        Ok(written)
+    }
+
+    /// Times of the definitions, the definitions, and the summary.
+    fn finish(
+        &self,
+        written: Vec<Written>,
+        archive: ArchiveWriter,
+        mut definitions: Definitions,
+        mut warnings: Vec<String>,
+    ) -> Result<Recorded> {
+        let ends = written.iter().filter_map(|process| {
+            let (first, last) = process.span?;
+            Some((globally(first, &process.offsets), globally(last, &process.offsets)))
+        });
+        let (first, last) = ends.fold((i64::MAX, i64::MIN), |(a, b), (c, d)| (a.min(c), b.max(d)));
+        let first = first.min(last).max(0);
+        definitions.clock.global_offset = first as u64;
+        definitions.clock.trace_length = last.saturating_sub(first).max(0) as u64 + 1;
+        let realtime = self.base.saturating_add(first - START);
+        definitions.clock.realtime = u64::try_from(realtime).ok();
+        let events: HashMap<LocationId, u64> = written.iter().flat_map(|process| process.threads.clone()).collect();
+        for location in &mut definitions.locations {
+            location.claimed_events = events.get(&location.id).copied().unwrap_or(0);
+        }
+        archive.finish(&definitions, &events)?;
+        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_communicators).sum();
+        if unknown > 0 {
+            warnings.push(format!(
+                "{unknown} calls on communicators whose members are not known have no communication events"
+            ));
+        }
+        let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
+            process.offsets.len() < 2
+                && process.span.is_some()
+                && self.nodes.len() + usize::from(self.apart()) > 1
+                && *rank > 0
+        });
+        if let Some((rank, process)) = incomplete {
+            warnings.push(format!(
+                "clock offsets were measured {} on the clock of rank {rank}: drift is not known",
+                if process.offsets.is_empty() { "never" } else { "once only" }
+            ));
+        }
+        let largest = written.iter().map(|process| process.largest).max().unwrap_or(0);
+        Ok(Recorded {
+            processes: self.size,
+            nodes: self.nodes.len(),
+            locations: definitions.locations.len(),
+            events: events.values().sum(),
+            seconds: (self.end - self.base) as f64 / RESOLUTION as f64,
+            largest_error: self.clock.as_ref().map(|_| largest as f64 / RESOLUTION as f64),
+            warnings,
+        })
+    }
+}
+
+/// A time by the clock of rank 0: between measured offsets along a straight line, outside of them along that of the next two.
+fn globally(time: i64, offsets: &[ClockOffset]) -> i64 {
+    let index = offsets.partition_point(|offset| offset.time as i64 <= time);
+    let start = index.saturating_sub(1).min(offsets.len().saturating_sub(2));
+    match (offsets.get(start), offsets.get(start + 1)) {
+        (Some(a), Some(b)) if b.time > a.time => {
+            let passed = i128::from(time) - i128::from(a.time);
+            let change = i128::from(b.offset - a.offset) * passed / i128::from(b.time - a.time);
+            time.saturating_add(a.offset).saturating_add(i64::try_from(change).unwrap_or(0))
+        }
+        (Some(a), _) => time.saturating_add(a.offset),
+        _ => time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_interpolated() {
+        let at = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
+        let offsets = [at(100, 10), at(200, 20), at(300, 20)];
+        assert_eq!(globally(150, &offsets), 165);
+        assert_eq!(globally(50, &offsets), 55);
+        assert_eq!(globally(400, &offsets), 420);
+        assert_eq!(globally(150, &offsets[..1]), 160);
+        assert_eq!(globally(150, &[]), 150);
+    }
+
+    #[test]
+    fn of_nothing_comes_nothing() {
+        let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let settings = Settings { clock: None, seed: 1, per_process: false, command: String::new() };
+        let made = assemble(directory.path(), target.path(), &settings, Workers::ONE, &crate::trace::progress::Silent);
+        assert!(made.unwrap_err().message.contains("no process has recorded anything"));
+        assert_eq!(target.path().read_dir().unwrap().count(), 0);
+    }
+}

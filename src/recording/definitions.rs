@@ -1,0 +1,114 @@
+//! The definitions of the archive of a recording, but for the regions and the times.
+
+use super::assemble::RESOLUTION;
+use super::communicators::{Catalogue, Members, own, world};
+use super::plan::Plan;
+use crate::trace::{
+    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId, LocationId,
+    LocationKind, SystemTreeNode, SystemTreeNodeId,
+};
+use std::collections::HashMap;
+
+/// Id of the location of a thread: that of the first one is the rank, as Score-P has it.
+pub(super) fn location(rank: u32, thread: u32) -> LocationId {
+    LocationId(u64::from(thread) << 32 | u64::from(rank))
+}
+
+impl Plan {
+    pub(super) fn properties(&self) -> Vec<(String, String)> {
+        let header = self.processes.values().flatten().map(|file| &file.header).next();
+        let mut list = vec![("CLC_REPLAY::COMMAND".to_owned(), self.settings.command.clone())];
+        if let Some(header) = header {
+            list.push(("CLC_REPLAY::APPLICATION".to_owned(), header.command.clone()));
+            list.push(("CLC_REPLAY::MPI_LIBRARY".to_owned(), header.library.clone()));
+        }
+        if let Some(clock) = self.settings.clock.as_ref().filter(|_| self.clock.is_some()) {
+            list.push(("CLC_REPLAY::CLOCK".to_owned(), clock.clone()));
+            list.push(("CLC_REPLAY::CLOCK_SEED".to_owned(), self.settings.seed.to_string()));
+        }
+        // One line each.
+        list.iter_mut().for_each(|(_, value)| *value = value.replace(char::is_control, " "));
+        list
+    }
+
+    /// All definitions but the regions and the times.
+    pub(super) fn definitions(&self, catalogue: &Catalogue) -> Definitions {
+        let mut system_tree = vec![SystemTreeNode {
+            id: SystemTreeNodeId(0),
+            name: "machine".into(),
+            class: "machine".into(),
+            parent: None,
+        }];
+        // With clocks of their own, processes are as those of different nodes.
+        let mut places: Vec<Option<SystemTreeNodeId>> = Vec::new();
+        let mut place_of: HashMap<(usize, u32), SystemTreeNodeId> = HashMap::new();
+        for rank in 0..self.size {
+            places.push(self.node(rank).map(|node| {
+                let clock = if self.apart() { rank } else { 0 };
+                *place_of.entry((node, clock)).or_insert_with(|| {
+                    let id = SystemTreeNodeId(system_tree.len() as u32);
+                    let host = self.nodes.get(node).map_or("", |(_, host)| host);
+                    let name = if self.apart() { format!("{host} clock {rank}") } else { host.to_owned() };
+                    system_tree.push(SystemTreeNode {
+                        id,
+                        name,
+                        class: "node".into(),
+                        parent: Some(SystemTreeNodeId(0)),
+                    });
+                    id
+                })
+            }));
+        }
+        let group = |(rank, parent): (u32, &Option<SystemTreeNodeId>)| LocationGroup {
+            id: LocationGroupId(rank),
+            name: format!("MPI Rank {rank}"),
+            accelerator: false,
+            parent: Some(parent.unwrap_or(SystemTreeNodeId(0))),
+            creator: None,
+        };
+        let location_groups = (0..self.size).zip(&places).map(group).collect();
+        let locations = (0..self.size)
+            .flat_map(|rank| self.threads(rank).into_iter().map(move |thread| (rank, thread)))
+            .map(|(rank, thread)| Location {
+                id: location(rank, thread),
+                name: if thread == 0 { "Master thread".into() } else { format!("MPI thread {thread}") },
+                kind: LocationKind::CpuThread,
+                group: LocationGroupId(rank),
+                claimed_events: 0,
+            })
+            .collect();
+        Definitions {
+            clock: ClockProperties { resolution: RESOLUTION, global_offset: 0, trace_length: 0, realtime: None },
+            locations,
+            location_groups,
+            system_tree,
+            processes: (0..self.size).map(|rank| location(rank, 0)).collect(),
+            communicators: self.communicators(catalogue),
+            regions: Vec::new(),
+        }
+    }
+
+    pub(super) fn communicators(&self, catalogue: &Catalogue) -> Vec<Communicator> {
+        let everybody = CommMembers::Intra((0..self.size).collect());
+        let predefined = [(world(), "MPI_COMM_WORLD", everybody), (own(), "MPI_COMM_SELF", CommMembers::SelfOnly)];
+        let mut list: Vec<Communicator> = Vec::new();
+        let mut add = |id, name: &str, members| {
+            list.push(Communicator { id, name: name.to_owned(), members, global_ranks: false });
+        };
+        for (identity, name, members) in predefined {
+            if let Some(id) = catalogue.id(&identity) {
+                add(id, name, members);
+            }
+        }
+        for (identity, members) in &catalogue.members {
+            if let (Some(id), Some(members)) = (catalogue.id(identity), members) {
+                let members = match members {
+                    Members::Intra(group) => CommMembers::Intra(group.clone()),
+                    Members::Inter(one, other) => CommMembers::Inter(one.clone(), other.clone()),
+                };
+                add(id, "", members);
+            }
+        }
+        list
+    }
+}

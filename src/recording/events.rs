@@ -1,0 +1,452 @@
+//! The second pass over the records of a process: its events, as a measurement system would have written them.
+//!
+//! An event has the time of one end of its call: sends and beginnings that of the Enter, receives, completions and ends that of the Leave.
+
+use super::collectives::{Place, collective};
+use super::communicators::{Catalogue, Communicators, Identity, Making};
+use super::format::{Effect, Form, Function};
+use super::merge::Merge;
+use super::raw::Header;
+use super::records::{Contribution, Gave, Given, Record, Status};
+use super::requests::{Request, Requests, Serial};
+use super::survey::makes;
+use crate::trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
+use std::collections::HashMap;
+
+/// What all processes share.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    /// The table.
+    pub functions: &'a [Function<'static>],
+    /// The communicators.
+    pub catalogue: &'a Catalogue,
+    /// The region of each function that occurs.
+    pub regions: &'a HashMap<usize, RegionId>,
+}
+
+/// A call that has begun.
+#[derive(Debug, Default)]
+struct Open {
+    function: usize,
+    /// Requests that it was given: their handles, and which these were.
+    requests: Vec<Option<(u64, Serial)>>,
+    /// Communicator of a receive; it is freed, or the operation is on it.
+    comm: Option<CommId>,
+    freed: Option<(u64, Identity)>,
+    /// What a request will stand for that it makes.
+    request: Option<Request>,
+    contribution: Option<Contribution>,
+}
+
+/// Where the events of a process go: index of the thread, reading of the counter, event.
+pub type Sink<'a> = dyn FnMut(usize, u64, &Event) -> Result<()> + 'a;
+
+/// What was left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Events on communicators whose members are not known.
+    pub on_unknown_communicators: u64,
+}
+
+struct Process<'a, 'b> {
+    shared: &'a Shared<'a>,
+    header: &'a Header,
+    communicators: Communicators,
+    requests: Requests,
+    /// Communicators of matched messages.
+    messages: HashMap<u64, Option<CommId>>,
+    next_id: u64,
+    making: Vec<Option<Making>>,
+    open: Vec<Option<Open>>,
+    left_out: LeftOut,
+    sink: &'b mut Sink<'b>,
+}
+
+/// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process.
+///
+/// # Errors
+/// Those of `sink`.
+pub fn events<'b>(
+    shared: &Shared<'_>,
+    header: &Header,
+    threads: usize,
+    merge: &mut Merge<'_>,
+    sink: &'b mut Sink<'b>,
+) -> Result<LeftOut> {
+    let mut process = Process {
+        shared,
+        header,
+        communicators: Communicators::new(header.world, header.own, header.rank),
+        requests: Requests::default(),
+        messages: HashMap::new(),
+        next_id: 0,
+        making: vec![None; threads],
+        open: (0..threads).map(|_| None).collect(),
+        left_out: LeftOut::default(),
+        sink,
+    };
+    let mut last = 0;
+    merge.each(|thread, time, record| {
+        last = time;
+        process.record(thread, time, record)
+    })?;
+    for thread in 0..threads {
+        if let Some(open) = process.open.get_mut(thread).and_then(Option::take) {
+            process.leave_region(thread, last, open.function)?;
+        }
+    }
+    Ok(process.left_out)
+}
+
+impl Process<'_, '_> {
+    fn emit(&mut self, thread: usize, time: u64, event: &Event) -> Result<()> {
+        (self.sink)(thread, time, event)
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Number of a communicator; an event on one without a number is left out.
+    fn comm(&mut self, handle: u64) -> Option<CommId> {
+        let known = self.communicators.get(handle);
+        let id = known.and_then(|known| self.shared.catalogue.id(&known.identity));
+        if id.is_none() {
+            self.left_out.on_unknown_communicators += 1;
+        }
+        id
+    }
+
+    fn leave_region(&mut self, thread: usize, time: u64, function: usize) -> Result<()> {
+        match self.shared.regions.get(&function) {
+            Some(&region) => self.emit(thread, time, &Event::Leave(region)),
+            None => Ok(()),
+        }
+    }
+
+    fn record(&mut self, thread: usize, time: u64, record: Record) -> Result<()> {
+        match record {
+            Record::Enter(function, _, given) => self.enter(thread, time, function, given),
+            Record::Leave(_, gave) => {
+                let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
+                let function = open.function;
+                let claimed: Vec<Serial> = open.requests.iter().flatten().map(|&(_, serial)| serial).collect();
+                self.leave(thread, time, open, gave)?;
+                claimed.into_iter().for_each(|serial| self.requests.release(serial));
+                self.leave_region(thread, time, function)
+            }
+            Record::Failed(_) => {
+                let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
+                open.requests.iter().flatten().for_each(|&(_, serial)| self.requests.release(serial));
+                self.leave_region(thread, time, open.function)
+            }
+            Record::Comm(new) => {
+                if let Some(Some(making)) = self.making.get(thread) {
+                    self.communicators.add(making, new);
+                }
+                Ok(())
+            }
+            Record::Offsets(_) => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, thread: usize, time: u64, function: usize, given: Given) -> Result<()> {
+        let Some(&called) = self.shared.functions.get(function) else { return Ok(()) };
+        if let Some(&region) = self.shared.regions.get(&function) {
+            self.emit(thread, time, &Event::Enter(region))?;
+        }
+        let mut open = Open { function, ..Open::default() };
+        match (called.effect, given) {
+            (effect, Given::Send(peer, tag, handle, length)) => {
+                let comm = self.comm(handle);
+                let peer = u32::try_from(peer).ok();
+                let message = comm.zip(peer).map(|(comm, peer)| Message { peer, comm, tag: tag as u32, length });
+                self.send(thread, time, effect, message, &mut open)?;
+                open.comm = comm;
+            }
+            (effect, Given::Receive(handle, nobody)) => {
+                let comm = self.comm(handle).filter(|_| !nobody);
+                open.request = comm.map(|comm| match effect {
+                    Effect::RecvInit => Request::PersistentReceive(comm, None),
+                    _ => Request::Receive(self.new_id(), comm),
+                });
+            }
+            (Effect::CommFree, Given::Comm(handle)) => {
+                open.freed = self.communicators.get(handle).map(|known| (handle, known.identity.clone()));
+                open.comm = self.comm(handle);
+                self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+            }
+            (effect, Given::Comm(handle)) => {
+                if makes(effect) {
+                    let making = self.communicators.begin(effect, handle);
+                    if let Some(place) = self.making.get_mut(thread) {
+                        *place = Some(making);
+                    }
+                }
+                open.comm = self.comm(handle);
+                if effect == Effect::CommCreate && open.comm.is_some() {
+                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+                }
+            }
+            (effect, Given::Requests(handles)) => {
+                let mut which = |handle: Option<u64>| Some((handle?, self.requests.claim(handle?)?));
+                open.requests = handles.into_iter().map(&mut which).collect();
+                if let Effect::Start | Effect::Startall = effect {
+                    self.start(thread, time, &open.requests)?;
+                }
+            }
+            (_, Given::Message(handle)) => {
+                open.comm = self.messages.remove(&handle).flatten();
+                open.request = open.comm.map(|comm| Request::Receive(self.new_id(), comm));
+            }
+            (_, Given::Collective(contribution)) => {
+                self.begin_collective(thread, time, called.form, contribution, &mut open)?;
+            }
+            (Effect::Init | Effect::InitThread | Effect::Finalize, _) => {
+                self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+            }
+            (_, Given::Nothing) => {}
+        }
+        if let Some(place) = self.open.get_mut(thread) {
+            *place = Some(open);
+        }
+        Ok(())
+    }
+
+    /// The send of a call, if it sends to somebody.
+    fn send(
+        &mut self,
+        thread: usize,
+        time: u64,
+        effect: Effect,
+        message: Option<Message>,
+        open: &mut Open,
+    ) -> Result<()> {
+        let Some(message) = message else { return Ok(()) };
+        match effect {
+            Effect::SendInit => open.request = Some(Request::PersistentSend(message, None)),
+            Effect::Isend | Effect::Isendrecv | Effect::IsendrecvReplace => {
+                let id = self.new_id();
+                open.request = Some(Request::Send(id));
+                self.emit(thread, time, &Event::MpiIsend(message, id))?;
+            }
+            _ => self.emit(thread, time, &Event::MpiSend(message))?,
+        }
+        Ok(())
+    }
+
+    /// Persistent requests become active.
+    fn start(&mut self, thread: usize, time: u64, requests: &[Option<(u64, Serial)>]) -> Result<()> {
+        for &(_, serial) in requests.iter().flatten() {
+            let id = self.new_id();
+            let event = match self.requests.get_mut(serial) {
+                Some(Request::PersistentSend(message, active)) => {
+                    *active = Some(id);
+                    Event::MpiIsend(*message, id)
+                }
+                Some(Request::PersistentReceive(_, active)) => {
+                    *active = Some(id);
+                    Event::MpiIrecvRequest(id)
+                }
+                Some(Request::PersistentCollective(_, _, active)) => {
+                    *active = Some(id);
+                    Event::NonBlockingCollectiveRequest(id)
+                }
+                _ => continue,
+            };
+            self.emit(thread, time, &event)?;
+        }
+        Ok(())
+    }
+
+    fn begin_collective(
+        &mut self,
+        thread: usize,
+        time: u64,
+        form: Form,
+        contribution: Contribution,
+        open: &mut Open,
+    ) -> Result<()> {
+        open.comm = self.comm(contribution.comm);
+        if open.comm.is_none() {
+            return Ok(());
+        }
+        match form {
+            Form::Blocking => {
+                open.contribution = Some(contribution);
+                self.emit(thread, time, &Event::MpiCollectiveBegin)
+            }
+            Form::Immediate => {
+                let id = self.new_id();
+                open.request = Some(Request::Collective(id, open.function, contribution));
+                self.emit(thread, time, &Event::NonBlockingCollectiveRequest(id))
+            }
+            Form::Persistent => {
+                open.request = Some(Request::PersistentCollective(open.function, contribution, None));
+                Ok(())
+            }
+        }
+    }
+
+    fn leave(&mut self, thread: usize, time: u64, open: Open, gave: Gave) -> Result<()> {
+        let Some(&called) = self.shared.functions.get(open.function) else { return Ok(()) };
+        if let Some((handle, identity)) = &open.freed {
+            self.communicators.remove(*handle, identity);
+        }
+        let plain = |op, comm| Collective { op, comm, root: Root::None, sent: 0, received: 0 };
+        match called.effect {
+            Effect::CommFree | Effect::CommCreate => {
+                let op = if called.effect == Effect::CommFree {
+                    CollectiveOp::DESTROY_HANDLE
+                } else {
+                    CollectiveOp::CREATE_HANDLE
+                };
+                if let Some(comm) = open.comm {
+                    self.emit(thread, time, &Event::MpiCollectiveEnd(plain(op, comm)))?;
+                }
+                return Ok(());
+            }
+            Effect::Init | Effect::InitThread => {
+                return self.emit(
+                    thread,
+                    time,
+                    &Event::MpiCollectiveEnd(plain(CollectiveOp::CREATE_HANDLE, CommId(0))),
+                );
+            }
+            Effect::Finalize => {
+                let end = plain(CollectiveOp::DESTROY_HANDLE, CommId(0));
+                return self.emit(thread, time, &Event::MpiCollectiveEnd(end));
+            }
+            Effect::RequestFree => {
+                for &(handle, serial) in open.requests.iter().flatten() {
+                    self.requests.remove(handle, serial);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        if let Some(contribution) = open.contribution
+            && let Some(collective) = self.collective(open.function, contribution)
+        {
+            return self.emit(thread, time, &Event::MpiCollectiveEnd(collective));
+        }
+        match gave {
+            Gave::Nothing => Ok(()),
+            Gave::Message(handle) => {
+                self.messages.insert(handle, open.comm);
+                Ok(())
+            }
+            Gave::Request(handle) => self.made(thread, time, called.effect, open, handle),
+            Gave::NotYet => self.tested(thread, time, called.effect, &open.requests),
+            Gave::Complete(complete) => {
+                let waits = matches!(
+                    called.effect,
+                    Effect::Wait
+                        | Effect::Waitall
+                        | Effect::Waitany
+                        | Effect::Waitsome
+                        | Effect::Test
+                        | Effect::Testall
+                        | Effect::Testany
+                        | Effect::Testsome
+                );
+                if !waits {
+                    let status = complete.first().map(|&(_, status)| status);
+                    return match open.comm.zip(status.and_then(received)) {
+                        Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
+                        None => Ok(()),
+                    };
+                }
+                let mut rest = open.requests;
+                for (index, status) in complete {
+                    if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take) {
+                        self.complete(thread, time, handle, serial, status)?;
+                    }
+                }
+                self.tested(thread, time, called.effect, &rest)
+            }
+        }
+    }
+
+    /// A call has made a request.
+    fn made(&mut self, thread: usize, time: u64, effect: Effect, open: Open, handle: Option<u64>) -> Result<()> {
+        let mut request = open.request;
+        if let (Effect::Isendrecv | Effect::IsendrecvReplace, Some(comm)) = (effect, open.comm) {
+            let id = self.new_id();
+            let sent = request.and_then(|request| request.open());
+            request = Some(Request::Both(sent, id, comm));
+            self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
+        }
+        if let Some(Request::Receive(id, _)) = request {
+            self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
+        }
+        if let Some(handle) = handle {
+            self.requests.add(handle, request.unwrap_or(Request::Nothing), self.header.shares(handle));
+        }
+        Ok(())
+    }
+
+    /// Requests that were looked at and are not complete.
+    fn tested(&mut self, thread: usize, time: u64, effect: Effect, rest: &[Option<(u64, Serial)>]) -> Result<()> {
+        if matches!(effect, Effect::Wait | Effect::Waitall) {
+            return Ok(());
+        }
+        for &(_, serial) in rest.iter().flatten() {
+            let id = self.requests.get_mut(serial).and_then(|request| request.open());
+            if let Some(id) = id {
+                self.emit(thread, time, &Event::MpiRequestTest(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, thread: usize, time: u64, handle: u64, serial: Serial, status: Status) -> Result<()> {
+        let Some(request) = self.requests.complete(handle, serial) else { return Ok(()) };
+        let Some(id) = request.open() else { return Ok(()) };
+        if status.cancelled && !matches!(request, Request::Collective(..) | Request::PersistentCollective(..)) {
+            return self.emit(thread, time, &Event::MpiRequestCancelled(id));
+        }
+        match request {
+            Request::Nothing => Ok(()),
+            Request::Send(_) | Request::PersistentSend(..) => self.emit(thread, time, &Event::MpiIsendComplete(id)),
+            Request::Receive(_, comm) | Request::PersistentReceive(comm, _) | Request::Both(_, _, comm) => {
+                if let Request::Both(Some(sent), ..) = request {
+                    self.emit(thread, time, &Event::MpiIsendComplete(sent))?;
+                }
+                match received(status) {
+                    Some(message) => self.emit(thread, time, &Event::MpiIrecv(Message { comm, ..message }, id)),
+                    // It was from nobody: what was posted takes part in nothing.
+                    None => self.emit(thread, time, &Event::MpiRequestCancelled(id)),
+                }
+            }
+            Request::Collective(_, function, contribution)
+            | Request::PersistentCollective(function, contribution, _) => {
+                match self.collective(function, contribution) {
+                    Some(end) => self.emit(thread, time, &Event::NonBlockingCollectiveComplete(end, id)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The end of a collective operation.
+    fn collective(&self, function: usize, given: Contribution) -> Option<Collective> {
+        let effect = self.shared.functions.get(function)?.effect;
+        let known = self.communicators.get(given.comm)?;
+        let catalogue = self.shared.catalogue;
+        let place = Place {
+            comm: catalogue.id(&known.identity)?,
+            members: catalogue.size(&known.identity, self.header.size),
+            rank: u64::from(known.rank),
+            inter: catalogue.is_inter(&known.identity),
+        };
+        collective(effect, given, place)
+    }
+}
+
+/// A message that has been received, but for its communicator; none from nobody.
+fn received(status: Status) -> Option<Message> {
+    let peer = u32::try_from(status.source).ok()?;
+    Some(Message { peer, comm: CommId(0), tag: status.tag as u32, length: status.bytes })
+}

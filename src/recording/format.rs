@@ -1,0 +1,301 @@
+//! The raw files of a recording: what the recorder in the application writes and the conversion reads. This file is compiled into both.
+//!
+//! Every thread that calls MPI has a file `<rank>-<thread>.raw`: a header of one page and records, little-endian. The recorder maps it into
+//! memory, so everything up to the committed length survives the death of the process.
+//!
+//! Integers are LEB128 (`u`), or LEB128 of a zigzag number (`z`). A record begins with a `u` code:
+//!
+//! ```text
+//! LEAVE, FAILED     u time since the last time; what the call gave back (nothing if it failed)
+//! COMMUNICATOR      a communicator that this process has become a member of
+//! OFFSETS           a batch of exchanges that measures the clock of this process
+//! CALLS + n         u time since the last time; what the call of function n was given
+//! ```
+//!
+//! A time is a reading of the counter that the header names. The first one of a file follows a last time of 0. What belongs to a call
+//! depends on its [`Effect`]. Handles (`h`) are 0 for a null handle, else 1 + the zigzag difference to the last handle of their class in the file
+//! (communicators, requests), modulo 2^64.
+
+/// First bytes of a raw file; the last two are the version.
+pub const MAGIC: [u8; 8] = *b"CLCRAW01";
+/// Where records begin: the size of the header.
+pub const HEADER: usize = 4096;
+
+/// Byte offsets of the fields of the header: all u64 unless noted.
+pub mod field {
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// Bytes of whole records after the header.
+    pub const COMMITTED: usize = 8;
+    /// [`super::RUNNING`], [`super::FINISHED`] or [`super::STOPPED`].
+    pub const STATE: usize = 16;
+    /// CRC-32 of the table of functions.
+    pub const TABLE: usize = 24;
+    /// Rank in `MPI_COMM_WORLD`.
+    pub const RANK: usize = 32;
+    /// Size of `MPI_COMM_WORLD`.
+    pub const SIZE: usize = 40;
+    /// Number of the thread within its process, 0 for the one that initialised MPI.
+    pub const THREAD: usize = 48;
+    /// Process id.
+    pub const PROCESS: usize = 56;
+    /// [`super::OPEN_MPI`] or [`super::MPICH`].
+    pub const ABI: usize = 64;
+    /// [`super::TSC`] or [`super::NANOSECONDS`].
+    pub const TIMER: usize = 72;
+    /// Identifies the node, and the time since it was booted.
+    pub const NODE: usize = 80;
+    /// Handle of `MPI_COMM_WORLD`.
+    pub const WORLD: usize = 88;
+    /// Handle of `MPI_COMM_SELF`.
+    pub const SELF: usize = 96;
+    /// Handle of Open MPI's requests that are complete from the start; 0 elsewhere.
+    pub const EMPTY: usize = 104;
+    /// Checksum of the fields from [`TABLE`] up to here, which never change.
+    pub const CHECK: usize = 112;
+    /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
+    pub const FIRST_ANCHOR: usize = 128;
+    /// Two more, the later ones, written in turn; the one with [`LATEST_ANCHOR`] is complete.
+    pub const ANCHORS: [usize; 2] = [152, 176];
+    /// Which of them is the latest: 0 none, 1 or 2.
+    pub const LATEST_ANCHOR: usize = 200;
+    /// Host name, text that ends in zero.
+    pub const HOST: usize = 256;
+    /// Length of that field.
+    pub const HOST_LENGTH: usize = 256;
+    /// What `MPI_Get_library_version` says, likewise.
+    pub const LIBRARY: usize = 512;
+    /// Length of that field.
+    pub const LIBRARY_LENGTH: usize = 512;
+    /// The command line of the application, with spaces between its words, likewise.
+    pub const COMMAND: usize = 1024;
+    /// Length of that field.
+    pub const COMMAND_LENGTH: usize = 3072;
+}
+
+/// The process is recording, or was killed.
+pub const RUNNING: u64 = 0;
+/// `MPI_Finalize` was reached.
+pub const FINISHED: u64 = 1;
+/// Recording ended early: there was no room for more.
+pub const STOPPED: u64 = 2;
+
+/// Handles are pointers.
+pub const OPEN_MPI: u64 = 1;
+/// Handles are integers.
+pub const MPICH: u64 = 2;
+
+/// The counter is the processor's time stamp counter, whose rate the anchors tell.
+pub const TSC: u64 = 0;
+/// The counter is `CLOCK_MONOTONIC_RAW` in nanoseconds.
+pub const NANOSECONDS: u64 = 1;
+
+/// Code of the end of a call.
+pub const LEAVE: u64 = 0;
+/// Code of the end of a call that returned an error: it has no results.
+pub const FAILED: u64 = 1;
+/// Code of a communicator: `h` handle, `u` rank in it, `u` flags ([`INTER`]), `u` number of members that follow (all or none) and as many `u` global
+/// ranks, `u` global rank of rank 0; of an inter-communicator also `u` number and global ranks of the remote group.
+pub const COMMUNICATOR: u64 = 2;
+/// Code of a measurement: `u` number of exchanges, for each `u` counter when the question left, `u` how much later the answer came, then by
+/// the counter of rank 0 `u` when the question came and `u` how much later the answer left.
+pub const OFFSETS: u64 = 3;
+/// Code of function 0.
+pub const CALLS: u64 = 8;
+
+/// Flag of an inter-communicator.
+pub const INTER: u64 = 1;
+
+/// Roots as `z`: none, the process itself and another one of its group (inter-communicators).
+pub const NO_ROOT: i64 = -3;
+/// `MPI_ROOT`.
+pub const THIS_PROCESS: i64 = -1;
+/// `MPI_PROC_NULL`.
+pub const OWN_GROUP: i64 = -2;
+
+macro_rules! effects {
+    ($($(#[$doc:meta])* $name:ident $text:literal),* $(,)?) => {
+        /// What a function does: which arguments it has, what is recorded of it before (E) and after the call (L).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Effect { $($(#[$doc])* $name),* }
+
+        impl Effect {
+            /// All with their names in the table.
+            pub const ALL: &'static [(Effect, &'static str)] = &[$((Effect::$name, $text)),*];
+        }
+    };
+}
+
+effects! {
+    /// Only that it was called.
+    Region "region",
+    /// (buffer count type peer tag comm) E: z peer, z tag, h comm, u bytes
+    Send "send",
+    /// (buffer count type peer tag comm request) E as send; L: h request
+    Isend "isend",
+    /// as isend, persistent
+    SendInit "send_init",
+    /// (buffer count type peer tag comm status) E: h comm; L: status = z source, z tag, u bytes * 2 + cancelled
+    Recv "recv",
+    /// (buffer count type peer tag comm request) E: h comm, u 1 if from nobody (`MPI_PROC_NULL`); L: h request
+    Irecv "irecv",
+    /// as irecv, persistent
+    RecvInit "recv_init",
+    /// (sendbuf count type peer tag recvbuf count type peer tag comm status) E as send; L: status
+    Sendrecv "sendrecv",
+    /// (buffer count type dest sendtag source recvtag comm status) likewise
+    SendrecvReplace "sendrecv_replace",
+    /// sendrecv with a request in place of the status: E as send; L: h request
+    Isendrecv "isendrecv",
+    /// sendrecv_replace likewise
+    IsendrecvReplace "isendrecv_replace",
+    /// (request status) E: h request; L: status
+    Wait "wait",
+    /// (n requests statuses) E: u n, n h; L: n statuses
+    Waitall "waitall",
+    /// (n requests index status) E: u n, n h; L: u index + 1 or 0, status
+    Waitany "waitany",
+    /// (n requests outcount indices statuses) E: u n, n h; L: u outcount, as many times u index, status
+    Waitsome "waitsome",
+    /// (request flag status) E: h; L: u flag, if set the status
+    Test "test",
+    /// (n requests flag statuses) E: u n, n h; L: u flag, if set n statuses
+    Testall "testall",
+    /// (n requests index flag status) E: u n, n h; L: u flag, if set u index + 1 or 0 and the status
+    Testany "testany",
+    /// (n requests outcount indices statuses) as waitsome
+    Testsome "testsome",
+    /// (request) E: h
+    Start "start",
+    /// (n requests) E: u n, n h
+    Startall "startall",
+    /// (request) E: h
+    RequestFree "request_free",
+    /// (peer tag comm message status) E: h comm; L: u message
+    Mprobe "mprobe",
+    /// (peer tag comm flag message status) E: h comm; L: u flag, if set u message
+    Improbe "improbe",
+    /// (buffer count type message status) E: u message; L: status
+    Mrecv "mrecv",
+    /// (buffer count type message request) E: u message; L: h request
+    Imrecv "imrecv",
+    /// (comm) E of all collective operations: h comm, z root, u bytes of the send arguments, u of the receive arguments (block sizes where all are
+    /// alike, else sums; 0 where the process has none), u 1 if in place
+    Barrier "barrier",
+    /// (buffer count type root comm)
+    Bcast "bcast",
+    /// (sendbuf count type recvbuf count type root comm)
+    Gather "gather",
+    /// (sendbuf count type recvbuf counts displacements type root comm)
+    Gatherv "gatherv",
+    /// as gather
+    Scatter "scatter",
+    /// (sendbuf counts displacements type recvbuf count type root comm)
+    Scatterv "scatterv",
+    /// (sendbuf count type recvbuf count type comm)
+    Allgather "allgather",
+    /// (sendbuf count type recvbuf counts displacements type comm)
+    Allgatherv "allgatherv",
+    /// as allgather
+    Alltoall "alltoall",
+    /// (sendbuf counts displacements type recvbuf counts displacements type comm)
+    Alltoallv "alltoallv",
+    /// as alltoallv, with types
+    Alltoallw "alltoallw",
+    /// (sendbuf recvbuf count type op comm)
+    Allreduce "allreduce",
+    /// (sendbuf recvbuf count type op root comm)
+    Reduce "reduce",
+    /// (sendbuf recvbuf counts type op comm)
+    ReduceScatter "reduce_scatter",
+    /// as allreduce
+    ReduceScatterBlock "reduce_scatter_block",
+    /// as allreduce
+    Scan "scan",
+    /// as allreduce
+    Exscan "exscan",
+    /// Initialises MPI.
+    Init "init",
+    /// Likewise.
+    InitThread "init_thread",
+    /// Ends MPI, and the recording.
+    Finalize "finalize",
+    /// (comm ... newcomm) E: h comm; a COMMUNICATOR before L
+    CommCreate "comm_create",
+    /// (comm newcomm request) likewise; L: h request
+    CommIdup "comm_idup",
+    /// (comm group tag newcomm) as comm_create, but only the members of the new one call it
+    CommCreateGroup "comm_create_group",
+    /// (comm leader peercomm leader tag newcomm) likewise
+    IntercommCreate "intercomm_create",
+    /// (intercomm high newcomm) likewise
+    IntercommMerge "intercomm_merge",
+    /// (comm) E: h comm
+    CommFree "comm_free",
+}
+
+/// In which way a collective operation is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It returns when it is complete.
+    Blocking,
+    /// With a request: L has h request.
+    Immediate,
+    /// With a request that is started later: likewise.
+    Persistent,
+}
+
+/// One function of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function<'a> {
+    /// Its name without `MPI_`.
+    pub name: &'a str,
+    /// Number of arguments in C.
+    pub arguments: usize,
+    /// What it does.
+    pub effect: Effect,
+    /// Of a collective operation.
+    pub form: Form,
+    /// Whether there is a form for large counts.
+    pub large: bool,
+    /// Number of arguments in Fortran, besides the error code; none if that form is not intercepted.
+    pub fortran: Option<usize>,
+}
+
+/// The functions of the table, in order.
+pub fn functions(table: &str) -> impl Iterator<Item = Option<Function<'_>>> {
+    table.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
+        let mut words = line.split(' ');
+        let (name, arguments, effect) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+        let known = |text: &str| Effect::ALL.iter().find(|(_, name)| *name == text).map(|&(effect, _)| effect);
+        let (mut large, mut fortran) = (false, Some(arguments));
+        for word in words {
+            match word {
+                "c" => large = true,
+                "-f" => fortran = None,
+                _ => fortran = Some(word.strip_prefix("f=")?.parse().ok()?),
+            }
+        }
+        // Immediate and persistent forms of collective operations have names made from that of the operation.
+        let forms = [
+            (Some(effect), Form::Blocking),
+            (effect.strip_prefix('i'), Form::Immediate),
+            (effect.strip_suffix("_init"), Form::Persistent),
+        ];
+        let (effect, form) = forms.into_iter().find_map(|(text, form)| Some((text.and_then(known)?, form)))?;
+        Some(Function { name, arguments, effect, form, large, fortran })
+    })
+}
+
+/// Checksum (CRC-32 of IEEE 802.3) of the table, so that a recording is not read with another one, and of headers.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    let mut crc = u32::MAX;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    u64::from(!crc)
+}

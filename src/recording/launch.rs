@@ -1,0 +1,154 @@
+//! Starting an application with the recorder preloaded, and waiting for it.
+#![allow(unsafe_code)]
+
+use crate::trace::{Error, Result};
+use std::ffi::{OsStr, OsString, c_int};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// File name of the recorder.
+const LIBRARY: &str = "libclc_recorder.so";
+
+/// Variables that tell the rank of a process in an MPI job: Open MPI; PMIx; PMI; MVAPICH2; Slurm; IBM JSM; Cray PALS and ALPS; Flux.
+const RANKS: [&str; 9] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "JSM_NAMESPACE_RANK",
+    "PALS_RANKID",
+    "ALPS_APP_PE",
+    "FLUX_TASK_RANK",
+];
+
+/// The rank of this process, if a launcher of MPI processes started it.
+pub fn rank() -> Option<u32> {
+    crate::comm::started_by_launcher()
+        .then(|| RANKS.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok()))
+        .flatten()
+}
+
+/// Where the recorder is: the environment variable `CLC_REPLAY_RECORDER`, or beside this program, or in `lib` beside its directory.
+///
+/// # Errors
+/// It is in none of these places.
+pub fn library() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("CLC_REPLAY_RECORDER").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        let absolute = path.canonicalize();
+        return absolute.map_err(|error| Error::io(&path, "CLC_REPLAY_RECORDER names no recorder", &error));
+    }
+    let program = std::env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
+    let directory = program.parent().unwrap_or(Path::new("."));
+    let places = [directory.join(LIBRARY), directory.join("../lib").join(LIBRARY)];
+    places.iter().find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
+        Error::new(format!("the recorder {LIBRARY} is neither beside clc-replay nor in its lib directory"))
+            .hint("build it with `cargo build`, or name it by CLC_REPLAY_RECORDER")
+    })
+}
+
+/// The command of an application, with what makes it record into `raw`.
+///
+/// # Errors
+/// The recorder cannot be found; a path cannot be put into the environment.
+pub fn command(words: &[OsString], raw: &Path, per_process: bool) -> Result<Command> {
+    let library = library()?;
+    if library.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b':' | b' ')) {
+        return Err(Error::new("the dynamic linker cannot preload a file whose path has a colon or a blank")
+            .in_file(&library)
+            .hint("copy it elsewhere and name it by CLC_REPLAY_RECORDER"));
+    }
+    let Some((program, arguments)) = words.split_first() else { return Err(Error::new("no command to record")) };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let mut preload = library.into_os_string();
+    if let Some(more) = std::env::var_os("LD_PRELOAD").filter(|more| !more.is_empty()) {
+        preload.push(":");
+        preload.push(more);
+    }
+    let offsets = if per_process { "process" } else { "node" };
+    // Open MPI hands processes on other nodes only the variables that it is told to.
+    let mut forwarded = std::env::var_os("OMPI_MCA_mca_base_env_list").unwrap_or_default();
+    for name in ["LD_PRELOAD", "CLC_RECORDER_DIR", "CLC_RECORDER_OFFSETS"] {
+        if !forwarded.is_empty() {
+            forwarded.push(";");
+        }
+        forwarded.push(name);
+    }
+    command
+        .env("LD_PRELOAD", preload)
+        .env("CLC_RECORDER_DIR", raw)
+        .env("CLC_RECORDER_OFFSETS", offsets)
+        .env("OMPI_MCA_mca_base_env_list", forwarded);
+    Ok(command)
+}
+
+/// Becomes the application; returns only if that fails.
+pub fn become_application(mut command: Command) -> Error {
+    let error = command.exec();
+    cannot_start(command.get_program(), &error)
+}
+
+fn cannot_start(program: &OsStr, error: &std::io::Error) -> Error {
+    Error::io(Path::new(program), "cannot start the application", error)
+}
+
+/// The application while it runs.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// Hands a signal on to the application. One of the terminal has been sent to it as well: it ends once.
+extern "C" fn pass_on(signal: c_int) {
+    let child = CHILD.load(Ordering::SeqCst);
+    if child > 0 && signal != libc::SIGINT {
+        // SAFETY: the child has not been waited for, so the id is still its own; kill may be called in a handler.
+        unsafe { libc::kill(child, signal) };
+    }
+}
+
+/// Runs the application to its end. Signals that end a program reach the application, and this process outlives it.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(mut command: Command) -> Result<ExitStatus> {
+    let passed_on = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| {
+        let handler = pass_on as extern "C" fn(c_int) as libc::sighandler_t;
+        // SAFETY: the handler only calls what may be called in one. In the child, the signals have their usual effect again.
+        (signal, unsafe { libc::signal(signal, handler) })
+    });
+    let mut child = command.spawn().map_err(|error| cannot_start(command.get_program(), &error))?;
+    CHILD.store(child.id() as i32, Ordering::SeqCst);
+    let ended = child.wait();
+    CHILD.store(0, Ordering::SeqCst);
+    for (signal, before) in passed_on {
+        // SAFETY: what was there before.
+        unsafe { libc::signal(signal, before) };
+    }
+    ended.map_err(|error| cannot_start(command.get_program(), &error))
+}
+
+/// The exit status to pass through: that of the application, or 128 and the signal that ended it, as shells have it.
+pub fn status_of(ended: ExitStatus) -> u8 {
+    let status = ended.code().unwrap_or_else(|| 128 + ended.signal().unwrap_or(0));
+    u8::try_from(status).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_application_is_passed_through() {
+        let ended = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            status_of(run(command).unwrap())
+        };
+        assert_eq!(ended("exit 0"), 0);
+        assert_eq!(ended("exit 7"), 7);
+        assert_eq!(ended("kill -KILL $$"), 128 + 9);
+        assert!(run(Command::new("./no such program")).unwrap_err().message.contains("cannot start"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The records of all threads of a process, in the order of time.
+//!
+//! A request that one thread has made can be completed by another one: who interprets requests has to see both in their order.
+
+use super::format::Function;
+use super::raw::RawFile;
+use super::records::{Record, Records};
+use crate::trace::Result;
+
+/// The files of one process.
+#[derive(Debug)]
+pub struct Merge<'a> {
+    threads: Vec<Thread<'a>>,
+    /// Why records are missing, if files are damaged.
+    pub damage: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Thread<'a> {
+    records: Records<'a>,
+    /// The next record, and its time: that of the one before it if it has none of its own.
+    next: Option<Record>,
+    time: u64,
+}
+
+impl<'a> Merge<'a> {
+    /// Of the files of one process, which all have the same counter.
+    pub fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
+        let threads = files
+            .iter()
+            .map(|file| Thread { records: file.records(functions), next: None, time: 0 })
+            .collect::<Vec<_>>();
+        let mut merge = Merge { threads, damage: Vec::new() };
+        (0..files.len()).for_each(|index| merge.advance(index));
+        merge
+    }
+
+    fn advance(&mut self, index: usize) {
+        let Some(thread) = self.threads.get_mut(index) else { return };
+        // What follows a damaged record cannot be read.
+        thread.next = thread.records.next().unwrap_or_else(|error| {
+            self.damage.push(format!("{error}; what follows there is missing"));
+            None
+        });
+        if let Some(Record::Enter(_, time, _) | Record::Leave(time, _) | Record::Failed(time)) = thread.next {
+            thread.time = time;
+        }
+    }
+
+    /// The next record with the index of its file and its time.
+    pub fn next(&mut self) -> Option<(usize, u64, Record)> {
+        let earliest = self.threads.iter().enumerate().filter(|(_, thread)| thread.next.is_some());
+        let (index, time) = earliest.map(|(index, thread)| (index, thread.time)).min_by_key(|&(_, time)| time)?;
+        let record = self.threads.get_mut(index)?.next.take()?;
+        self.advance(index);
+        Some((index, time, record))
+    }
+
+    /// Hands every record to `act`, until it fails.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    pub fn each(&mut self, mut act: impl FnMut(usize, u64, Record) -> Result<()>) -> Result<()> {
+        while let Some((index, time, record)) = self.next() {
+            act(index, time, record)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! Recordings: from the raw files that the recorder writes inside the application (`src/recorder`) to an OTF2 archive.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `format` | the raw format; compiled into the recorder as well |
+//! | `files`, `raw`, `records` | the raw files of a recording; one of them; its records |
+//! | `merge` | the records of all threads of a process in the order of time |
+//! | `clocks` | from counters to nanoseconds, measured offsets, wrong clocks on purpose |
+//! | `communicators` | which communicators of different processes are the same one |
+//! | `survey` | first pass: what there is, and what is missing |
+//! | `plan` | what is known after it of all processes, their nodes and clocks |
+//! | `requests`, `collectives`, `events` | second pass: the events of one process |
+//! | `definitions`, `assemble` | the archive |
+//! | `settings` | what a recording was asked to be |
+//! | `launch` | starting an application with the recorder |
+
+mod assemble;
+mod clocks;
+mod collectives;
+mod communicators;
+mod definitions;
+mod events;
+mod files;
+#[allow(dead_code)] // the recorder uses all of it
+mod format;
+pub mod launch;
+mod merge;
+mod plan;
+mod raw;
+mod records;
+mod requests;
+mod settings;
+mod survey;
+
+pub use assemble::{Recorded, assemble};
+pub use files::still_running;
+pub use settings::{Settings, raw_directory};

@@ -1,0 +1,190 @@
+//! What is known of a recording after the first pass over its files: processes, nodes, clocks.
+
+use super::clocks::{Counter, ProcessClock, START, offset};
+use super::files::{Files, open_all};
+use super::format::Function;
+use super::raw::table;
+use super::settings::Settings;
+use super::survey::{Survey, survey};
+use crate::simulate::ClockSpec;
+use crate::trace::progress::Progress;
+use crate::trace::{ClockOffset, Error, Result};
+use crate::workers::Workers;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// So many processes of which something is missing are named.
+const NAMED: usize = 8;
+
+/// What is known of all processes after the first pass.
+pub(super) struct Plan {
+    pub(super) functions: Vec<Function<'static>>,
+    pub(super) processes: BTreeMap<u32, Files>,
+    pub(super) surveys: BTreeMap<u32, Survey>,
+    pub(super) counters: HashMap<u64, Counter>,
+    /// First and last event: nanoseconds since 1970.
+    pub(super) base: i64,
+    pub(super) end: i64,
+    pub(super) clock: Option<ClockSpec>,
+    pub(super) settings: Settings,
+    /// Nodes in the order of the ranks, with their names.
+    pub(super) nodes: Vec<(u64, String)>,
+    pub(super) size: u32,
+}
+
+impl Plan {
+    pub(super) fn new(
+        directory: &Path,
+        settings: &Settings,
+        workers: Workers,
+        progress: &dyn Progress,
+        warnings: &mut Vec<String>,
+    ) -> Result<Plan> {
+        let functions = table();
+        let processes = open_all(directory, warnings)?;
+        let size = processes.values().flatten().map(|file| file.header.size).next().unwrap_or(0);
+        if let Some(other) = processes.values().flatten().find(|file| file.header.size != size) {
+            return Err(Error::new(format!("processes of different applications: {size} and {}", other.header.size))
+                .in_file(&other.path));
+        }
+        let ranks: Vec<u32> = processes.keys().copied().collect();
+        progress.phase("read", ranks.len() as u64);
+        let surveys = workers.run(ranks.len(), progress, |index, advance| {
+            let files = ranks.get(index).and_then(|rank| processes.get(rank)).map_or(&[][..], Vec::as_slice);
+            let found = survey(&files.iter().collect::<Vec<_>>(), &functions);
+            advance(1);
+            found
+        })?;
+        let surveys: BTreeMap<u32, Survey> = ranks.iter().copied().zip(surveys).collect();
+        let mut counters: HashMap<u64, Counter> = HashMap::new();
+        let mut nodes: Vec<(u64, String)> = Vec::new();
+        for file in processes.values().flatten() {
+            let node = file.header.node;
+            if !nodes.iter().any(|(known, _)| *known == node) {
+                nodes.push((node, file.header.host.clone()));
+            }
+            let better = Counter::new(&file.header)
+                .filter(|counter| counters.get(&node).is_none_or(|known| counter.span() > known.span()));
+            counters.extend(better.map(|counter| (node, counter)));
+        }
+        for (node, host) in &nodes {
+            if !counters.contains_key(node) {
+                return Err(Error::new(format!(
+                    "the processes on {host} ended so early that the rate of their counter is not known"
+                ))
+                .in_file(directory));
+            }
+        }
+        let clock: Option<ClockSpec> = settings.clock.as_deref().map(str::parse).transpose()?;
+        let clock = clock.filter(|_| {
+            if nodes.len() > 1 {
+                warnings.push(
+                    "the processes ran on several nodes, so their true times are not known: the clocks are left as they are"
+                        .into(),
+                );
+            }
+            nodes.len() == 1
+        });
+        let mut plan = Plan {
+            functions,
+            processes,
+            surveys,
+            counters,
+            base: i64::MAX,
+            end: i64::MIN,
+            clock,
+            settings: settings.clone(),
+            nodes,
+            size,
+        };
+        plan.missing(warnings);
+        for (rank, survey) in &plan.surveys {
+            if let Some(((first, last), counter)) = survey.span.zip(plan.counter(*rank)) {
+                plan.base = plan.base.min(counter.nanoseconds(first));
+                plan.end = plan.end.max(counter.nanoseconds(last));
+            }
+        }
+        if plan.base > plan.end {
+            return Err(Error::new("no process has recorded anything").in_file(directory));
+        }
+        Ok(plan)
+    }
+
+    /// Says what is missing.
+    pub(super) fn missing(&self, warnings: &mut Vec<String>) {
+        let mut list = Vec::new();
+        for rank in 0..self.size {
+            match self.surveys.get(&rank) {
+                None => list.push(format!("rank {rank} is missing: it has not recorded anything")),
+                Some(survey) => {
+                    list.extend(survey.damage.iter().cloned());
+                    list.extend(survey.end.iter().map(|end| {
+                        let after = survey.span.zip(self.counter(rank)).map(|((first, last), counter)| {
+                            (counter.nanoseconds(last) - counter.nanoseconds(first)) as f64 / 1e9
+                        });
+                        format!("rank {rank} {end}; its events end {:.6} s after its first one", after.unwrap_or(0.0))
+                    }));
+                }
+            }
+        }
+        let more = list.len().saturating_sub(NAMED);
+        warnings.extend(list.into_iter().take(NAMED));
+        if more > 0 {
+            warnings.push(format!("and {more} more of this kind"));
+        }
+    }
+
+    pub(super) fn node(&self, rank: u32) -> Option<usize> {
+        let header = &self.processes.get(&rank)?.first()?.header;
+        self.nodes.iter().position(|(node, _)| *node == header.node)
+    }
+
+    pub(super) fn counter(&self, rank: u32) -> Option<Counter> {
+        self.counters.get(&self.processes.get(&rank)?.first()?.header.node).copied()
+    }
+
+    /// Whether every process has a clock of its own.
+    pub(super) fn apart(&self) -> bool {
+        self.clock.is_some() && self.settings.per_process
+    }
+
+    /// The process that has measured the clock of this one.
+    pub(super) fn leader(&self, rank: u32) -> Option<u32> {
+        if self.apart() {
+            return Some(rank);
+        }
+        let node = self.node(rank)?;
+        self.processes.keys().copied().find(|&other| self.node(other) == Some(node))
+    }
+
+    pub(super) fn process_clock(&self, rank: u32) -> Option<ProcessClock> {
+        let number = if self.apart() { rank } else { self.node(rank)? as u32 };
+        let spec = self.clock.as_ref().map(|clock| (clock, self.settings.seed));
+        Some(ProcessClock::new(self.counter(rank)?, self.base, spec, number, self.end - self.base))
+    }
+
+    /// The measured offsets of the clock of a process.
+    pub(super) fn offsets(&self, rank: u32) -> Vec<ClockOffset> {
+        let Some(leader) = self.leader(rank) else { return Vec::new() };
+        let Some(mut own) = self.process_clock(leader) else { return Vec::new() };
+        if leader == 0 || self.node(leader) == self.node(0) && !self.apart() {
+            // The reference itself.
+            let ends = [self.base, self.end].map(|time| START.saturating_add(time - self.base) as u64);
+            let zero = |time| ClockOffset { time, offset: 0, standard_deviation: 0.0 };
+            return if ends[0] < ends[1] { ends.map(zero).to_vec() } else { Vec::new() };
+        }
+        let (Some(mut reference), Some(survey)) = (self.process_clock(0), self.surveys.get(&leader)) else {
+            return Vec::new();
+        };
+        let measured = survey.measurements.iter().filter_map(|batch| offset(batch, &mut own, &mut reference));
+        let mut offsets: Vec<ClockOffset> = measured.collect();
+        offsets.dedup_by(|later, earlier| later.time <= earlier.time);
+        offsets
+    }
+
+    /// Number of threads of a process; one that has recorded nothing has one that is empty.
+    pub(super) fn threads(&self, rank: u32) -> Vec<u32> {
+        let threads = self.processes.get(&rank).map(|files| files.iter().map(|file| file.header.thread).collect());
+        threads.unwrap_or_else(|| vec![0])
+    }
+}

@@ -1,0 +1,148 @@
+//! One raw file: its header, and where its records are.
+
+use super::format::{self, Function, HEADER, MAGIC, field};
+use super::records::Records;
+use crate::archive::mmap::MappedFile;
+use crate::trace::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The table of functions that this version of the recorder intercepts.
+const TABLE: &str = include_str!("../recorder/calls.txt");
+
+/// The functions of the table.
+pub fn table() -> Vec<Function<'static>> {
+    format::functions(TABLE).flatten().collect()
+}
+
+/// What the header of a raw file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Rank in `MPI_COMM_WORLD`, and its size.
+    pub rank: u32,
+    /// Number of processes of the application.
+    pub size: u32,
+    /// Number of the thread in its process.
+    pub thread: u32,
+    /// Process id on its node.
+    pub process: u32,
+    /// [`format::RUNNING`], [`format::FINISHED`] or [`format::STOPPED`].
+    pub state: u64,
+    /// Whether times are nanoseconds already.
+    pub nanoseconds: bool,
+    /// Identifies the node.
+    pub node: u64,
+    /// Handles of the predefined communicators.
+    pub world: u64,
+    /// `MPI_COMM_SELF`.
+    pub own: u64,
+    /// Which MPI library's handles these are.
+    pub abi: u64,
+    /// Handle of Open MPI's requests that are complete from the start.
+    pub empty: u64,
+    /// Counter, raw and real time in nanoseconds: at the start, and the latest if there is one.
+    pub first: [u64; 3],
+    /// See `first`.
+    pub latest: Option<[u64; 3]>,
+    /// Name of the node.
+    pub host: String,
+    /// The MPI library.
+    pub library: String,
+    /// The command line of the application.
+    pub command: String,
+}
+
+/// A raw file.
+#[derive(Debug)]
+pub struct RawFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its header.
+    pub header: Header,
+    map: MappedFile,
+    /// End of the records.
+    end: usize,
+}
+
+impl RawFile {
+    /// Opens a raw file.
+    ///
+    /// # Errors
+    /// It cannot be read, is none, or was written by another version.
+    pub fn open(path: &Path) -> Result<RawFile> {
+        let map = MappedFile::open(path)?;
+        let bad = |why: &str| Error::new(why).in_file(path);
+        let head = map.get(..HEADER).ok_or_else(|| bad("not a raw recording: it is too short"))?;
+        let number = |offset: usize| {
+            head.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+        };
+        let text = |offset: usize, length: usize| {
+            let bytes = head.get(offset..offset + length).unwrap_or_default();
+            String::from_utf8_lossy(bytes.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned()
+        };
+        if number(field::MAGIC) != u64::from_le_bytes(MAGIC) {
+            return Err(bad("not a raw recording"));
+        }
+        let fields = head.get(field::TABLE..field::CHECK).unwrap_or_default();
+        if number(field::CHECK) != format::checksum(fields) {
+            return Err(bad("the header is damaged"));
+        }
+        if number(field::TABLE) != format::checksum(TABLE.as_bytes()) {
+            return Err(bad("the recorder that wrote this belongs to another version of clc-replay")
+                .hint("use the clc-replay that recorded it"));
+        }
+        let small = |offset: usize| {
+            u32::try_from(number(offset)).ok().filter(|&n| n < 1 << 30).ok_or_else(|| bad("the header is damaged"))
+        };
+        let anchor = |offset: usize| [number(offset), number(offset + 8), number(offset + 16)];
+        let latest = match number(field::LATEST_ANCHOR) {
+            1 => Some(anchor(field::ANCHORS[0])),
+            2 => Some(anchor(field::ANCHORS[1])),
+            _ => None,
+        };
+        let header = Header {
+            rank: small(field::RANK)?,
+            size: small(field::SIZE)?,
+            thread: small(field::THREAD)?,
+            process: small(field::PROCESS)?,
+            state: number(field::STATE),
+            nanoseconds: number(field::TIMER) == format::NANOSECONDS,
+            node: number(field::NODE),
+            world: number(field::WORLD),
+            own: number(field::SELF),
+            abi: number(field::ABI),
+            empty: number(field::EMPTY),
+            first: anchor(field::FIRST_ANCHOR),
+            latest,
+            host: text(field::HOST, field::HOST_LENGTH),
+            library: text(field::LIBRARY, field::LIBRARY_LENGTH),
+            command: text(field::COMMAND, field::COMMAND_LENGTH),
+        };
+        if header.rank >= header.size {
+            return Err(bad("the header is damaged"));
+        }
+        let committed = usize::try_from(number(field::COMMITTED)).unwrap_or(usize::MAX);
+        let end = HEADER.saturating_add(committed);
+        if end > map.len() {
+            return Err(bad("the file is shorter than its header says"));
+        }
+        Ok(RawFile { path: path.to_path_buf(), header, map, end })
+    }
+
+    /// Its records, from the first one on.
+    pub fn records<'a>(&'a self, functions: &'a [Function<'static>]) -> Records<'a> {
+        Records::new(self, functions, self.map.get(HEADER..self.end).unwrap_or_default())
+    }
+}
+
+impl Header {
+    /// Whether several requests can have this handle at the same time: they are complete from the start.
+    pub fn shares(&self, request: u64) -> bool {
+        if self.abi == format::OPEN_MPI {
+            // Its number in Fortran is 1.
+            request == self.empty || request == 1
+        } else {
+            // Two bits of a handle of MPICH tell that it stands for a predefined object.
+            (request >> 30) & 3 == 1
+        }
+    }
+}

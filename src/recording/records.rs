@@ -1,0 +1,358 @@
+//! The records of a raw file, one after the other.
+
+use super::format::{CALLS, COMMUNICATOR, Effect, FAILED, Form, Function, HEADER, INTER, LEAVE, OFFSETS};
+use super::raw::RawFile;
+use crate::trace::{Error, Result};
+use std::ops::RangeInclusive;
+
+/// No event is so long before the first or after the last anchor, in ticks of any counter: more than an hour.
+const SLACK: u64 = 1 << 44;
+
+/// What a status says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// The actual source; negative for nobody.
+    pub source: i64,
+    /// The actual tag.
+    pub tag: i64,
+    /// Length of the message in bytes.
+    pub bytes: u64,
+    /// The request was cancelled.
+    pub cancelled: bool,
+}
+
+/// What a collective operation was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contribution {
+    /// Handle of the communicator.
+    pub comm: u64,
+    /// See [`format::NO_ROOT`].
+    pub root: i64,
+    /// Bytes of the arguments for sending.
+    pub sent: u64,
+    /// Bytes of those for receiving.
+    pub received: u64,
+    /// It was in place.
+    pub in_place: bool,
+}
+
+/// What a call was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// Nothing of interest.
+    Nothing,
+    /// A message to send: peer (negative for nobody), tag, communicator, bytes.
+    Send(i64, i64, u64, u64),
+    /// A communicator.
+    Comm(u64),
+    /// A receive in a communicator, and whether it is from nobody.
+    Receive(u64, bool),
+    /// Requests; none for null handles.
+    Requests(Vec<Option<u64>>),
+    /// A matched message.
+    Message(u64),
+    /// A contribution to a collective operation.
+    Collective(Contribution),
+}
+
+/// What a call gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gave {
+    /// Nothing of interest.
+    Nothing,
+    /// A request.
+    Request(Option<u64>),
+    /// Requests that are complete: their places among those given, and their statuses.
+    Complete(Vec<(usize, Status)>),
+    /// What was asked for has not happened yet.
+    NotYet,
+    /// A matched message.
+    Message(u64),
+}
+
+/// A communicator that a process has become a member of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewComm {
+    /// Its handle in the process.
+    pub handle: u64,
+    /// Rank of the process.
+    pub rank: u32,
+    /// Global ranks of the members, if listed.
+    pub members: Vec<u32>,
+    /// Global rank of rank 0.
+    pub leader: u32,
+    /// The remote group of an inter-communicator.
+    pub remote: Option<Vec<u32>>,
+}
+
+/// An exchange that measures a clock: question left and answer came by the clock of the process, question came and answer left by that of rank 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Question left.
+    pub asked: u64,
+    /// Answer came.
+    pub answered: u64,
+    /// Question came.
+    pub came: u64,
+    /// Answer left.
+    pub left: u64,
+}
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A call of function `0` begins at a time.
+    Enter(usize, u64, Given),
+    /// It ends.
+    Leave(u64, Gave),
+    /// It ends with an error.
+    Failed(u64),
+    /// A communicator.
+    Comm(NewComm),
+    /// A measurement.
+    Offsets(Vec<Exchange>),
+}
+
+/// The records of a file.
+#[derive(Debug)]
+pub struct Records<'a> {
+    file: &'a RawFile,
+    functions: &'a [Function<'static>],
+    bytes: &'a [u8],
+    /// Times outside of these are not true.
+    times: RangeInclusive<u64>,
+    position: usize,
+    time: u64,
+    comm: u64,
+    request: u64,
+    /// The call that has begun: its function, and how many requests it was given.
+    open: Option<(usize, usize)>,
+}
+
+/// A zigzag number.
+fn signed(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+impl<'a> Records<'a> {
+    /// Of the bytes after the header of a file.
+    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], bytes: &'a [u8]) -> Records<'a> {
+        let (first, last) = (file.header.first[0], file.header.latest.map_or(0, |[last, ..]| last));
+        let span = last.saturating_sub(first).saturating_add(SLACK);
+        let times = first.saturating_sub(SLACK)..=first.saturating_add(span);
+        Records { file, functions, bytes, times, position: 0, time: 0, comm: 0, request: 0, open: None }
+    }
+}
+
+impl Records<'_> {
+    /// The next record; none at the end.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn next(&mut self) -> Result<Option<Record>> {
+        if self.position >= self.bytes.len() {
+            return Ok(None);
+        }
+        let start = self.position;
+        match self.record() {
+            Some(record) => Ok(Some(record)),
+            None => {
+                Err(Error::new(format!("the recording is damaged at byte {}", HEADER + start)).in_file(&self.file.path))
+            }
+        }
+    }
+
+    fn record(&mut self) -> Option<Record> {
+        match self.unsigned()? {
+            code @ (LEAVE | FAILED) => {
+                let time = self.stamp()?;
+                let (function, requests) = self.open.take()?;
+                if code == FAILED {
+                    return Some(Record::Failed(time));
+                }
+                Some(Record::Leave(time, self.gave(function, requests)?))
+            }
+            COMMUNICATOR => self.communicator().map(Record::Comm),
+            OFFSETS => {
+                let count = self.length()?;
+                let exchange = |records: &mut Self| {
+                    let asked = records.unsigned()?;
+                    let answered = asked.checked_add(records.unsigned()?)?;
+                    let came = records.unsigned()?;
+                    Some(Exchange { asked, answered, came, left: came.checked_add(records.unsigned()?)? })
+                };
+                (0..count).map(|_| exchange(self)).collect::<Option<_>>().map(Record::Offsets)
+            }
+            code => {
+                let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
+                let effect = self.functions.get(function)?.effect;
+                if self.open.is_some() {
+                    return None;
+                }
+                let time = self.stamp()?;
+                let given = self.given(effect)?;
+                let requests = if let Given::Requests(list) = &given { list.len() } else { 0 };
+                self.open = Some((function, requests));
+                Some(Record::Enter(function, time, given))
+            }
+        }
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.bytes.get(self.position)?;
+            self.position += 1;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        self.unsigned().map(signed)
+    }
+
+    fn stamp(&mut self) -> Option<u64> {
+        self.time = self.time.checked_add(self.unsigned()?)?;
+        self.times.contains(&self.time).then_some(self.time)
+    }
+
+    /// Length of a list, each element of which takes a byte at least.
+    fn length(&mut self) -> Option<usize> {
+        let length = usize::try_from(self.unsigned()?).ok()?;
+        (length <= self.bytes.len() - self.position).then_some(length)
+    }
+
+    fn comm(&mut self) -> Option<u64> {
+        let difference = signed(self.unsigned()?.wrapping_sub(1));
+        self.comm = self.comm.wrapping_add(difference as u64);
+        Some(self.comm)
+    }
+
+    fn request(&mut self) -> Option<Option<u64>> {
+        let code = self.unsigned()?;
+        if code == 0 {
+            return Some(None);
+        }
+        self.request = self.request.wrapping_add(signed(code - 1) as u64);
+        Some(Some(self.request))
+    }
+
+    fn requests(&mut self) -> Option<Given> {
+        let count = self.length()?;
+        (0..count).map(|_| self.request()).collect::<Option<_>>().map(Given::Requests)
+    }
+
+    fn ranks(&mut self) -> Option<Vec<u32>> {
+        let count = self.length()?;
+        (0..count).map(|_| u32::try_from(self.unsigned()?).ok()).collect()
+    }
+
+    fn status(&mut self) -> Option<Status> {
+        let (source, tag, bytes) = (self.signed()?, self.signed()?, self.unsigned()?);
+        Some(Status { source, tag, bytes: bytes / 2, cancelled: bytes & 1 != 0 })
+    }
+
+    fn communicator(&mut self) -> Option<NewComm> {
+        let handle = self.comm()?;
+        let rank = u32::try_from(self.unsigned()?).ok()?;
+        let inter = self.unsigned()? & INTER != 0;
+        let members = self.ranks()?;
+        // Unknown where it is not in MPI_COMM_WORLD.
+        let leader = u32::try_from(self.unsigned()?).unwrap_or(u32::MAX);
+        let remote = if inter { Some(self.ranks()?) } else { None };
+        Some(NewComm { handle, rank, members, leader, remote })
+    }
+
+    fn given(&mut self, effect: Effect) -> Option<Given> {
+        Some(match effect {
+            Effect::Region | Effect::Init | Effect::InitThread | Effect::Finalize => Given::Nothing,
+            Effect::Send
+            | Effect::Isend
+            | Effect::SendInit
+            | Effect::Sendrecv
+            | Effect::SendrecvReplace
+            | Effect::Isendrecv
+            | Effect::IsendrecvReplace => Given::Send(self.signed()?, self.signed()?, self.comm()?, self.unsigned()?),
+            Effect::Irecv | Effect::RecvInit => Given::Receive(self.comm()?, self.unsigned()? != 0),
+            Effect::Recv
+            | Effect::Mprobe
+            | Effect::Improbe
+            | Effect::CommCreate
+            | Effect::CommIdup
+            | Effect::CommCreateGroup
+            | Effect::IntercommCreate
+            | Effect::IntercommMerge
+            | Effect::CommFree => Given::Comm(self.comm()?),
+            Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => Given::Requests(vec![self.request()?]),
+            Effect::Waitall
+            | Effect::Testall
+            | Effect::Waitany
+            | Effect::Testany
+            | Effect::Waitsome
+            | Effect::Testsome
+            | Effect::Startall => self.requests()?,
+            Effect::Mrecv | Effect::Imrecv => Given::Message(self.unsigned()?),
+            _ => Given::Collective(Contribution {
+                comm: self.comm()?,
+                root: self.signed()?,
+                sent: self.unsigned()?,
+                received: self.unsigned()?,
+                in_place: self.unsigned()? != 0,
+            }),
+        })
+    }
+
+    fn gave(&mut self, function: usize, requests: usize) -> Option<Gave> {
+        let (effect, form) = self.functions.get(function).map(|function| (function.effect, function.form))?;
+        let one = |index: usize, status| Gave::Complete(vec![(index, status)]);
+        Some(match effect {
+            Effect::Isend
+            | Effect::SendInit
+            | Effect::Irecv
+            | Effect::RecvInit
+            | Effect::Isendrecv
+            | Effect::IsendrecvReplace
+            | Effect::Imrecv
+            | Effect::CommIdup => Gave::Request(self.request()?),
+            Effect::Recv | Effect::Sendrecv | Effect::SendrecvReplace | Effect::Wait | Effect::Mrecv => {
+                one(0, self.status()?)
+            }
+            Effect::Waitall => self.statuses(requests)?,
+            Effect::Waitany => self.indexed()?,
+            Effect::Waitsome | Effect::Testsome => {
+                // All ones where no request was active.
+                let count = self.length()?;
+                let mut element = || Some((usize::try_from(self.unsigned()?).ok()?, self.status()?));
+                Gave::Complete((0..count).map(|_| element()).collect::<Option<_>>()?)
+            }
+            Effect::Test if self.unsigned()? != 0 => one(0, self.status()?),
+            Effect::Testall if self.unsigned()? != 0 => self.statuses(requests)?,
+            Effect::Testany if self.unsigned()? != 0 => self.indexed()?,
+            Effect::Test | Effect::Testall | Effect::Testany => Gave::NotYet,
+            Effect::Mprobe => Gave::Message(self.unsigned()?),
+            Effect::Improbe => {
+                if self.unsigned()? == 0 {
+                    Gave::NotYet
+                } else {
+                    Gave::Message(self.unsigned()?)
+                }
+            }
+            _ if form != Form::Blocking => Gave::Request(self.request()?),
+            _ => Gave::Nothing,
+        })
+    }
+
+    fn statuses(&mut self, count: usize) -> Option<Gave> {
+        (0..count).map(|index| Some((index, self.status()?))).collect::<Option<_>>().map(Gave::Complete)
+    }
+
+    /// A place among the requests, plus one, and its status; without a place there is none that counts.
+    fn indexed(&mut self) -> Option<Gave> {
+        let (index, status) = (usize::try_from(self.unsigned()?).ok()?, self.status()?);
+        Some(Gave::Complete(index.checked_sub(1).map(|index| (index, status)).into_iter().collect()))
+    }
+}
