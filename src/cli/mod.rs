@@ -129,8 +129,11 @@ fn misspelt(arguments: &[OsString]) -> Option<Stop> {
     }
     let command = command();
     let names = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).map(Command::get_name);
-    let mut names = names.filter(|name| *name != word);
-    let meant = names.find(|name| slips(word, name) <= 1 + word.len() / 6)?;
+    let names: Vec<&str> = names.collect();
+    if names.contains(&word) {
+        return None;
+    }
+    let meant = names.iter().find(|name| slips(word, name) <= 1 + word.len() / 6)?;
     Some(Stop::usage(&format!("there is no trace '{word}'; did you mean the subcommand '{meant}'?")))
 }
 
