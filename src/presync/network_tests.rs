@@ -48,7 +48,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
 fn chosen_roughness(problem: &Problem<'_>, start: &Offsets) -> f64 {
     let grid = Grid { first: 0, width: 1000, count: problem.windows };
     let view = View { grid, observations: problem.observations.clone(), now: start.clone(), anchors: Vec::new() };
-    let (choice, _) = select(&[view], problem, None).unwrap();
+    let (choice, _) = select(&[view], problem, None, crate::workers::Workers::ONE).unwrap();
     choice.roughness_for(grid.width)
 }
 
