@@ -28,6 +28,21 @@ impl MinimumLatency {
     }
 }
 
+/// Where minimum latencies come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyBasis {
+    /// They were given, or not asked for.
+    #[default]
+    Given,
+    /// The shortest message within nodes, and between them the quickest round trips.
+    RoundTrips,
+    /// As before, but no more than what every message takes by clocks that leave no violation.
+    Limited,
+    /// Round trips are too few or begin nowhere sharply: zero.
+    Unclear,
+}
+
 /// How the members of one communicator are spread over nodes, as far as μ depends on it.
 #[derive(Debug, Clone)]
 pub struct Spread {

@@ -211,7 +211,7 @@ pub struct SynchronisationOptions {
     /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
     /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
     /// invents violations. auto: half the shortest round trip between nodes, which needs no synchronised clocks, and the
-    /// shortest message within one, but nothing that the messages contradict once clocks are estimated.
+    /// shortest message within one, where round trips begin sharply; else 0. Never what clocks without violations contradict.
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 

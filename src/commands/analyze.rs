@@ -90,7 +90,7 @@ pub fn analyze(
     }
     let constants = corrected.as_ref().map(|(parameters, ..)| parameters);
     let (coverage, verdict) = summary::verdict(&whole, &violations);
-    let used = summary::parameters(&load_options, whole.clocks, resolution, constants);
+    let used = summary::parameters(&load_options, loaded.latency_basis, whole.clocks, resolution, constants);
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
         verdict,

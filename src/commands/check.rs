@@ -65,7 +65,7 @@ pub fn check(
         verdict,
         coverage,
         program: summary::program(transport),
-        parameters: summary::parameters(&load_options, whole.clocks, resolution, None),
+        parameters: summary::parameters(&load_options, loaded.latency_basis, whole.clocks, resolution, None),
         trace: whole.trace,
         clocks,
         matching: whole.matching,

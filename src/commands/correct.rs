@@ -139,7 +139,7 @@ pub fn correct(
         corrected: stage(&corrected, written_origin),
     };
     let (coverage, verdict) = summary::verdict(&whole, &violations);
-    let used = summary::parameters(&load_options, whole.clocks, resolution, Some(&parameters));
+    let used = summary::parameters(&load_options, loaded.latency_basis, whole.clocks, resolution, Some(&parameters));
     Ok(Some(Outcome::Report(Box::new(Report {
         schema: SCHEMA,
         verdict,

@@ -1,6 +1,7 @@
 //! Filling the report from what the stages found.
 
 use crate::clc::Parameters;
+use crate::clc::latency::LatencyBasis;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::extract::Leftovers;
@@ -358,6 +359,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
 /// The parameters of a job; those of the logical clock, if it is corrected.
 pub fn parameters(
     options: &LoadOptions,
+    basis: LatencyBasis,
     clocks: Clocks,
     resolution: u64,
     constants: Option<&Parameters>,
@@ -368,6 +370,7 @@ pub fn parameters(
         latency: LatencyUsed {
             same_node_seconds: options.latency.same_node.seconds(resolution),
             other_node_seconds: options.latency.other_node.seconds(resolution),
+            basis,
         },
         gamma: constants.map(|constants| constants.decay.gamma()),
         max_passes: constants.map(|constants| constants.max_passes),

@@ -5,13 +5,15 @@
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use crate::pipeline::calls::Waiting;
 use crate::pipeline::choice::choose;
 use crate::pipeline::estimator::{Decision, Estimator, FIRST, refinement};
+use crate::pipeline::latency::settle_latency;
 use crate::pipeline::load::{LoadOptions, Loaded, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
-use crate::presync::{Clock, Knots, Limits, LinearClock, RANGE};
+use crate::presync::{Clock, Knots, Limits, LinearClock, Method, RANGE};
 use crate::replay::observe::{Stretch, inspect, observe};
 use crate::report::{ClockEstimate, Warnings};
 use crate::trace::progress::{Progress, Silent};
@@ -196,6 +198,7 @@ pub fn refine(
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = FIRST;
     let mut asked: Option<Vec<Stretch>> = None;
+    let mut waiting: Option<Waiting> = None;
     let decision = loop {
         let decision = match asked.take() {
             Some(stretches) => {
@@ -210,7 +213,18 @@ pub fn refine(
                     break Decision::Nothing(OUT_OF_RANGE.to_owned());
                 }
                 let grid = Grid::new(first, last, windows);
-                let table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
+                let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
+                if matches!(options.presync, Method::Auto | Method::Network) {
+                    let known = match waiting.take() {
+                        Some(known) => known,
+                        None => Waiting::new(transport, opened, loaded, &map, table.as_ref())?,
+                    };
+                    let waits = known.observe(transport, loaded, &refined, &times, &map, &grid)?;
+                    if let Some((table, waits)) = table.as_mut().zip(waits) {
+                        table.waits = waits;
+                    }
+                    waiting = Some(known);
+                }
                 table.map(|table| estimator.level(&table, grid, &map))
             }
         };
@@ -222,6 +236,7 @@ pub fn refine(
                 estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
                 windows = FIRST;
+                waiting = None;
             }
             Some(Decision::Level(knots, count)) => match RefinedClocks::new(&map, &knots) {
                 Ok(better) => {
@@ -234,11 +249,9 @@ pub fn refine(
             None => return Err(Error::new("no clocks were estimated; this is a bug")),
         }
     };
-    if wanted.latency {
-        loaded.program.latency = broadcast_value(transport, 0, estimator.latency())?;
-        loaded.program.index_communicators();
-    }
     if !options.presync.refines() {
+        let found = broadcast_value(transport, 0, estimator.latency())?;
+        settle_latency(transport, loaded, found)?;
         return Ok(None);
     }
     let (chosen, reason) = match decision {
@@ -256,6 +269,10 @@ pub fn refine(
         Decision::Nothing(reason) => (false, reason),
         Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => (false, String::new()),
     };
+    if wanted.latency {
+        let found = broadcast_value(transport, 0, estimator.latency())?;
+        settle_latency(transport, loaded, found)?;
+    }
     Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::archive::ScanSummary;
 use crate::clc::forward::ForwardParameters;
-use crate::clc::latency::MinimumLatency;
+use crate::clc::latency::{LatencyBasis, MinimumLatency};
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::matching::collectives::match_collectives;
 use crate::matching::communicators::{CommTable, join_everywhere};
@@ -63,6 +63,8 @@ pub struct Loaded {
     pub leftovers: Leftovers,
     /// Communicators that turned out to be parts of others.
     pub joined_communicators: usize,
+    /// Where the minimum latencies come from.
+    pub latency_basis: LatencyBasis,
 }
 
 impl Loaded {
@@ -146,7 +148,8 @@ pub fn load_with(
     };
     program.index_communicators();
     settle(transport, &mut program)?;
-    Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators })
+    let latency_basis = LatencyBasis::default();
+    Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
 }
 
 /// The first events that name no partner.

@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod analysis;
 pub mod between;
+mod calls;
 pub mod choice;
 pub mod clocks;
 pub mod convert;
@@ -13,6 +14,7 @@ pub mod export;
 pub mod files;
 pub mod inputs;
 pub mod interrupt;
+mod latency;
 pub mod load;
 pub mod made;
 mod manifest;

@@ -13,14 +13,17 @@ pub mod evidence;
 pub mod graph;
 pub mod hull;
 mod interval;
+pub mod kinds;
 mod linear;
 pub mod network;
 pub mod observations;
+pub mod quickest;
 pub mod reference;
 pub mod regression;
 pub mod selection;
 mod solver;
 pub mod steps;
+pub mod waits;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};

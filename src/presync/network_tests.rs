@@ -1,4 +1,5 @@
 use super::*;
+use crate::presync::kinds::Kind;
 use crate::presync::selection::{View, select};
 use crate::presync::windows::{Bound, BoundTable, Grid};
 use proptest::prelude::*;
@@ -12,8 +13,16 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
         for (w, (x, y)) in truth[a as usize].iter().zip(&truth[b as usize]).enumerate() {
             let difference = (y - x) as i64;
             let at = grid.centre(w);
-            table.pairs.entry((a, b)).or_default().add(w, Bound { distance: latency - difference, at }, 1);
-            table.pairs.entry((b, a)).or_default().add(w, Bound { distance: latency + difference, at }, 1);
+            table.pairs.entry((a, b)).or_default().add(
+                w,
+                Bound { distance: latency - difference, at, kind: Kind::MESSAGE },
+                1,
+            );
+            table.pairs.entry((b, a)).or_default().add(
+                w,
+                Bound { distance: latency + difference, at, kind: Kind::MESSAGE },
+                1,
+            );
         }
     }
     Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0, f64::INFINITY)
@@ -39,7 +48,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
 fn chosen_roughness(problem: &Problem<'_>, start: &Offsets) -> f64 {
     let grid = Grid { first: 0, width: 1000, count: problem.windows };
     let view = View { grid, observations: problem.observations.clone(), now: start.clone(), anchors: Vec::new() };
-    let (choice, _) = select(&[view], problem, None).unwrap();
+    let (choice, _) = select(&[view], problem, None, crate::workers::Workers::ONE).unwrap();
     choice.roughness_for(grid.width)
 }
 

@@ -379,6 +379,7 @@ fn redescending(excess: f64, scale: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::presync::kinds::Kind;
     use crate::presync::windows::Bound;
 
     #[test]
@@ -386,9 +387,9 @@ mod tests {
         let grid = Grid::new(0, 999, 1);
         let mut table = BoundTable::default();
         // b is 100 late, messages take 30.
-        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5 }, 1);
-        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6 }, 1);
-        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6 }, 1);
+        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5, kind: Kind::MESSAGE }, 1);
+        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6, kind: Kind::MESSAGE }, 1);
+        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6, kind: Kind::MESSAGE }, 1);
         let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);

@@ -6,6 +6,8 @@
 //! memory grows with pairs and windows, not with messages. All numbers are integers and are combined by
 //! minimum and sum: the table is the same however the messages are spread over analysis ranks.
 
+use super::kinds::Kind;
+use super::waits::Waits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,6 +71,8 @@ pub struct Bound {
     pub distance: i64,
     /// When it was received.
     pub at: i64,
+    /// What it is.
+    pub kind: Kind,
 }
 
 /// One direction of a pair.
@@ -121,6 +125,11 @@ impl DirectedBounds {
         self.messages += other.messages;
     }
 
+    /// Makes distances shorter by what `by` says.
+    pub fn shorten(&mut self, by: impl Fn(&Bound) -> i64) {
+        self.windows.iter_mut().for_each(|(_, bound)| bound.distance -= by(bound));
+    }
+
     /// The tightest by window, in order of windows.
     pub fn windows(&self) -> &[(u32, Bound)] {
         &self.windows
@@ -140,6 +149,8 @@ pub struct BoundTable {
     pub pairs: BTreeMap<(u32, u32), DirectedBounds>,
     /// Messages between processes that share a clock: the smallest distance, by clock.
     pub shared: BTreeMap<u32, i64>,
+    /// Bounds that hold from both sides, where they have been looked for.
+    pub waits: Waits,
 }
 
 impl BoundTable {
@@ -151,6 +162,7 @@ impl BoundTable {
         for (clock, distance) in other.shared {
             self.share(clock, distance);
         }
+        self.waits.merge(other.waits);
     }
 
     /// The same bounds as other clocks see them, `map` being what these make of a clock's times, in at most `count` windows over the
@@ -158,7 +170,7 @@ impl BoundTable {
     pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64) -> (BoundTable, Grid) {
         let seen = |(a, b): (u32, u32), bound: &Bound| {
             let at = map(b, bound.at);
-            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at }
+            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at, ..*bound }
         };
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
@@ -168,14 +180,17 @@ impl BoundTable {
             }
         }
         let grid = if first <= last { Grid::new(first, last, count) } else { Grid::new(0, 0, 1) };
-        let mut table = BoundTable { pairs: BTreeMap::new(), shared: self.shared.clone() };
-        for (&pair, bounds) in &self.pairs {
-            let other = table.pairs.entry(pair).or_default();
+        let through = |pair: (u32, u32), bounds: &DirectedBounds| {
+            let mut other = DirectedBounds { messages: bounds.messages, windows: Vec::new() };
             for bound in bounds.windows.iter().map(|(_, bound)| seen(pair, bound)) {
                 other.add(grid.window(bound.at), bound, 0);
             }
-            other.messages = bounds.messages;
-        }
+            other
+        };
+        let mut table = BoundTable { shared: self.shared.clone(), ..BoundTable::default() };
+        table.pairs = self.pairs.iter().map(|(&pair, bounds)| (pair, through(pair, bounds))).collect();
+        let waits = self.waits.classes.iter();
+        table.waits.classes = waits.map(|(&class, bounds)| (class, through((class.from, class.to), bounds))).collect();
         (table, grid)
     }
 
@@ -220,7 +235,7 @@ mod tests {
             let fine = Grid { first: 0, width: 100, count: 50 };
             let mut table = BoundTable::default();
             for &(window, distance) in &messages {
-                table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window) }, 1);
+                table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window), kind: Kind::MESSAGE }, 1);
             }
             // The receiver's clock is put forward.
             let (coarse, grid) = table.through(3, |clock, time| if clock == 1 { time + shift } else { time });
@@ -244,7 +259,7 @@ mod tests {
                 for table in [&mut whole, &mut halves[usize::from(half)]] {
                     match a == b {
                         true => table.share(a, distance),
-                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at }, 1),
+                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at, kind: Kind::MESSAGE }, 1),
                     }
                 }
             }

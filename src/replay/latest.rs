@@ -25,6 +25,11 @@ impl Latest {
         }
     }
 
+    /// The latest begin of all.
+    pub fn of_all(&self) -> Option<(i64, u32)> {
+        self.0[0]
+    }
+
     /// The latest begin that was not on `clock`.
     pub fn on_another_clock(&self, clock: u32) -> Option<(i64, u32)> {
         self.0.into_iter().flatten().find(|&(_, sender)| sender != clock)

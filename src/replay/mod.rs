@@ -5,6 +5,7 @@ pub mod amortise;
 pub mod analysis;
 pub mod blocking;
 pub mod bounds;
+pub mod calls;
 pub mod caps;
 pub mod common;
 pub mod components;

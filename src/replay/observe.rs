@@ -4,6 +4,7 @@
 //! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{Transport, gather_values};
+use crate::presync::kinds::Kind;
 use crate::presync::windows::{Bound, BoundTable, DirectedBounds, Grid};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
@@ -70,7 +71,8 @@ fn collective_begins(
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let at = times[member.ends[k] as usize];
                 if let Some((begin, sender)) = begins.before(k, member.rank).on_another_clock(clock) {
-                    from.entry(sender).or_default().push(Bound { distance: at - begin, at });
+                    let kind = Kind::collective(comm.instances[k].op, comm.size);
+                    from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
                 }
             }
             from.into_iter().for_each(|(sender, bounds)| visit((sender, clock), bounds));
@@ -187,7 +189,7 @@ struct Collector<'a> {
 }
 
 /// No message.
-const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX };
+const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX, kind: Kind::MESSAGE };
 
 impl<'a> Collector<'a> {
     fn new(grid: &'a Grid) -> Self {
@@ -217,7 +219,7 @@ impl<'a> Collector<'a> {
                 (channel, receiver) = (index, &times[end.destination as usize]);
             }
             let at = receiver[event as usize];
-            self.message(Bound { distance: at - (bound - latency), at });
+            self.message(Bound { distance: at - (bound - latency), at, kind: Kind::MESSAGE });
         }
     }
 

@@ -1,6 +1,7 @@
 //! The circumstances of a run: program, trace, parameters, passes, memory.
 
 use crate::clc::Form;
+use crate::clc::latency::LatencyBasis;
 use crate::presync::Method;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,21 @@ pub struct LatencyUsed {
     pub same_node_seconds: f64,
     /// Between processes of different nodes.
     pub other_node_seconds: f64,
+    /// Where they come from.
+    #[serde(default)]
+    pub basis: LatencyBasis,
+}
+
+impl LatencyUsed {
+    /// Why it is that, if the trace was asked.
+    pub fn why(&self) -> Option<&'static str> {
+        match self.basis {
+            LatencyBasis::Given => None,
+            LatencyBasis::RoundTrips => Some("by the quickest round trips and messages"),
+            LatencyBasis::Limited => Some("no more than every message takes"),
+            LatencyBasis::Unclear => Some("the trace does not show more"),
+        }
+    }
 }
 
 /// How timestamps travelled in the replay; the result is the same.

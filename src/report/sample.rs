@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clc::Form;
+use crate::clc::latency::LatencyBasis;
 use crate::presync::Method;
 use crate::trace::{CommId, LocationId};
 
@@ -125,7 +126,7 @@ pub(super) fn corrected() -> Report {
         parameters: ParametersUsed {
             presync: Method::Linear,
             clocks: Clocks { identity: 16, constant: 0, piecewise: 48 },
-            latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6 },
+            latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6, basis: LatencyBasis::Given },
             gamma: Some(0.99999),
             max_passes: Some(5),
             max_error: Some(1.5),

@@ -134,15 +134,13 @@ pub(super) fn trace(report: &Report) -> String {
         }
     }
     let latency = &parameters.latency;
-    line(
-        "Latency",
-        if latency.same_node_seconds == latency.other_node_seconds {
-            duration(latency.same_node_seconds)
-        } else {
-            let (same, other) = (duration(latency.same_node_seconds), duration(latency.other_node_seconds));
-            format!("{same} within a node, {other} between nodes")
-        },
-    );
+    let value = if latency.same_node_seconds == latency.other_node_seconds {
+        duration(latency.same_node_seconds)
+    } else {
+        let (same, other) = (duration(latency.same_node_seconds), duration(latency.other_node_seconds));
+        format!("{same} within a node, {other} between nodes")
+    };
+    line("Latency", latency.why().map_or(value.clone(), |why| format!("{value}: {why}")));
     if let (Some(slope), Some(passes), Some(error)) = (parameters.slope, parameters.max_passes, parameters.max_error) {
         let passes = plural(passes.into(), "pass");
         line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));

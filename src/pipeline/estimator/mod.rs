@@ -3,6 +3,7 @@
 mod jumps;
 mod recorded;
 mod report;
+mod waits;
 
 use crate::clc::latency::MinimumLatency;
 use crate::pipeline::choice::Fit;
@@ -12,6 +13,7 @@ use crate::presync::graph::{components, strongest_cycles, strongest_tree};
 use crate::presync::hull::{Limit, hulls};
 use crate::presync::network::{LAST_ROUNDS, Problem, ROUNDS};
 use crate::presync::observations::{Latencies, Observations, Offsets, OneWay, Reading};
+use crate::presync::quickest::half_trip;
 use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
 use crate::presync::selection::{Choice, Jury, View, select, trial};
@@ -108,11 +110,15 @@ pub struct Estimator {
     doubtful: Vec<Doubtful>,
     searches: usize,
     supported: usize,
+    /// Whether there has been a look at traffic that goes one way.
+    begun: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
     observations: Observations,
     latencies: Latencies,
     shortest: MinimumLatency,
+    /// Latency between clocks that is certain enough to be relied on, in ticks; 0 if none is.
+    certain: i64,
     /// Misfit of the estimated and of the recorded clocks.
     misfits: Option<(f64, f64)>,
 }
@@ -152,10 +158,12 @@ impl Estimator {
             doubtful: Vec::new(),
             searches: 0,
             supported: 1,
+            begun: false,
             gain: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: MinimumLatency::default(),
+            certain: 0,
             misfits: None,
         }
     }
@@ -209,6 +217,12 @@ impl Estimator {
             self.supported = self.finest;
         }
         let now = self.interpolated(&grid, clocks);
+        let prepared = self.prepared(table, &grid, &now, map);
+        // Clocks that coarse windows tell nothing of begin with what waits tell.
+        let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
+        self.begun |= beginning;
+        let measured = table;
+        let table = prepared.as_ref().unwrap_or(table);
         let mut seen = Observations::new(
             table,
             &grid,
@@ -237,13 +251,13 @@ impl Estimator {
             anchors: &anchors,
             reading: Reading::Mode,
             roughness: 10.0 * seen.floor,
-            afresh: self.asked <= FINER,
+            afresh: self.asked <= FINER || beginning,
             rounds: ROUNDS,
             leaning: self.model == Method::Network,
             cuts: &[],
         };
         let mut lines = None;
-        if self.asked >= self.finest {
+        if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
             if self.model != Method::Network && self.grid.is_some() {
                 lines = self.lines(table, &seen, &grid, clocks);
@@ -257,7 +271,7 @@ impl Estimator {
                         problem.rounds = LAST_ROUNDS;
                         choice
                     }
-                    None => self.choose(table, &grid, &problem, map),
+                    None => self.choose(measured, &grid, &problem, map),
                 };
                 self.choice = Some(choice);
                 (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
@@ -289,9 +303,12 @@ impl Estimator {
             self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
             self.latencies = latencies;
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
-            let travel = seen.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
-            let shortest = travel.fold(seen.shortest, f64::min).max(0.0);
+            let plain = prepared.as_ref().map(|_| self.plain(measured, &grid, &now));
+            let plain = plain.as_ref().unwrap_or(&seen);
+            let travel = plain.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
+            let shortest = travel.fold(plain.shortest, f64::min).max(0.0);
             self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
+            self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
         }
         self.offsets = solved;
         self.observations = seen;
@@ -345,6 +362,8 @@ impl Estimator {
     /// Messages in some windows, and the clocks so far.
     fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> View {
         let now = self.interpolated(&grid, map.bases.len());
+        let prepared = self.prepared(table, &grid, &now, map);
+        let table = prepared.as_ref().unwrap_or(table);
         let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
         let mut observations = Observations::new(table, &grid, &now, unknown, delay);
         observations.precision = self.precision;
@@ -352,9 +371,9 @@ impl Estimator {
         View { grid, observations, now, anchors }
     }
 
-    /// The minimum latencies that the messages show: half the shortest round trip between clocks, the shortest message within one.
+    /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
     pub fn latency(&self) -> MinimumLatency {
-        self.shortest
+        MinimumLatency { other_node: Ticks(self.certain), ..self.shortest }
     }
 
     /// The corrections so far at the windows of a new grid.
@@ -535,7 +554,12 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
 fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
     let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
-        (a < b || !table.pairs.contains_key(&(b, a))).then(|| (bounds.messages.min(back), a, b))
+        // Of traffic that goes one way the messages count that were waited for.
+        let weight = match table.waits.of_pair(a, b) {
+            waits if waits < FEWEST as u64 => bounds.messages.min(back),
+            waits => waits,
+        };
+        (a < b || !table.pairs.contains_key(&(b, a))).then_some((weight, a, b))
     };
     let edges: Vec<(u64, u32, u32)> = table.pairs.iter().filter_map(both).collect();
     let (mut counts, most) = match model {

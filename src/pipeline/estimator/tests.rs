@@ -1,4 +1,5 @@
 use super::*;
+use crate::presync::kinds::Kind;
 use crate::presync::windows::Bound;
 
 /// Clocks without recorded offsets.
@@ -28,7 +29,7 @@ fn estimate(model: Method, resolution: u64, messages: &[(u32, u32, i64, i64)]) -
         let mut table = BoundTable::default();
         for (a, b, sent, at) in seen {
             let bounds = table.pairs.entry((a, b)).or_default();
-            bounds.add(grid.window(at), Bound { distance: at - sent, at }, 1);
+            bounds.add(grid.window(at), Bound { distance: at - sent, at, kind: Kind::MESSAGE }, 1);
         }
         match estimator.level(&table, grid, &map) {
             Decision::Level(knots, count) => {

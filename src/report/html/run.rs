@@ -110,7 +110,7 @@ fn in_doubt(report: &Report) -> String {
 
 fn again(report: &Report) -> String {
     let (program, parameters) = (&report.program, &report.parameters);
-    let LatencyUsed { same_node_seconds, other_node_seconds } = parameters.latency;
+    let LatencyUsed { same_node_seconds, other_node_seconds, .. } = parameters.latency;
     let mut rows = vec![
         ("clc-replay", program.version.clone()),
         ("MPI library", program.mpi_library.clone()),
