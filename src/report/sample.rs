@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clc::Form;
+use crate::matching::fences::Fences;
 use crate::presync::Method;
 use crate::trace::{CommId, LocationId};
 
@@ -131,6 +132,7 @@ pub(super) fn corrected() -> Report {
             max_error: Some(1.5),
             slope: Some(0.01),
             alltoallv: false,
+            fences: Fences::Auto,
         },
         clocks: Some(ClockEstimate {
             requested: Method::Auto,
