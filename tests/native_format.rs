@@ -114,6 +114,16 @@ fn printed(event: &Event) -> Option<String> {
         Event::MpiRequestCancelled(request) => format!("21 {request}"),
         Event::MpiCollectiveBegin => "22".into(),
         Event::MpiCollectiveEnd(c) => format!("23 {}", collective(c)),
+        Event::RmaCollectiveBegin => "37".into(),
+        other @ (Event::RmaCollectiveEnd(_)
+        | Event::RmaGroupSync(_)
+        | Event::RmaRequestLock(_)
+        | Event::RmaAcquireLock(_)
+        | Event::RmaTryLock(_)
+        | Event::RmaReleaseLock(_)
+        | Event::RmaPut(_)
+        | Event::RmaGet(_)
+        | Event::RmaAtomic(_)) => unreachable!("no fixture has {other:?}"),
         Event::NonBlockingCollectiveRequest(request) => format!("85 {request}"),
         Event::NonBlockingCollectiveComplete(c, request) => format!("86 {} {request}", collective(c)),
     })
@@ -400,6 +410,6 @@ fn damage_names_file_location_and_event() {
         refused(command, here, &["x.clct/events/2.clce: location 2: the event file is missing"]);
     }
     std::fs::write(&path, &original).unwrap();
-    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x02\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 2, only 1 is known"]);
+    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x03\0\0\0").unwrap();
+    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, only 2 is known"]);
 }

@@ -9,7 +9,8 @@ pub enum CollectiveClass {
     OneToN,
     /// The root's end depends on everybody's begin: Reduce, Gather, Gatherv.
     NToOne,
-    /// Every end depends on every begin: Allreduce, Allgather(v), Alltoall, Reduce_scatter(_block), Barrier.
+    /// Every end depends on every begin: Allreduce, Allgather(v), Alltoall, Reduce_scatter(_block), Barrier, a fence of a window. On an
+    /// inter-communicator on every begin of the other group.
     NToN,
     /// The end of rank i depends on the begins of ranks 0..i-1: Scan, Exscan.
     Prefix,
@@ -31,6 +32,8 @@ impl CollectiveClass {
             | Op::ALLGATHER
             | Op::ALLGATHERV
             | Op::ALLTOALL
+            | Op::WIN_FENCE
+            | Op::WIN_FENCE_ASSUMED
             | Op::REDUCE_SCATTER
             | Op::REDUCE_SCATTER_BLOCK => CollectiveClass::NToN,
             Op::SCAN | Op::EXSCAN => CollectiveClass::Prefix,
@@ -65,12 +68,14 @@ pub struct Part {
     pub sent: bool,
     /// Whether it received any.
     pub received: bool,
+    /// Whether it ends an epoch of a window in which this process accessed others.
+    pub accessed: bool,
 }
 
 impl From<&Collective> for Part {
     fn from(collective: &Collective) -> Self {
         let Collective { op, root, sent, received, .. } = *collective;
-        Part { op, root, sent: sent > 0, received: received > 0 }
+        Part { op, root, sent: sent > 0, received: received > 0, accessed: false }
     }
 }
 
@@ -80,7 +85,7 @@ impl From<&Collective> for Part {
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
 pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
-    let barrier = part.op == CollectiveOp::BARRIER;
+    let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
     let is_root = part.root == Root::Rank(rank);
@@ -92,6 +97,22 @@ pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
         CollectiveClass::Unconstrained => (false, false),
     };
     Role { sends: sends && data_out && size > 1, receives: receives && data_in && size > 1 }
+}
+
+/// As [`role`], also on an inter-communicator: there `first` of the `size` members are one group, the others the other one, and members exchange data
+/// with the other group only. Elsewhere `first` is 0.
+pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &Part) -> Role {
+    let Role { sends, receives } = role(class, rank, size, part);
+    if first == 0 {
+        return Role { sends, receives };
+    }
+    let with_root = matches!(part.root, Root::Rank(root) if (rank < first) == (root < first));
+    match class {
+        CollectiveClass::OneToN => Role { sends, receives: receives && !with_root },
+        CollectiveClass::NToOne => Role { sends: sends && !with_root, receives },
+        CollectiveClass::NToN => Role { sends, receives },
+        CollectiveClass::Prefix | CollectiveClass::Unconstrained => Role { sends: false, receives: false },
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +138,19 @@ mod tests {
         let barrier = collective(CollectiveOp::BARRIER, Root::None, 0, 0);
         assert_eq!(role(CollectiveClass::NToN, 2, 3, &barrier), Role { sends: true, receives: true });
         assert_eq!(role(CollectiveClass::NToN, 0, 1, &barrier), Role { sends: false, receives: false });
+    }
+
+    #[test]
+    fn between_groups_data_goes_to_the_other_one() {
+        // Two and three members; the root is the first one of the second group.
+        let bcast = collective(CollectiveOp::BCAST, Root::Rank(2), 8, 8);
+        let roles = |class, part: &Part| [0, 2, 4].map(|rank| role_between(class, rank, 2, 5, part));
+        let of = |sends, receives| Role { sends, receives };
+        assert_eq!(roles(CollectiveClass::OneToN, &bcast), [of(false, true), of(true, false), of(false, false)]);
+        let reduce = collective(CollectiveOp::REDUCE, Root::Rank(2), 8, 8);
+        assert_eq!(roles(CollectiveClass::NToOne, &reduce), [of(true, false), of(false, true), of(false, false)]);
+        let allreduce = collective(CollectiveOp::ALLREDUCE, Root::None, 8, 8);
+        assert_eq!(roles(CollectiveClass::NToN, &allreduce), [of(true, true); 3]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::cli::PerturbOptions;
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
 use crate::commands::output::{Wanted, prepare};
+use crate::matching::fences::Fences;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;
@@ -50,6 +51,7 @@ pub fn perturb(
         presync: Method::Linear,
         latency: MinimumLatency::default(),
         alltoallv: false,
+        fences: Fences::default(),
         separation: Parameters::default().minimum_separation,
     };
     let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;

@@ -4,11 +4,16 @@
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::clc::semantics::Part;
+use crate::matching::calls::{Call, Calls, Inside};
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
+use crate::matching::orders::GroupKey;
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
-use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
+use crate::trace::{
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
+    WindowGroup, WindowId, WindowLock,
+};
 use serde::{Deserialize, Serialize};
 
 /// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
@@ -51,6 +56,14 @@ pub struct Leftovers {
     pub inter_collectives: u64,
     /// Collectives on communicators of one member.
     pub solo_collectives: u64,
+    /// Collectives on windows that are not defined or belong to no MPI processes.
+    pub foreign_windows: u64,
+    /// One-sided operations between two fences, which are synchronised by them.
+    pub fence_accesses: u64,
+    /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
+    pub lock_accesses: u64,
+    /// One-sided operations between `MPI_Win_start` and `MPI_Win_complete`.
+    pub group_accesses: u64,
 }
 
 impl Leftovers {
@@ -62,6 +75,10 @@ impl Leftovers {
         self.open_collectives += other.open_collectives;
         self.inter_collectives += other.inter_collectives;
         self.solo_collectives += other.solo_collectives;
+        self.foreign_windows += other.foreign_windows;
+        self.fence_accesses += other.fence_accesses;
+        self.lock_accesses += other.lock_accesses;
+        self.group_accesses += other.group_accesses;
     }
 }
 
@@ -98,6 +115,14 @@ pub struct Extract {
     pub undefined: Vec<(u32, bool)>,
     /// Collective participations by communicator (index into the definitions), in program order of the begins.
     pub collectives: HashMap<u32, Vec<Participation>>,
+    /// The ends of synchronous sends, by the send.
+    pub synchronous: HashMap<u32, u32>,
+    /// Where receives were posted, by the receive; filled only where regions are read.
+    pub posts: HashMap<u32, u32>,
+    /// Steps on windows that others wait for, in program order.
+    pub group_sends: HashMap<GroupKey, Vec<u32>>,
+    /// Steps on windows that wait for others, in program order.
+    pub group_receives: HashMap<GroupKey, Vec<u32>>,
     /// Everything else.
     pub leftovers: Leftovers,
 }
@@ -137,7 +162,33 @@ pub struct Extractor<'a> {
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
     last_comm: Option<(CommId, u32)>,
+    /// Begin of the collective operation on a window that each location is in.
+    open_window_begins: HashMap<u32, u32>,
+    /// What this process does on each window.
+    epochs: HashMap<WindowId, Epoch>,
+    /// The regions that matter, if they are read.
+    calls: Option<&'a Calls>,
+    /// The call that each location is in.
+    inside: HashMap<u32, Inside>,
+    /// Where open receives were posted: request -> event.
+    posted_at: OpenRequests<u32>,
+    /// Open synchronous sends: request -> send.
+    synchronous: OpenRequests<u32>,
 }
+
+/// What a process has done on a window since its last fence.
+#[derive(Debug, Default)]
+struct Epoch {
+    /// One-sided operations that a fence completes.
+    accesses: u64,
+    /// Targets that it has locked.
+    locked: Vec<u32>,
+    /// Groups with which it has begun an epoch.
+    groups: u32,
+}
+
+/// OTF2 `RmaSyncLevel`: memory is synchronised, too. An epoch with a group begins without that and ends with it.
+const MEMORY: u32 = 2;
 
 impl<'a> Extractor<'a> {
     /// For the timeline of `process` (`None`: a timeline outside MPI, which must not contain MPI events).
@@ -154,7 +205,19 @@ impl<'a> Extractor<'a> {
             collective_requests: OpenRequests::default(),
             open_begins: HashMap::default(),
             last_comm: None,
+            open_window_begins: HashMap::default(),
+            epochs: HashMap::default(),
+            calls: None,
+            inside: HashMap::default(),
+            posted_at: OpenRequests::default(),
+            synchronous: OpenRequests::default(),
         }
+    }
+
+    /// Reads regions, too.
+    #[must_use]
+    pub fn with_calls(self, calls: Option<&'a Calls>) -> Self {
+        Extractor { calls, ..self }
     }
 
     /// Whether `event` can matter here.
@@ -185,22 +248,42 @@ impl<'a> Extractor<'a> {
     /// References to undefined communicators, MPI events outside of an MPI process.
     pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
         match event {
-            Event::MpiSend(message) => self.send(at, message).map(|_| true),
+            Event::MpiSend(message) => {
+                let (_, sent) = self.send(at, message)?;
+                if let Some(inside) = self.inside_of(at, Call::SynchronousSend) {
+                    inside.sent = Some(sent);
+                }
+                Ok(true)
+            }
             Event::MpiIsend(message, request) => {
                 let sent = self.send(at, message)?;
                 self.send_requests.insert(*request, sent);
+                if self.inside_of(at, Call::SynchronousRequest).is_some() {
+                    self.synchronous.insert(*request, sent.1);
+                }
                 Ok(true)
             }
             Event::MpiIsendComplete(request) => {
                 self.send_requests.remove(*request);
-                Ok(false)
+                let Some(sent) = self.calls.and_then(|_| self.synchronous.remove(*request)) else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
             }
             Event::MpiIrecvRequest(request) => {
                 let post = self.post(at)?;
+                let visited = self.calls.is_some();
+                if visited {
+                    let event = match self.inside_of(at, Call::Posts).and_then(|inside| inside.entered) {
+                        Some(entered) => entered,
+                        None => self.near(at)?,
+                    };
+                    self.posted_at.insert(*request, event);
+                }
                 if self.receive_requests.insert(*request, post).is_some() {
                     self.out.leftovers.never_completed += 1;
                 }
-                Ok(false)
+                Ok(visited && self.inside_of(at, Call::Posts).is_none_or(|inside| inside.entered.is_none()))
             }
             Event::MpiRecv(message) => {
                 let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
@@ -208,11 +291,22 @@ impl<'a> Extractor<'a> {
                     Some(post) => post,
                     None => self.post(at)?,
                 };
-                self.receive(at, message, Some(post)).map(|_| true)
+                let event = self.receive(at, message, Some(post))?;
+                if let Some(inside) = self.inside_of(at, Call::Posts)
+                    && !std::mem::replace(&mut inside.received, true)
+                    && let Some(entered) = inside.entered
+                {
+                    self.out.posts.insert(event, entered);
+                }
+                Ok(true)
             }
             Event::MpiIrecv(message, request) => {
                 let post = self.receive_requests.remove(*request);
-                self.receive(at, message, post).map(|_| true)
+                let event = self.receive(at, message, post)?;
+                if let Some(post) = self.calls.and_then(|_| self.posted_at.remove(*request)) {
+                    self.out.posts.insert(event, post);
+                }
+                Ok(true)
             }
             Event::MpiRequestCancelled(request) => {
                 self.cancel(*request);
@@ -240,14 +334,30 @@ impl<'a> Extractor<'a> {
                 let begin = self.collective_requests.remove(*request);
                 self.collective_end(at, begin, collective).map(|_| true)
             }
-            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) => Ok(false),
+            Event::RmaCollectiveBegin => {
+                let begin = self.near(at)?;
+                if self.open_window_begins.insert(at.location, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::RmaCollectiveEnd(collective) => self.window_collective_end(at, collective).map(|()| true),
+            Event::RmaPut(transfer) | Event::RmaGet(transfer) => Ok(self.access(transfer.window)),
+            Event::RmaAtomic(atomic) => Ok(self.access(atomic.window)),
+            Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock) => Ok(self.lock(lock, true)),
+            Event::RmaReleaseLock(lock) => Ok(self.lock(lock, false)),
+            Event::RmaGroupSync(sync) => Ok(self.group_sync(at, sync)),
+            Event::Enter(region) => self.enter(at, *region),
+            Event::Leave(region) => self.leave(at, *region),
+            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) => Ok(false),
         }
     }
 
     /// Ends the timeline.
     pub fn finish(mut self) -> Extract {
         self.out.leftovers.never_completed += self.receive_requests.count() as u64;
-        self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.count()) as u64;
+        let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
+        self.out.leftovers.open_collectives += open as u64;
         self.posted.values_mut().for_each(|list| list.sort_unstable());
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
@@ -301,7 +411,7 @@ impl<'a> Extractor<'a> {
         Ok((key, event))
     }
 
-    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<()> {
+    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<u32> {
         let event = self.near(at)?;
         let key = self.key(message)?;
         let end = MessageEnd { event, length: short(message.length) };
@@ -309,7 +419,7 @@ impl<'a> Extractor<'a> {
             Some(post) => self.posted.entry(key).or_default().push((post, end)),
             None => self.out.unplaced.entry(key).or_default().push(end),
         }
-        Ok(())
+        Ok(event)
     }
 
     fn post(&mut self, at: Place) -> Result<u32> {
@@ -323,6 +433,8 @@ impl<'a> Extractor<'a> {
     fn cancel(&mut self, request: u64) {
         self.out.leftovers.cancelled += 1;
         self.receive_requests.remove(request);
+        self.posted_at.remove(request);
+        self.synchronous.remove(request);
         if let Some((key, event)) = self.send_requests.remove(request)
             && let Some(list) = self.out.sends.get_mut(&key)
             && let Ok(position) = list.binary_search_by_key(&event, |end| end.event)
@@ -342,6 +454,13 @@ impl<'a> Extractor<'a> {
             self.out.leftovers.open_collectives += 1;
             return Ok(());
         };
+        let part = Part { root: collective.root, ..Part::from(collective) };
+        let part = Part { op: part.op.on_communicator(), ..part };
+        self.participate(process, comm, Participation { begin, end, part })
+    }
+
+    /// A collective operation on communicator or window `comm` that has both ends.
+    fn participate(&mut self, process: u32, comm: u32, mut own: Participation) -> Result<()> {
         match self.table.members(comm) {
             CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
             CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
@@ -350,20 +469,158 @@ impl<'a> Extractor<'a> {
                 // Once per communicator: member lists can be long.
                 if participations.is_empty() && !members.contains(&process) {
                     return Err(Error::new(format!(
-                        "a collective operation on communicator {}, of which process {process} is no member",
-                        self.table.id(comm)
+                        "a collective operation on {}, of which process {process} is no member",
+                        self.table.name(comm)
                     )));
                 }
-                let part = Part { root: self.table.root(comm, collective.root), ..Part::from(collective) };
-                participations.push(Participation { begin, end, part });
+                own.part.root = self.table.root(comm, own.part.root);
+                participations.push(own);
             }
-            CommMembers::Inter(..) => self.out.leftovers.inter_collectives += 1,
+            // Of two groups that overlap nobody could say which one a process speaks for.
+            CommMembers::Inter(..) if self.table.rank_of(comm, process).is_none() => {
+                self.out.leftovers.inter_collectives += 1;
+            }
+            CommMembers::Inter(..) => self.out.collectives.entry(comm).or_default().push(own),
             // Not a communicator of MPI processes: the same errors as for messages.
             CommMembers::NotMpi | CommMembers::Undefined => {
                 self.table.peer(comm, 0, process)?;
             }
         }
         Ok(())
+    }
+
+    fn window_collective_end(&mut self, at: Place, collective: &WindowCollective) -> Result<()> {
+        let end = self.near(at)?;
+        let begin = self.open_window_begins.remove(&at.location);
+        let epoch = self.epochs.entry(collective.window).or_default();
+        let fence = collective.op == CollectiveOp::BARRIER && collective.level != 0;
+        // A fence ends the epoch, whatever else is wrong with it.
+        let accesses = if fence { std::mem::take(&mut epoch.accesses) } else { 0 };
+        let Some(begin) = begin else {
+            self.out.leftovers.open_collectives += 1;
+            return Ok(());
+        };
+        let place = self.table.window(collective.window).and_then(|window| Some((window, self.process?)));
+        let Some((window, process)) = place
+            .filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
+        else {
+            self.out.leftovers.foreign_windows += 1;
+            return Ok(());
+        };
+        let op = match collective.op.on_window() {
+            // One that does not synchronise processes.
+            CollectiveOp::WIN_FENCE if !fence => CollectiveOp::UNKNOWN.on_window(),
+            op => op,
+        };
+        let (sent, received) = (collective.sent > 0, collective.received > 0);
+        let part = Part { op, root: collective.root, sent, received, accessed: accesses > 0 };
+        self.participate(process, window, Participation { begin, end, part })
+    }
+
+    /// A one-sided operation.
+    fn access(&mut self, window: WindowId) -> bool {
+        let epoch = self.epochs.entry(window).or_default();
+        if !epoch.locked.is_empty() {
+            self.out.leftovers.lock_accesses += 1;
+        } else if epoch.groups > 0 {
+            self.out.leftovers.group_accesses += 1;
+        } else {
+            epoch.accesses += 1;
+            self.out.leftovers.fence_accesses += 1;
+        }
+        false
+    }
+
+    fn lock(&mut self, lock: &WindowLock, acquired: bool) -> bool {
+        let locked = &mut self.epochs.entry(lock.window).or_default().locked;
+        let place = locked.iter().position(|&remote| remote == lock.remote);
+        match place {
+            None if acquired => locked.push(lock.remote),
+            Some(place) if !acquired => drop(locked.swap_remove(place)),
+            _ => {}
+        }
+        false
+    }
+
+    /// The call that the location is in, if it is this one.
+    #[inline]
+    fn inside_of(&mut self, at: Place, call: Call) -> Option<&mut Inside> {
+        self.calls?;
+        self.inside.get_mut(&at.location).filter(|inside| inside.call == call)
+    }
+
+    fn enter(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        let Some(call) = self.calls.and_then(|calls| calls.get(region)) else { return Ok(false) };
+        if let Some(inside) = self.inside.get_mut(&at.location) {
+            inside.deeper += 1;
+            return Ok(false);
+        }
+        let mut inside = Inside::new(call);
+        if matches!(call, Call::Posts | Call::WinPost | Call::WinComplete) {
+            inside.entered = Some(self.near(at)?);
+        }
+        let visited = inside.entered.is_some();
+        self.inside.insert(at.location, inside);
+        Ok(visited)
+    }
+
+    fn leave(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        if self.calls.and_then(|calls| calls.get(region)).is_none() {
+            return Ok(false);
+        }
+        match self.inside.get_mut(&at.location) {
+            Some(inside) if inside.deeper > 0 => {
+                inside.deeper -= 1;
+                return Ok(false);
+            }
+            _ => {}
+        }
+        let Some(inside) = self.inside.remove(&at.location) else { return Ok(false) };
+        match inside.call {
+            Call::SynchronousSend => {
+                let Some(sent) = inside.sent else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
+            }
+            Call::WinPost => {
+                self.steps(&inside.groups, inside.entered, None);
+                Ok(false)
+            }
+            Call::WinComplete | Call::WinWait if !inside.groups.is_empty() => {
+                let end = self.near(at)?;
+                self.steps(&inside.groups, inside.entered, Some((end, inside.call == Call::WinWait)));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The orders of steps with `groups`: others wait for `entered`, and `left` waits for others (with whether it ends an epoch of a target).
+    fn steps(&mut self, groups: &[WindowGroup], entered: Option<u32>, left: Option<(u32, bool)>) {
+        for sync in groups {
+            let (Some(own), Some(window)) = (self.process, self.table.window(sync.window)) else { continue };
+            let peers: Vec<u32> = self.table.group(sync.group).unwrap_or_default().to_vec();
+            for peer in peers.into_iter().filter(|&peer| peer != own) {
+                let key = |completes: bool| GroupKey { peer, window, completes };
+                if let Some(event) = entered {
+                    // Complete tells a target what post has told the origins.
+                    self.out.group_sends.entry(key(left.is_some())).or_default().push(event);
+                }
+                if let Some((event, completes)) = left {
+                    self.out.group_receives.entry(key(completes)).or_default().push(event);
+                }
+            }
+        }
+    }
+
+    fn group_sync(&mut self, at: Place, sync: &WindowGroup) -> bool {
+        if let Some(inside) = self.calls.and_then(|_| self.inside.get_mut(&at.location)) {
+            inside.groups.push(*sync);
+        }
+        let groups = &mut self.epochs.entry(sync.window).or_default().groups;
+        *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
+        false
     }
 }
 
@@ -386,6 +643,8 @@ mod tests {
                 global_ranks: false,
             }],
             regions: vec![],
+            windows: Vec::new(),
+            groups: Vec::new(),
         }
     }
 

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most events of a circle that the error names.
 const NAMED: usize = 32;
 
-/// An instance of a communicator, by definition index and number.
-type Instance = (u32, u32);
+/// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
+type Instance = (u32, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,7 +87,11 @@ pub fn check(
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
-        return Err(Error::new("the replay stopped without a circle of waiting events; this is a bug"));
+        let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+        return Err(Error::new(format!(
+            "the trace contradicts itself: events wait for each other: {}",
+            list.join("; ")
+        )));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
     if circle.len() > NAMED {
@@ -131,7 +135,7 @@ pub fn doubtful(
             })
         };
         let least = channels().map(|channel| channel.trust).max();
-        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust != Trust::Sound));
+        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust.in_doubt()));
     }
     doubtful.sort_unstable();
     doubtful.dedup();
@@ -161,7 +165,11 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
         }
         let link = timeline.link(at);
         let cause = match timeline.kind(at) {
-            SyncKind::Receive => {
+            kind @ (SyncKind::Receive | SyncKind::Join) => {
+                // Of several, one that comes from somebody who waits is as good as another: the first of the least trusted.
+                let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
+                let trust = |&&channel: &&u32| program.messages.incoming[channel as usize].trust;
+                let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
                 let ends = Ends { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
@@ -172,7 +180,8 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
                 let which = member.ends.iter().position(|&end| end as usize == at).unwrap_or(0);
-                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32) }
+                let group = comm.group_of(member.rank) as u32;
+                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32, group) }
             }
         };
         waiting.push(Waiting {
@@ -200,14 +209,16 @@ fn missing(
         })
         .collect();
     let mut here: Vec<(Instance, u32, u32)> = Vec::new();
-    for &(comm, instance) in &wanted {
+    for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
-        let late = program.collectives.comms[index as usize].members.iter().find(|member| {
+        let comm_of = &program.collectives.comms[index as usize];
+        let before = comm_of.groups() - 1 - waits as usize;
+        let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
             let begin = member.begins[instance as usize] as usize;
             member.sends[instance as usize] && begin >= position[member.timeline as usize]
         });
-        here.extend(late.map(|member| ((comm, instance), member.rank, program.first + member.timeline)));
+        here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.first + member.timeline)));
     }
     let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.

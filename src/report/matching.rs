@@ -1,6 +1,7 @@
 //! Which messages and collective operations were found, and which take no part in the replay.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The outcome of matching.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,12 @@ pub struct Matching {
     pub receives_never_completed: u64,
     /// Requests that the application cancelled.
     pub cancelled_requests: u64,
+    /// Where records of messages are missing: calls that send or receive in which there is none, by their number.
+    #[serde(default)]
+    pub calls_without_records: Vec<CallCount>,
+    /// One-sided communication.
+    #[serde(default)]
+    pub windows: WindowUse,
     /// Collective operations, those that occur only.
     pub collectives: Vec<CollectiveCounts>,
 }
@@ -58,6 +65,39 @@ impl Matching {
             && self.undefined_peers == 0
             && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
     }
+}
+
+/// Calls of one region.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCount {
+    /// Its name.
+    pub region: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl CallCount {
+    /// By decreasing number, then by name.
+    pub fn sorted(counts: BTreeMap<String, u64>) -> Vec<CallCount> {
+        let mut calls: Vec<CallCount> = counts.into_iter().map(|(region, count)| CallCount { region, count }).collect();
+        calls.sort_by_key(|call| std::cmp::Reverse(call.count));
+        calls
+    }
+}
+
+/// What processes did on windows, beside collective operations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowUse {
+    /// Accesses between two fences.
+    pub fence_accesses: u64,
+    /// Accesses in epochs with a group.
+    pub group_accesses: u64,
+    /// Accesses under a lock: a trace does not tell in which order locks were held.
+    pub lock_accesses: u64,
+    /// Pairs of post and complete, and of complete and wait.
+    pub steps: u64,
+    /// Such steps without a partner.
+    pub unmatched_steps: u64,
 }
 
 /// Messages between two processes of which one end is missing.

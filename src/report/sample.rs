@@ -3,6 +3,7 @@
 use super::*;
 use crate::clc::Form;
 use crate::clc::latency::LatencyBasis;
+use crate::matching::fences::Fences;
 use crate::presync::Method;
 use crate::trace::{CommId, LocationId};
 
@@ -73,6 +74,7 @@ pub(super) fn corrected() -> Report {
         undefined_peers: 3,
         receives_never_completed: 7,
         cancelled_requests: 2,
+        calls_without_records: vec![CallCount { region: "MPI_Mrecv".into(), count: 6 }],
         collectives: vec![
             CollectiveCounts {
                 operation: "allreduce".into(),
@@ -132,6 +134,7 @@ pub(super) fn corrected() -> Report {
             max_error: Some(1.5),
             slope: Some(0.01),
             alltoallv: false,
+            fences: Fences::Auto,
         },
         clocks: Some(ClockEstimate {
             requested: Method::Auto,

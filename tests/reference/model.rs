@@ -1,12 +1,29 @@
 //! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
 
 use clc_replay::trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId,
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location, LocationGroup,
+    LocationGroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
 };
+use std::sync::Arc;
 
-/// Regions of generated traces have the ids `0..REGIONS`.
+/// Regions of the application in generated traces have the ids `0..REGIONS`.
 pub const REGIONS: u32 = 4;
+
+/// The names of all regions, by their ids.
+pub const REGION_NAMES: [&str; 12] = [
+    "region 0",
+    "region 1",
+    "region 2",
+    "region 3",
+    "MPI_Ssend",
+    "MPI_Issend",
+    "MPI_Recv",
+    "MPI_Irecv",
+    "MPI_Win_post",
+    "MPI_Win_start",
+    "MPI_Win_complete",
+    "MPI_Win_wait",
+];
 
 /// A recorded event. `time` is the pre-synchronised time C in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +40,13 @@ pub struct Process {
 }
 
 /// A trace. The index of a process is its global MPI rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     pub processes: Vec<Process>,
     pub communicators: Vec<Communicator>,
+    /// Windows of one-sided communication, and groups that events on them name.
+    pub windows: Vec<Window>,
+    pub groups: Vec<(GroupId, Arc<[u32]>)>,
 }
 
 /// An event in the merged stream of its process, and where it comes from.
@@ -139,7 +159,12 @@ impl Trace {
             system_tree,
             processes: (0..self.processes.len()).map(|p| self.location_id(p, 0)).collect(),
             communicators: self.communicators.clone(),
-            regions: (0..REGIONS).map(|r| Region { id: RegionId(r), name: format!("region {r}") }).collect(),
+            windows: self.windows.clone(),
+            groups: self.groups.clone(),
+            regions: (0..)
+                .zip(REGION_NAMES)
+                .map(|(id, name)| Region { id: RegionId(id), name: name.to_owned() })
+                .collect(),
         }
     }
 }
