@@ -9,7 +9,8 @@ pub enum CollectiveClass {
     OneToN,
     /// The root's end depends on everybody's begin: Reduce, Gather, Gatherv.
     NToOne,
-    /// Every end depends on every begin: Allreduce, Allgather(v), Alltoall, Reduce_scatter(_block), Barrier.
+    /// Every end depends on every begin: Allreduce, Allgather(v), Alltoall, Reduce_scatter(_block), Barrier, a fence of a window. On an
+    /// inter-communicator on every begin of the other group.
     NToN,
     /// The end of rank i depends on the begins of ranks 0..i-1: Scan, Exscan.
     Prefix,
@@ -31,6 +32,7 @@ impl CollectiveClass {
             | Op::ALLGATHER
             | Op::ALLGATHERV
             | Op::ALLTOALL
+            | Op::WIN_FENCE
             | Op::REDUCE_SCATTER
             | Op::REDUCE_SCATTER_BLOCK => CollectiveClass::NToN,
             Op::SCAN | Op::EXSCAN => CollectiveClass::Prefix,
@@ -65,12 +67,14 @@ pub struct Part {
     pub sent: bool,
     /// Whether it received any.
     pub received: bool,
+    /// Whether it ends an epoch of a window in which this process accessed others.
+    pub accessed: bool,
 }
 
 impl From<&Collective> for Part {
     fn from(collective: &Collective) -> Self {
         let Collective { op, root, sent, received, .. } = *collective;
-        Part { op, root, sent: sent > 0, received: received > 0 }
+        Part { op, root, sent: sent > 0, received: received > 0, accessed: false }
     }
 }
 
@@ -80,7 +84,7 @@ impl From<&Collective> for Part {
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
 pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
-    let barrier = part.op == CollectiveOp::BARRIER;
+    let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
     let is_root = part.root == Root::Rank(rank);
@@ -92,6 +96,20 @@ pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
         CollectiveClass::Unconstrained => (false, false),
     };
     Role { sends: sends && data_out && size > 1, receives: receives && data_in && size > 1 }
+}
+
+/// As [`role`], on an inter-communicator: `first` of the `size` members are one group, the others the other one, and members exchange data with the
+/// other group only.
+pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &Part) -> Role {
+    let Root::Rank(root) = part.root else { return role(class, rank, size, part) };
+    let with_root = (rank < first) == (root < first);
+    let Role { sends, receives } = role(class, rank, size, part);
+    match class {
+        CollectiveClass::OneToN => Role { sends, receives: receives && !with_root },
+        CollectiveClass::NToOne => Role { sends: sends && !with_root, receives },
+        CollectiveClass::NToN => Role { sends, receives },
+        CollectiveClass::Prefix | CollectiveClass::Unconstrained => Role { sends: false, receives: false },
+    }
 }
 
 #[cfg(test)]

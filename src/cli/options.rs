@@ -6,6 +6,7 @@ use super::duration::Duration;
 use super::values::{self, LatencyOption, MaxDelay};
 use crate::archive::{directory_of, native};
 use crate::clc::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
+use crate::matching::fences::Fences;
 use crate::pipeline::clocks::Wanted;
 use crate::presync::reference::Reference;
 use crate::presync::{Limits, Method};
@@ -266,6 +267,15 @@ pub struct SynchronisationOptions {
     /// are only counted. Set it if in your program all members exchange data with all.
     #[arg(long, help_heading = MODEL)]
     pub alltoallv: bool,
+
+    /// Which fences of windows synchronise all processes
+    ///
+    /// A fence is a barrier unless the program asserts that nothing precedes it, which a trace does not tell. auto: those
+    /// that end an epoch with operations, and others where their times agree with the fences around them; all;
+    /// operations: those that end an epoch with operations; none.
+    #[arg(long, value_name = "WHICH", default_value = "auto", help_heading = MODEL,
+          value_parser = PossibleValuesParser::new(Fences::ALL.map(Fences::name)).map(fences))]
+    pub fences: Fences,
 }
 
 impl SynchronisationOptions {
@@ -285,6 +295,11 @@ impl SynchronisationOptions {
 fn form(name: String) -> Form {
     // The parser has refused every other name.
     Form::ALL.into_iter().find(|form| form.name() == name).unwrap_or_default()
+}
+
+fn fences(name: String) -> Fences {
+    // The parser has refused every other name.
+    Fences::ALL.into_iter().find(|fences| fences.name() == name).unwrap_or_default()
 }
 
 fn presync_method(name: String) -> Method {

@@ -56,6 +56,7 @@ pub fn evaluate(
         presync: options.synchronisation.presync.unwrap_or_default(),
         latency: parameters.latency,
         alltoallv: options.synchronisation.alltoallv,
+        fences: options.synchronisation.fences,
         separation: parameters.minimum_separation,
     };
     let mut loaded = load(transport, base, &load_options, progress, &mut warnings)?;

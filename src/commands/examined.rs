@@ -49,6 +49,7 @@ pub fn as_recorded(synchronisation: &SynchronisationOptions, resolution: u64) ->
         presync: synchronisation.presync.unwrap_or(Method::Linear),
         latency: synchronisation.latency.to_ticks(resolution)?,
         alltoallv: synchronisation.alltoallv,
+        fences: synchronisation.fences,
         separation: Ticks::ZERO,
     })
 }

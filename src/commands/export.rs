@@ -32,6 +32,7 @@ pub fn export(
         presync: options.synchronisation.presync.unwrap_or_default(),
         latency,
         alltoallv: options.synchronisation.alltoallv,
+        fences: options.synchronisation.fences,
         separation: Ticks::ZERO,
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;

@@ -1,5 +1,6 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
+use crate::matching::fences::Fences;
 use crate::clc::Parameters;
 use crate::clc::latency::MinimumLatency;
 use crate::cli::PerturbOptions;
@@ -50,6 +51,7 @@ pub fn perturb(
         presync: Method::Linear,
         latency: MinimumLatency::default(),
         alltoallv: false,
+        fences: Fences::default(),
         separation: Parameters::default().minimum_separation,
     };
     let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;

@@ -40,6 +40,7 @@ impl Run<'_> {
             presync: synchronisation.presync.unwrap_or_default(),
             latency: parameters.latency,
             alltoallv: synchronisation.alltoallv,
+            fences: synchronisation.fences,
             separation: parameters.minimum_separation,
         };
         let examined = self.examine(load_options, synchronisation, keep)?;

@@ -4,6 +4,7 @@ use crate::clc::Parameters;
 use crate::clc::latency::LatencyBasis;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
+use crate::matching::communicators::name as name_of;
 use crate::matching::extract::Leftovers;
 use crate::matching::messages::{InDoubt, MessageCounts};
 use crate::matching::undefined::UndefinedPeer;
@@ -218,17 +219,18 @@ fn warn(sum: &mut Part, opened: &Opened) {
     }
 
     let counted = [
+        (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
-        (left.inter_collectives, "collective operations on inter-communicators take part in nothing"),
+        (left.inter_collectives, "collective operations on inter-communicators whose groups overlap take part in nothing"),
     ];
     for (count, text) in counted {
         sum.warnings.add_many(text, count);
     }
     for (&comm, instance) in &sum.collectives.first_inconsistent {
         sum.warnings.add(format!(
-            "the members of communicator {} disagree about operation or root of instance {}: it and all later ones of \
-             this communicator take part in nothing",
-            opened.definitions.communicators[comm as usize].id,
+            "the members of {} disagree about operation or root of instance {}: it and all later ones of it take part in \
+             nothing",
+            name_of(&opened.definitions, comm),
             instance + 1
         ));
     }
@@ -303,7 +305,10 @@ fn matching(
             CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => {
                 "the trace does not tell who exchanged data with whom (see --alltoallv)"
             }
-            _ if op.0 >= CollectiveOp::CREATE_HANDLE.0 => "creating or destroying a handle need not synchronise",
+            CollectiveOp::WIN_FENCE_UNORDERED => {
+                "no operations before it, so that the program may have asserted that it need not synchronise (see --fences)"
+            }
+            _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => "creating or destroying a handle need not synchronise",
             _ => "no usable root",
         };
         let reasons = (counts.unconstrained > 0)

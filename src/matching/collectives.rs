@@ -2,16 +2,18 @@
 //!
 //! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
-//! only if that differs the operations themselves.
+//! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
 use crate::clc::latency::Spread;
-use crate::clc::semantics::{CollectiveClass, role};
+use crate::clc::semantics::{CollectiveClass, role_between};
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::communicators::CommTable;
 use crate::matching::extract::{Extract, Participation};
+use crate::matching::fences::{self, Fences, Ours};
+use crate::matching::groups::{Word, has_two};
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::trace::{CollectiveOp, CommMembers, Error, Result, Root};
+use crate::trace::{CollectiveOp, Error, Result, Root};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -59,10 +61,12 @@ pub struct Instance {
 /// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.
 #[derive(Debug, Clone)]
 pub struct CollectiveComm {
-    /// The communicator, as index into the definitions.
+    /// The communicator, as index into the definitions; windows follow the communicators.
     pub comm: u32,
-    /// Number of members.
+    /// Number of members, of an inter-communicator in both groups.
     pub size: u32,
+    /// Of an inter-communicator: the number of members of its first group, whose ranks come first. 0 for others.
+    pub first_group: u32,
     /// Process (global timeline number) of every member, in communicator-rank order; shared with the definitions.
     pub processes: Arc<[u32]>,
     /// Analysis rank where contributions of several hosts meet.
@@ -87,11 +91,37 @@ impl CollectiveComm {
         self.rank_hosts[rank as usize] as usize
     }
 
+    /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
+    pub fn groups(&self) -> usize {
+        1 + usize::from(self.first_group > 0)
+    }
+
+    /// The group of member `rank`.
+    pub fn group_of(&self, rank: u32) -> usize {
+        usize::from(self.first_group > 0 && rank >= self.first_group)
+    }
+
+    /// The group by which member `rank` is constrained.
+    pub fn group_before(&self, rank: u32) -> usize {
+        self.groups() - 1 - self.group_of(rank)
+    }
+
+    /// Whether the begin of one member can bound the end of another.
+    pub fn constrains(&self, begin: u32, end: u32) -> bool {
+        begin != end && self.group_of(begin) == self.group_before(end)
+    }
+
+    /// Who contributes for [`crate::comm::Top2`], which leaves out what comes from the one that it bounds: the member itself, or its group.
+    pub fn holder(&self, rank: u32) -> i64 {
+        if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank) }
+    }
+
     /// The same communicator without members and instances.
     pub fn clone_without_lists(&self) -> CollectiveComm {
         CollectiveComm {
             comm: self.comm,
             size: self.size,
+            first_group: self.first_group,
             processes: self.processes.clone(),
             home: self.home,
             hosts: self.hosts.clone(),
@@ -166,6 +196,17 @@ struct AtHome {
     counts: Vec<u64>,
     checksums: Vec<u64>,
     lists: Vec<Vec<u64>>,
+    /// Of an inter-communicator: what the members together say.
+    words: Vec<u64>,
+}
+
+/// Which operations constrain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// Treat Alltoallv and its like as N-to-N.
+    pub alltoallv: bool,
+    /// Which fences of windows are barriers.
+    pub fences: Fences,
 }
 
 /// Joins all collective participations. Collective over the analysis ranks.
@@ -179,23 +220,20 @@ pub fn match_collectives(
     node_of: &dyn Fn(u32) -> u32,
     first: u32,
     extracts: &mut [Extract],
-    alltoallv: bool,
+    rules: Rules,
 ) -> Result<Collectives> {
     // Who of ours is in which communicator.
-    let mut ours: BTreeMap<u32, Vec<(u32, u32, Vec<Participation>)>> = BTreeMap::new();
+    let mut ours = Ours::new();
     for (local, extract) in extracts.iter_mut().enumerate() {
         for (comm, participations) in extract.collectives.drain() {
             let rank = table.rank_of(comm, first + local as u32).ok_or_else(|| {
-                Error::new(format!("process {} is no member of communicator {}", first + local as u32, table.id(comm)))
+                Error::new(format!("process {} is no member of {}", first + local as u32, table.name(comm)))
             })?;
             ours.entry(comm).or_default().push((rank, local as u32, participations));
         }
     }
     let home_of = |comm: u32| -> usize {
-        match table.members(comm) {
-            CommMembers::Intra(members) => placement.host_of(members[0]),
-            _ => 0,
-        }
+        table.participants(comm).map_or(0, |processes| placement.host_of(processes[0]))
     };
     let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
@@ -244,7 +282,8 @@ pub fn match_collectives(
     }
     let suspicious: BTreeMap<u32, u64> = homes
         .iter()
-        .filter(|(comm, home)| complete[comm] > 0 && home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
+        .filter(|(comm, _)| complete[comm] > 0)
+        .filter(|(comm, home)| has_two(table, **comm) || home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
         .map(|(&comm, _)| (comm, complete[&comm]))
         .collect();
     let asked = tell_hosts(transport, placement, table, &suspicious)?;
@@ -254,7 +293,10 @@ pub fn match_collectives(
         let valid = asked[&comm] as usize;
         members.iter().map(move |(rank, _, list)| {
             let mut words = vec![u64::from(comm), u64::from(*rank), valid as u64];
-            words.extend(list[..valid].iter().map(signature));
+            match table.first_group(comm) {
+                0 => words.extend(list[..valid].iter().map(signature)),
+                first => words.extend(list[..valid].iter().map(|own| Word::of(own, *rank, first).0)),
+            }
             (home_of(comm), words)
         })
     });
@@ -269,7 +311,21 @@ pub fn match_collectives(
         }
     }
     let mut corrected = BTreeMap::new();
-    for (&comm, home) in homes.iter().filter(|(comm, _)| suspicious.contains_key(comm)) {
+    for (&comm, home) in homes.iter_mut().filter(|(comm, _)| suspicious.contains_key(comm)) {
+        if let first @ 1.. = table.first_group(comm) {
+            let said = |k: usize| {
+                let mut words = home.lists.iter().map(|list| Word(list[k]));
+                let one = words.next()?;
+                words.try_fold(one, |sum, word| sum.and(word, first))
+            };
+            let words: Vec<u64> = (0..complete[&comm] as usize).map_while(said).map(|word| word.0).collect();
+            if (words.len() as u64) < complete[&comm] {
+                corrected.insert(comm, words.len() as u64);
+                counts.first_inconsistent.insert(comm, words.len() as u64);
+            }
+            home.words = words;
+            continue;
+        }
         let agree = |k: usize| home.lists.windows(2).all(|pair| pair[0][k] == pair[1][k]);
         let length = complete[&comm];
         let parting = (0..length as usize).find(|&k| !agree(k)).unwrap_or(length as usize) as u64;
@@ -277,6 +333,16 @@ pub fn match_collectives(
         counts.first_inconsistent.insert(comm, parting);
     }
     valid.extend(tell_hosts(transport, placement, table, &corrected)?);
+    if table.has_two_groups() {
+        let words: BTreeMap<u32, Vec<u64>> =
+            homes.into_iter().filter(|(comm, _)| has_two(table, *comm)).map(|(comm, home)| (comm, home.words)).collect();
+        for (comm, words) in tell_hosts_lists(transport, placement, table, &words)? {
+            for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
+                list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());
+            }
+        }
+    }
+    fences::settle(transport, placement, table, extracts, &mut ours, &valid, rules.fences)?;
 
     let mut collectives = Collectives { counts, ..Collectives::default() };
     for (comm, members) in ours {
@@ -300,7 +366,7 @@ pub fn match_collectives(
             table,
             node_of,
             extracts,
-            alltoallv,
+            rules.alltoallv,
         )?;
     }
     Ok(collectives)
@@ -322,12 +388,12 @@ impl Collectives {
         extracts: &mut [Extract],
         alltoallv: bool,
     ) -> Result<()> {
-        let CommMembers::Intra(processes) = table.members(comm) else { return Ok(()) };
-        let size = processes.len() as u32;
+        let Some(processes) = table.participants(comm) else { return Ok(()) };
+        let (size, first_group) = (processes.len() as u32, table.first_group(comm));
         participants.sort_unstable_by_key(|(rank, ..)| *rank);
         let Some((_, _, first_list)) = participants.first() else { return Ok(()) };
         let classes: Vec<CollectiveClass> =
-            first_list[..valid].iter().map(|p| CollectiveClass::of(p.part.op, alltoallv)).collect();
+            first_list[..valid].iter().map(|p| class_of(p.part.op, alltoallv, first_group > 0)).collect();
         let mut instances = Vec::new();
         for (participation, &class) in first_list[..valid].iter().zip(&classes) {
             let op = participation.part.op;
@@ -377,7 +443,7 @@ impl Collectives {
                 if !usable(participation, class) {
                     continue;
                 }
-                let role = role(class, rank, size, &participation.part);
+                let role = role_between(class, rank, first_group, size, &participation.part);
                 member.begins.push(participation.begin);
                 member.ends.push(participation.end);
                 member.sends.push(role.sends);
@@ -395,6 +461,7 @@ impl Collectives {
         self.comms.push(CollectiveComm {
             comm,
             size,
+            first_group,
             processes: processes.clone(),
             home,
             hosts: hosts.into_iter().collect(),
@@ -409,9 +476,14 @@ impl Collectives {
 }
 
 fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
-    match table.members(comm) {
-        CommMembers::Intra(members) => members.len(),
-        _ => 0,
+    table.participants(comm).map_or(0, |processes| processes.len())
+}
+
+/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
+fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
+    match CollectiveClass::of(op, alltoallv) {
+        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
+        class => class,
     }
 }
 
@@ -435,7 +507,7 @@ fn checksum(list: &[Participation]) -> u64 {
 }
 
 /// Sends words to ranks and returns what came back.
-fn exchange<W: AsRef<[u64]>>(
+pub(super) fn exchange<W: AsRef<[u64]>>(
     transport: &mut dyn Transport,
     items: impl Iterator<Item = (usize, W)>,
 ) -> Result<Vec<(usize, Vec<u64>)>> {
@@ -455,16 +527,44 @@ fn tell_hosts(
 ) -> Result<BTreeMap<u32, u64>> {
     let mut outgoing: Vec<(usize, [u64; 2])> = Vec::new();
     for (&comm, &value) in values {
-        if let CommMembers::Intra(members) = table.members(comm) {
-            let mut hosts: Vec<usize> = members.iter().map(|&process| placement.host_of(process)).collect();
-            hosts.sort_unstable();
-            hosts.dedup();
-            outgoing.extend(hosts.into_iter().map(|host| (host, [u64::from(comm), value])));
-        }
+        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, [u64::from(comm), value])));
     }
     let mut told = BTreeMap::new();
     for (_, words) in exchange(transport, outgoing.into_iter())? {
         told.extend(words.chunks_exact(2).map(|record| (record[0] as u32, record[1])));
     }
     Ok(told)
+}
+
+/// As [`tell_hosts`], a list each.
+pub(super) fn tell_hosts_lists(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    lists: &BTreeMap<u32, Vec<u64>>,
+) -> Result<BTreeMap<u32, Vec<u64>>> {
+    let mut outgoing: Vec<(usize, Vec<u64>)> = Vec::new();
+    for (&comm, list) in lists {
+        let words = [&[u64::from(comm), list.len() as u64], &list[..]].concat();
+        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, words.clone())));
+    }
+    let mut told = BTreeMap::new();
+    for (_, words) in exchange(transport, outgoing.into_iter())? {
+        let mut rest = &words[..];
+        while let [comm, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            told.insert(*comm as u32, list.to_vec());
+            rest = next;
+        }
+    }
+    Ok(told)
+}
+
+/// The analysis ranks that host members of a communicator.
+fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: u32) -> Vec<usize> {
+    let processes = table.participants(comm).map_or(&[][..], |processes| processes);
+    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of(process)).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
 }

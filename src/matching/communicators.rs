@@ -2,14 +2,19 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::extract::{Extract, MessageKey};
-use crate::trace::{CommId, CommMembers, Definitions, Error, Result, Root};
+use crate::trace::{CommId, CommMembers, Definitions, Error, Result, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-/// Looks up communicators and the processes behind their ranks.
+/// Looks up communicators and the processes behind their ranks. Windows have indexes, too, which follow those of the communicators: each is a
+/// communicator of its own, with the members of the one that it was made on.
 #[derive(Debug)]
 pub struct CommTable<'a> {
     definitions: &'a Definitions,
     by_id: HashMap<CommId, u32>,
+    window_by_id: HashMap<WindowId, u32>,
+    /// Both groups one after the other, by index of the inter-communicator; not of those whose groups overlap or are empty.
+    joint: HashMap<u32, Arc<[u32]>>,
 }
 
 /// The rank with which OTF2 says "undefined".
@@ -22,7 +27,22 @@ impl<'a> CommTable<'a> {
         for (index, communicator) in definitions.communicators.iter().enumerate() {
             by_id.entry(communicator.id).or_insert(index as u32);
         }
-        CommTable { definitions, by_id }
+        let mut window_by_id = HashMap::new();
+        for (index, window) in (definitions.communicators.len() as u32..).zip(&definitions.windows) {
+            window_by_id.entry(window.id).or_insert(index);
+        }
+        let mut joint = HashMap::new();
+        for (index, communicator) in (0..).zip(&definitions.communicators) {
+            if let CommMembers::Inter(a, b) = &communicator.members
+                && !(a.is_empty() || b.is_empty())
+            {
+                let both: BTreeSet<u32> = a.iter().chain(b.iter()).copied().collect();
+                if both.len() == a.len() + b.len() {
+                    joint.insert(index, a.iter().chain(b.iter()).copied().collect());
+                }
+            }
+        }
+        CommTable { definitions, by_id, window_by_id, joint }
     }
 
     /// Index into [`Definitions::communicators`].
@@ -33,14 +53,63 @@ impl<'a> CommTable<'a> {
         })
     }
 
-    /// Members of communicator `index`.
-    pub fn members(&self, index: u32) -> &'a CommMembers {
-        &self.definitions.communicators[index as usize].members
+    /// Whether the trace has windows.
+    pub fn has_windows(&self) -> bool {
+        !self.definitions.windows.is_empty()
     }
 
-    /// The id of communicator `index`, for messages.
-    pub fn id(&self, index: u32) -> CommId {
-        self.definitions.communicators[index as usize].id
+    /// Whether the trace has inter-communicators.
+    pub fn has_two_groups(&self) -> bool {
+        !self.joint.is_empty()
+    }
+
+    /// Whether `index` is that of a window.
+    pub fn is_window(&self, index: u32) -> bool {
+        index as usize >= self.definitions.communicators.len()
+    }
+
+    /// Index of a window; `None` if it is not defined.
+    pub fn window(&self, id: WindowId) -> Option<u32> {
+        self.window_by_id.get(&id).copied()
+    }
+
+    /// Index of the communicator that `index` is, or that the window `index` was made on.
+    fn communicator(&self, index: u32) -> Option<usize> {
+        let communicators = self.definitions.communicators.len();
+        match self.definitions.windows.get((index as usize).wrapping_sub(communicators)) {
+            Some(window) => self.by_id.get(&window.comm).map(|&index| index as usize),
+            None => Some(index as usize).filter(|&index| index < communicators),
+        }
+    }
+
+    /// Members of communicator `index`.
+    pub fn members(&self, index: u32) -> &'a CommMembers {
+        match self.communicator(index) {
+            Some(index) => &self.definitions.communicators[index].members,
+            None => &CommMembers::Undefined,
+        }
+    }
+
+    /// All processes that take part in collective operations on communicator `index`: of an inter-communicator both groups, one after the other.
+    pub fn participants(&self, index: u32) -> Option<&Arc<[u32]>> {
+        match self.members(index) {
+            CommMembers::Intra(members) => Some(members),
+            CommMembers::Inter(..) => self.joint.get(&index),
+            CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => None,
+        }
+    }
+
+    /// Number of members of the first group of an inter-communicator; 0 for others.
+    pub fn first_group(&self, index: u32) -> u32 {
+        match self.members(index) {
+            CommMembers::Inter(a, _) => a.len() as u32,
+            _ => 0,
+        }
+    }
+
+    /// Communicator or window `index`, for messages.
+    pub fn name(&self, index: u32) -> String {
+        name(self.definitions, index)
     }
 
     /// The process behind `rank` as `process` sees it; `None` for a rank that is undefined or not in the communicator.
@@ -67,11 +136,11 @@ impl<'a> CommTable<'a> {
             CommMembers::NotMpi => {
                 return Err(Error::new(format!(
                     "communicator {} is used by MPI but its group is not one of MPI processes",
-                    self.id(index)
+                    self.definitions.communicators[index as usize].id
                 )));
             }
             CommMembers::Undefined => {
-                return Err(Error::new(format!("the group of communicator {} is not defined", self.id(index))));
+                return Err(Error::new(format!("the group of {} is not defined", self.name(index))));
             }
         };
         Ok(among.get(rank as usize).copied())
@@ -79,7 +148,7 @@ impl<'a> CommTable<'a> {
 
     /// Whether ranks in the events of communicator `index` are global ones.
     fn has_global_ranks(&self, index: u32) -> bool {
-        self.definitions.communicators[index as usize].global_ranks
+        self.communicator(index).is_some_and(|index| self.definitions.communicators[index].global_ranks)
     }
 
     /// The root of a collective on communicator `index`, as a rank of the communicator.
@@ -93,12 +162,9 @@ impl<'a> CommTable<'a> {
         }
     }
 
-    /// Rank of `process` in the intra-communicator `index`.
+    /// Rank of `process` among the participants of communicator `index`.
     pub fn rank_of(&self, index: u32, process: u32) -> Option<u32> {
-        match self.members(index) {
-            CommMembers::Intra(members) => place(members, process).map(|rank| rank as u32),
-            _ => None,
-        }
+        place(self.participants(index)?, process).map(|rank| rank as u32)
     }
 
     /// Communicators that have the same members in the same order as another one, by members.
@@ -118,6 +184,17 @@ impl<'a> CommTable<'a> {
         }
         by_members.values_mut().for_each(|twins| twins.sort_unstable());
         by_members.into_values().filter(|twins| twins.len() > 1).collect()
+    }
+}
+
+/// What the index of a [`CommTable`] stands for.
+pub fn name(definitions: &Definitions, index: u32) -> String {
+    match definitions.communicators.get(index as usize) {
+        Some(communicator) => format!("communicator {}", communicator.id),
+        None => {
+            let window = definitions.windows.get(index as usize - definitions.communicators.len());
+            window.map_or_else(|| "an unknown window".to_owned(), |window| format!("window {}", window.id))
+        }
     }
 }
 

@@ -8,7 +8,10 @@ use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
-use crate::trace::{Collective, CommId, CommMembers, Error, Event, Message, Result};
+use crate::trace::{
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, Result, WindowCollective, WindowGroup, WindowId,
+    WindowLock,
+};
 use serde::{Deserialize, Serialize};
 
 /// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
@@ -51,6 +54,14 @@ pub struct Leftovers {
     pub inter_collectives: u64,
     /// Collectives on communicators of one member.
     pub solo_collectives: u64,
+    /// Collectives on windows that are not defined or belong to no MPI processes.
+    pub foreign_windows: u64,
+    /// One-sided operations between two fences, which are synchronised by them.
+    pub fence_accesses: u64,
+    /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
+    pub lock_accesses: u64,
+    /// One-sided operations between `MPI_Win_start` and `MPI_Win_complete`.
+    pub group_accesses: u64,
 }
 
 impl Leftovers {
@@ -62,6 +73,10 @@ impl Leftovers {
         self.open_collectives += other.open_collectives;
         self.inter_collectives += other.inter_collectives;
         self.solo_collectives += other.solo_collectives;
+        self.foreign_windows += other.foreign_windows;
+        self.fence_accesses += other.fence_accesses;
+        self.lock_accesses += other.lock_accesses;
+        self.group_accesses += other.group_accesses;
     }
 }
 
@@ -137,7 +152,25 @@ pub struct Extractor<'a> {
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
     last_comm: Option<(CommId, u32)>,
+    /// Begin of the collective operation on a window that each location is in.
+    open_window_begins: HashMap<u32, u32>,
+    /// What this process does on each window.
+    epochs: HashMap<WindowId, Epoch>,
 }
+
+/// What a process has done on a window since its last fence.
+#[derive(Debug, Default)]
+struct Epoch {
+    /// One-sided operations that a fence completes.
+    accesses: u64,
+    /// Targets that it has locked.
+    locked: Vec<u32>,
+    /// Groups with which it has begun an epoch.
+    groups: u32,
+}
+
+/// OTF2 `RmaSyncLevel`: memory is synchronised, too. An epoch with a group begins without that and ends with it.
+const MEMORY: u32 = 2;
 
 impl<'a> Extractor<'a> {
     /// For the timeline of `process` (`None`: a timeline outside MPI, which must not contain MPI events).
@@ -154,6 +187,8 @@ impl<'a> Extractor<'a> {
             collective_requests: OpenRequests::default(),
             open_begins: HashMap::default(),
             last_comm: None,
+            open_window_begins: HashMap::default(),
+            epochs: HashMap::default(),
         }
     }
 
@@ -240,14 +275,30 @@ impl<'a> Extractor<'a> {
                 let begin = self.collective_requests.remove(*request);
                 self.collective_end(at, begin, collective).map(|_| true)
             }
-            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) => Ok(false),
+            Event::RmaCollectiveBegin => {
+                let begin = self.near(at)?;
+                if self.open_window_begins.insert(at.location, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::RmaCollectiveEnd(collective) => self.window_collective_end(at, collective).map(|()| true),
+            Event::RmaPut(transfer) | Event::RmaGet(transfer) => Ok(self.access(transfer.window)),
+            Event::RmaAtomic(atomic) => Ok(self.access(atomic.window)),
+            Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock) => Ok(self.lock(lock, true)),
+            Event::RmaReleaseLock(lock) => Ok(self.lock(lock, false)),
+            Event::RmaGroupSync(sync) => Ok(self.group_sync(sync)),
+            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::RmaTryLock(_) => {
+                Ok(false)
+            }
         }
     }
 
     /// Ends the timeline.
     pub fn finish(mut self) -> Extract {
         self.out.leftovers.never_completed += self.receive_requests.count() as u64;
-        self.out.leftovers.open_collectives += (self.open_begins.len() + self.collective_requests.count()) as u64;
+        let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
+        self.out.leftovers.open_collectives += open as u64;
         self.posted.values_mut().for_each(|list| list.sort_unstable());
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
@@ -342,6 +393,13 @@ impl<'a> Extractor<'a> {
             self.out.leftovers.open_collectives += 1;
             return Ok(());
         };
+        let part = Part { root: collective.root, ..Part::from(collective) };
+        let part = Part { op: part.op.on_communicator(), ..part };
+        self.participate(process, comm, Participation { begin, end, part })
+    }
+
+    /// A collective operation on communicator or window `comm` that has both ends.
+    fn participate(&mut self, process: u32, comm: u32, mut own: Participation) -> Result<()> {
         match self.table.members(comm) {
             CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
             CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
@@ -350,20 +408,83 @@ impl<'a> Extractor<'a> {
                 // Once per communicator: member lists can be long.
                 if participations.is_empty() && !members.contains(&process) {
                     return Err(Error::new(format!(
-                        "a collective operation on communicator {}, of which process {process} is no member",
-                        self.table.id(comm)
+                        "a collective operation on {}, of which process {process} is no member",
+                        self.table.name(comm)
                     )));
                 }
-                let part = Part { root: self.table.root(comm, collective.root), ..Part::from(collective) };
-                participations.push(Participation { begin, end, part });
+                own.part.root = self.table.root(comm, own.part.root);
+                participations.push(own);
             }
-            CommMembers::Inter(..) => self.out.leftovers.inter_collectives += 1,
+            // Of two groups that overlap nobody could say which one a process speaks for.
+            CommMembers::Inter(..) if self.table.rank_of(comm, process).is_none() => {
+                self.out.leftovers.inter_collectives += 1;
+            }
+            CommMembers::Inter(..) => self.out.collectives.entry(comm).or_default().push(own),
             // Not a communicator of MPI processes: the same errors as for messages.
             CommMembers::NotMpi | CommMembers::Undefined => {
                 self.table.peer(comm, 0, process)?;
             }
         }
         Ok(())
+    }
+
+    fn window_collective_end(&mut self, at: Place, collective: &WindowCollective) -> Result<()> {
+        let end = self.near(at)?;
+        let begin = self.open_window_begins.remove(&at.location);
+        let epoch = self.epochs.entry(collective.window).or_default();
+        let fence = collective.op == CollectiveOp::BARRIER && collective.level != 0;
+        // A fence ends the epoch, whatever else is wrong with it.
+        let accesses = if fence { std::mem::take(&mut epoch.accesses) } else { 0 };
+        let Some(begin) = begin else {
+            self.out.leftovers.open_collectives += 1;
+            return Ok(());
+        };
+        let place = self.table.window(collective.window).and_then(|window| Some((window, self.process?)));
+        let Some((window, process)) =
+            place.filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
+        else {
+            self.out.leftovers.foreign_windows += 1;
+            return Ok(());
+        };
+        let op = match collective.op.on_window() {
+            // One that does not synchronise processes.
+            CollectiveOp::WIN_FENCE if !fence => CollectiveOp::UNKNOWN.on_window(),
+            op => op,
+        };
+        let (sent, received) = (collective.sent > 0, collective.received > 0);
+        let part = Part { op, root: collective.root, sent, received, accessed: accesses > 0 };
+        self.participate(process, window, Participation { begin, end, part })
+    }
+
+    /// A one-sided operation.
+    fn access(&mut self, window: WindowId) -> bool {
+        let epoch = self.epochs.entry(window).or_default();
+        if !epoch.locked.is_empty() {
+            self.out.leftovers.lock_accesses += 1;
+        } else if epoch.groups > 0 {
+            self.out.leftovers.group_accesses += 1;
+        } else {
+            epoch.accesses += 1;
+            self.out.leftovers.fence_accesses += 1;
+        }
+        false
+    }
+
+    fn lock(&mut self, lock: &WindowLock, acquired: bool) -> bool {
+        let locked = &mut self.epochs.entry(lock.window).or_default().locked;
+        let place = locked.iter().position(|&remote| remote == lock.remote);
+        match place {
+            None if acquired => locked.push(lock.remote),
+            Some(place) if !acquired => drop(locked.swap_remove(place)),
+            _ => {}
+        }
+        false
+    }
+
+    fn group_sync(&mut self, sync: &WindowGroup) -> bool {
+        let groups = &mut self.epochs.entry(sync.window).or_default().groups;
+        *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
+        false
     }
 }
 
@@ -386,6 +507,8 @@ mod tests {
                 global_ranks: false,
             }],
             regions: vec![],
+            windows: Vec::new(),
+            groups: Vec::new(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Who talks to whom: messages and collective instances, resolved before any replay.
 //!
 //! [`extract`] turns the events of one timeline into its synchronisation events; [`messages`] joins sends and receives over all
-//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`collectives`] the members of collective instances. Uses the transport, the semantics of operations and
+//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`collectives`] the members of collective instances ([`groups`]
+//! of inter-communicators, [`fences`] of windows). Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
 pub mod align;
@@ -9,6 +10,8 @@ pub mod collectives;
 pub mod communicators;
 pub mod doubts;
 pub mod extract;
+pub mod fences;
+pub mod groups;
 pub mod messages;
 pub mod placement;
 pub mod requests;

@@ -4,9 +4,10 @@ use crate::archive::ScanSummary;
 use crate::clc::forward::ForwardParameters;
 use crate::clc::latency::{LatencyBasis, MinimumLatency};
 use crate::comm::{ReduceOp, Transport, agree};
-use crate::matching::collectives::match_collectives;
+use crate::matching::collectives::{Rules, match_collectives};
 use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
+use crate::matching::fences::Fences;
 use crate::matching::messages::match_messages;
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::clocks::RefinedClocks;
@@ -29,6 +30,8 @@ pub struct LoadOptions {
     pub latency: MinimumLatency,
     /// Treat Alltoallv and its like as N-to-N.
     pub alltoallv: bool,
+    /// Which fences of windows synchronise.
+    pub fences: Fences,
     /// δ: events closer than this allows for are kept.
     pub separation: Ticks,
 }
@@ -128,8 +131,9 @@ pub fn load_with(
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
     let messages = match_messages(transport, &opened.placement, first, &mut extracts)?;
     let node_of = |process: u32| nodes[process as usize];
+    let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
     let collectives =
-        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, options.alltoallv)?;
+        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
     let mut leftovers = Leftovers::default();
     extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
     let ids: Vec<Vec<LocationId>> =

@@ -49,7 +49,9 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let one_each = program.first as usize == transport.rank() && program.timelines.len() <= 1;
     let comms = &program.collectives.comms;
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
-    let fits = one_each && needed <= MOST_GROUPS && tight(program);
+    // The operations of MPI on inter-communicators say less than is needed here.
+    let two_groups = comms.iter().any(|comm| comm.groups() > 1);
+    let fits = one_each && needed <= MOST_GROUPS && !two_groups && tight(program);
     let mut vote = [i64::from(fits), i64::from(!comms.iter().any(has_prefix))];
     transport.all_reduce(ReduceOp::Min, &mut vote)?;
     let [fits, no_prefix] = vote.map(|vote| vote != 0);

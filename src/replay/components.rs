@@ -42,10 +42,14 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
         let kinds: BTreeSet<(CollectiveClass, u32)> =
             comm.instances.iter().map(|instance| (instance.class, instance.root)).collect();
         for (class, root) in kinds {
-            let root = comm.processes[root as usize];
-            let members = || comm.processes.iter().copied();
+            let (rank, root) = (root, comm.processes[root as usize]);
+            let all = || comm.processes.iter().copied();
+            // Of an inter-communicator, those of the other group.
+            let members = || {
+                (0..comm.size).filter(|&member| member == rank || comm.constrains(rank, member)).map(|member| comm.processes[member as usize])
+            };
             match class {
-                CollectiveClass::NToN => members().for_each(|member| forest.join(root, member)),
+                CollectiveClass::NToN => all().for_each(|member| forest.join(root, member)),
                 CollectiveClass::OneToN => edges.extend(members().map(|member| (root, member))),
                 CollectiveClass::NToOne => edges.extend(members().map(|member| (member, root))),
                 CollectiveClass::Prefix => edges.extend(comm.processes.windows(2).map(|pair| (pair[0], pair[1]))),

@@ -19,7 +19,7 @@ pub enum Direction {
 /// Contributions of a communicator's members to all its instances. Backward, times are negated: a minimum becomes a maximum.
 #[derive(Debug)]
 pub struct Contributions {
-    /// Per instance: the two largest, for every class but prefix operations.
+    /// Per instance, and of an inter-communicator per instance and group: the two largest, for every class but prefix operations.
     largest: Vec<Top2>,
     /// Per prefix instance (in order) and member: its contribution, [`NO_LOWER_BOUND`] if it makes none.
     prefix: Vec<BTreeMap<u32, i64>>,
@@ -55,7 +55,7 @@ impl Contributions {
     ) -> Self {
         let prefixes = prefix_indexes(comm).flatten().count();
         let mut contributions =
-            Contributions { largest: vec![Top2::NONE; comm.instances.len()], prefix: vec![BTreeMap::new(); prefixes] };
+            Contributions { largest: vec![Top2::NONE; comm.instances.len() * comm.groups()], prefix: vec![BTreeMap::new(); prefixes] };
         let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
         for member in &comm.members {
             let times = times[member.timeline as usize].as_ref();
@@ -71,7 +71,8 @@ impl Contributions {
                         contributions.prefix[prefix].insert(member.rank, value);
                     }
                     None => {
-                        contributions.largest[k] = contributions.largest[k].merge(Top2::one(value, member.rank.into()))
+                        let largest = &mut contributions.largest[k * comm.groups() + comm.group_of(member.rank)];
+                        *largest = largest.merge(Top2::one(value, member.rank.into()));
                     }
                 }
             }
@@ -177,7 +178,7 @@ impl Contributions {
                 let (_, Some(event)) = ends_of(member, k, direction) else { continue };
                 let largest = match prefix {
                     Some(prefix) => prefix_bounds[prefix].get(&member.rank).copied().unwrap_or(NO_LOWER_BOUND),
-                    None => self.largest[k].excluding(member.rank.into()),
+                    None => self.before(comm, k, member).excluding(member.rank.into()),
                 };
                 if largest != NO_LOWER_BOUND {
                     visit(member, k, event, largest);
@@ -199,7 +200,7 @@ impl Contributions {
                     }
                 } else {
                     // The holder's own bound comes from somebody else, who came no later: it does not matter who.
-                    let top = self.largest[k];
+                    let top = self.before(comm, k, member);
                     latest = Some((top.excluding(member.rank.into()), top.holder as u32));
                 }
                 let (_, Some(event)) = ends_of(member, k, Direction::Forward) else { continue };
@@ -208,6 +209,11 @@ impl Contributions {
                 }
             }
         }
+    }
+
+    /// What members contribute that `member` depends on, and perhaps itself.
+    fn before(&self, comm: &CollectiveComm, instance: usize, member: &Member) -> Top2 {
+        self.largest[instance * comm.groups() + comm.group_before(member.rank)]
     }
 
     /// Per prefix instance and member hosted here: the largest contribution of those it depends on.

@@ -54,7 +54,7 @@ impl Latest {
 /// Those of all instances of a communicator.
 #[derive(Debug, Clone, Default)]
 pub struct Begins {
-    /// Per instance: of all logical senders.
+    /// Per instance, and of an inter-communicator per instance and group: of all logical senders.
     all: Vec<Latest>,
     /// By prefix instance and member: its own, and once all are known of all members up to it.
     prefix: BTreeMap<usize, BTreeMap<u32, Latest>>,
@@ -62,16 +62,16 @@ pub struct Begins {
 
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
-    pub fn before(&self, instance: usize, rank: u32) -> Latest {
+    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> Latest {
         match self.prefix.get(&instance) {
             Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
-            None => self.all[instance],
+            None => self.all[instance * comm.groups() + comm.group_before(rank)],
         }
     }
 
     /// What the members hosted here contribute.
     fn of_members(comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
-        let mut begins = Begins { all: vec![Latest::default(); comm.instances.len()], prefix: BTreeMap::new() };
+        let mut begins = Begins { all: vec![Latest::default(); comm.instances.len() * comm.groups()], prefix: BTreeMap::new() };
         for (k, instance) in comm.instances.iter().enumerate() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
                 let clock = clocks[comm.processes[member.rank as usize] as usize];
@@ -80,7 +80,7 @@ impl Begins {
                 match instance.class {
                     CollectiveClass::Unconstrained => {}
                     CollectiveClass::Prefix => _ = begins.prefix.entry(k).or_default().insert(member.rank, own),
-                    _ => begins.all[k].merge(own),
+                    _ => begins.all[k * comm.groups() + comm.group_of(member.rank)].merge(own),
                 }
             }
         }

@@ -70,7 +70,7 @@ fn collective_begins(
             let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let at = times[member.ends[k] as usize];
-                if let Some((begin, sender)) = begins.before(k, member.rank).on_another_clock(clock) {
+                if let Some((begin, sender)) = begins.before(comm, k, member.rank).on_another_clock(clock) {
                     let kind = Kind::collective(comm.instances[k].op, comm.size);
                     from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
                 }

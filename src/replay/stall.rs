@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most events of a circle that the error names.
 const NAMED: usize = 32;
 
-/// An instance of a communicator, by definition index and number.
-type Instance = (u32, u32);
+/// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
+type Instance = (u32, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -172,7 +172,8 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
                 let which = member.ends.iter().position(|&end| end as usize == at).unwrap_or(0);
-                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32) }
+                let group = comm.group_of(member.rank) as u32;
+                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32, group) }
             }
         };
         waiting.push(Waiting {
@@ -200,14 +201,16 @@ fn missing(
         })
         .collect();
     let mut here: Vec<(Instance, u32, u32)> = Vec::new();
-    for &(comm, instance) in &wanted {
+    for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
-        let late = program.collectives.comms[index as usize].members.iter().find(|member| {
+        let comm_of = &program.collectives.comms[index as usize];
+        let before = comm_of.groups() - 1 - waits as usize;
+        let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
             let begin = member.begins[instance as usize] as usize;
             member.sends[instance as usize] && begin >= position[member.timeline as usize]
         });
-        here.extend(late.map(|member| ((comm, instance), member.rank, program.first + member.timeline)));
+        here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.first + member.timeline)));
     }
     let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.

@@ -59,6 +59,8 @@ impl Scenario {
             processes: (0..self.ranks).map(|rank| LocationId(u64::from(rank))).collect(),
             communicators: communicators(self.pattern, &nodes, self.communicators, self.seed).0,
             regions: regions(),
+            windows: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Global definitions of an archive, as far as a correction needs them.
 
-use crate::trace::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
+use crate::trace::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,6 +103,17 @@ pub struct Communicator {
     pub global_ranks: bool,
 }
 
+/// A window of one-sided communication (OTF2 `RmaWin`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its global id.
+    pub id: WindowId,
+    /// Its name, possibly empty.
+    pub name: String,
+    /// The communicator whose members have it in common.
+    pub comm: CommId,
+}
+
 /// A code region (OTF2 `Region`), for reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
@@ -130,6 +141,11 @@ pub struct Definitions {
     pub communicators: Vec<Communicator>,
     /// Code regions.
     pub regions: Vec<Region>,
+    /// Windows of one-sided communication, in the order of their definitions.
+    pub windows: Vec<Window>,
+    /// Groups of MPI processes (global MPI ranks) that events name by themselves, as those that post and start epochs on windows do; by increasing
+    /// id. Only where there are windows.
+    pub groups: Vec<(GroupId, Arc<[u32]>)>,
 }
 
 /// Definitions on their way to another rank: a list of members that communicators share is sent once.
@@ -181,5 +197,6 @@ impl Definitions {
                 CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => {}
             }
         }
+        self.groups.iter_mut().for_each(|(_, members)| act(members));
     }
 }

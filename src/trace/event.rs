@@ -1,6 +1,6 @@
 //! What an event says, as far as this program interprets it.
 
-use crate::trace::{CommId, RegionId};
+use crate::trace::{CommId, GroupId, RegionId, WindowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -33,6 +33,27 @@ impl CollectiveOp {
     pub const DEALLOCATE: Self = Self(20);
     pub const CREATE_HANDLE_AND_ALLOCATE: Self = Self(21);
     pub const DESTROY_HANDLE_AND_DEALLOCATE: Self = Self(22);
+    /// `MPI_Win_fence`. Collective operations on windows have numbers of their own: those of OTF2 and [`CollectiveOp::ON_WINDOW`].
+    pub const WIN_FENCE: Self = Self(Self::ON_WINDOW);
+    /// `MPI_Win_fence` of which nobody knows whether it synchronises: no epoch with operations ends there, so all may have asserted that.
+    pub const WIN_FENCE_UNORDERED: Self = Self(0xFE);
+    /// A collective operation that this program does not know.
+    pub const UNKNOWN: Self = Self(0x7F);
+    /// The bit that tells collective operations on windows from those on communicators. It occurs in no file.
+    pub const ON_WINDOW: u8 = 0x80;
+
+    /// An operation on a communicator with the number that a file has for it.
+    pub fn on_communicator(self) -> Self {
+        if self.0 < Self::ON_WINDOW { self } else { Self::UNKNOWN }
+    }
+
+    /// An operation on a window with the number that a file has for it.
+    pub fn on_window(self) -> Self {
+        match self.on_communicator().0 | Self::ON_WINDOW {
+            number if Self(number) == Self::WIN_FENCE_UNORDERED => Self(Self::UNKNOWN.0 | Self::ON_WINDOW),
+            number => Self(number),
+        }
+    }
 
     /// The name MPI gives to the operation, in lower case without prefix ("allreduce").
     pub fn name(self) -> &'static str {
@@ -61,6 +82,20 @@ impl CollectiveOp {
             "create_handle_and_allocate",
             "destroy_handle_and_deallocate",
         ];
+        const ON_WINDOWS: [(CollectiveOp, &str); 8] = [
+            (CollectiveOp::WIN_FENCE, "win_fence"),
+            (CollectiveOp::WIN_FENCE_UNORDERED, "win_fence_without_operations"),
+            (CollectiveOp::CREATE_HANDLE, "win_create_handle"),
+            (CollectiveOp::DESTROY_HANDLE, "win_destroy_handle"),
+            (CollectiveOp::ALLOCATE, "win_allocate"),
+            (CollectiveOp::DEALLOCATE, "win_deallocate"),
+            (CollectiveOp::CREATE_HANDLE_AND_ALLOCATE, "win_create_handle_and_allocate"),
+            (CollectiveOp::DESTROY_HANDLE_AND_DEALLOCATE, "win_destroy_handle_and_deallocate"),
+        ];
+        if self.0 >= Self::ON_WINDOW {
+            let named = ON_WINDOWS.iter().find(|(op, _)| op.0 == self.0 || op.on_window() == self);
+            return named.map_or("unknown_win_collective", |(_, name)| name);
+        }
         NAMES.get(usize::from(self.0)).copied().unwrap_or("unknown_collective")
     }
 }
@@ -112,6 +147,78 @@ pub struct Collective {
     pub received: u64,
 }
 
+/// The end of a collective operation on a window (OTF2 `RmaCollectiveEnd`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowCollective {
+    /// The operation: `MPI_Win_fence` is a barrier.
+    pub op: CollectiveOp,
+    /// What it synchronises (OTF2 `RmaSyncLevel`, flags: 1 processes, 2 memory).
+    pub level: u32,
+    /// The window, as a global definition id.
+    pub window: WindowId,
+    /// Its root.
+    pub root: Root,
+    /// Bytes sent by this process.
+    pub sent: u64,
+    /// Bytes received by this process.
+    pub received: u64,
+}
+
+/// A step of the synchronisation of a group of processes on a window (OTF2 `RmaGroupSync`): `MPI_Win_post`, `MPI_Win_start`,
+/// `MPI_Win_complete`, `MPI_Win_wait`; the region around it tells which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowGroup {
+    /// What it synchronises (OTF2 `RmaSyncLevel`, flags: 1 processes, 2 memory).
+    pub level: u32,
+    /// The window, as a global definition id.
+    pub window: WindowId,
+    /// The others, as a global definition id.
+    pub group: GroupId,
+}
+
+/// A put or get (OTF2 `RmaPut`, `RmaGet`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowTransfer {
+    /// The window, as a global definition id.
+    pub window: WindowId,
+    /// The target: its rank in the communicator of the window.
+    pub remote: u32,
+    /// How many bytes.
+    pub bytes: u64,
+    /// By which the event of its completion is found.
+    pub matching: u64,
+}
+
+/// An atomic operation (OTF2 `RmaAtomic`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowAtomic {
+    /// The window, as a global definition id.
+    pub window: WindowId,
+    /// The target: its rank in the communicator of the window.
+    pub remote: u32,
+    /// Which operation (OTF2 `RmaAtomicType`).
+    pub kind: u8,
+    /// Bytes sent to the target.
+    pub sent: u64,
+    /// Bytes received from it.
+    pub received: u64,
+    /// By which the event of its completion is found.
+    pub matching: u64,
+}
+
+/// A step of a lock (OTF2 `RmaRequestLock`, `RmaAcquireLock`, `RmaTryLock`, `RmaReleaseLock`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowLock {
+    /// The window, as a global definition id.
+    pub window: WindowId,
+    /// The target: its rank in the communicator of the window; `u32::MAX` for all of them.
+    pub remote: u32,
+    /// Which of its locks.
+    pub lock: u64,
+    /// OTF2 `LockType`: 0 exclusive, 1 shared; 0 where it is released.
+    pub kind: u8,
+}
+
 /// The part of an event that this program interprets, with global definition ids. Everything else is [`Event::Other`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
@@ -141,6 +248,26 @@ pub enum Event {
     MpiCollectiveBegin,
     /// OTF2 `MpiCollectiveEnd`.
     MpiCollectiveEnd(Collective),
+    /// OTF2 `RmaCollectiveBegin`.
+    RmaCollectiveBegin,
+    /// OTF2 `RmaCollectiveEnd`.
+    RmaCollectiveEnd(WindowCollective),
+    /// OTF2 `RmaGroupSync`.
+    RmaGroupSync(WindowGroup),
+    /// OTF2 `RmaRequestLock`.
+    RmaRequestLock(WindowLock),
+    /// OTF2 `RmaAcquireLock`.
+    RmaAcquireLock(WindowLock),
+    /// OTF2 `RmaTryLock`: a lock could not be acquired.
+    RmaTryLock(WindowLock),
+    /// OTF2 `RmaReleaseLock`.
+    RmaReleaseLock(WindowLock),
+    /// OTF2 `RmaPut`.
+    RmaPut(WindowTransfer),
+    /// OTF2 `RmaGet`.
+    RmaGet(WindowTransfer),
+    /// OTF2 `RmaAtomic`.
+    RmaAtomic(WindowAtomic),
     /// OTF2 `NonBlockingCollectiveRequest` (3.0): a non-blocking collective begins, with its request id.
     NonBlockingCollectiveRequest(u64),
     /// OTF2 `NonBlockingCollectiveComplete` (3.0), with its request id.

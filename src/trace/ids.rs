@@ -34,6 +34,14 @@ id! {
     CommId(u32)
 }
 id! {
+    /// A window of one-sided communication by its *global* definition id (OTF2 `RmaWin`), local ids already mapped.
+    WindowId(u32)
+}
+id! {
+    /// A group of processes by its *global* definition id (OTF2 `Group`), local ids already mapped.
+    GroupId(u32)
+}
+id! {
     /// A region by its global definition id (OTF2 `Region`).
     RegionId(u32)
 }

@@ -20,12 +20,15 @@ pub use common_time::{CommonCursor, CommonTime};
 pub use correction::{Correction, Cursor, Finish};
 pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
-    SystemTreeNode,
+    SystemTreeNode, Window,
 };
 pub use error::{Error, Result};
-pub use event::{ClockOffset, Collective, CollectiveOp, Event, Message, Root};
+pub use event::{
+    ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective, WindowGroup, WindowLock,
+    WindowTransfer,
+};
 pub use fixed::Fraction;
-pub use ids::{CommId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId};
+pub use ids::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
 pub use one_sided::{Advance, Curve, OneSided, Position, Shape, SideCursor, Stretch};
 pub use places::Places;
 pub use ticks::Ticks;

@@ -154,6 +154,8 @@ mod tests {
             processes: processes.map(|process| LocationId(process.into())).collect(),
             communicators: Vec::new(),
             regions: Vec::new(),
+            windows: Vec::new(),
+            groups: Vec::new(),
         }
     }
 

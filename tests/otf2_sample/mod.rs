@@ -68,6 +68,8 @@ pub fn definitions() -> Definitions {
             communicator(3, "between", CommMembers::Inter([0, 2].into(), [1].into())),
             communicator(4, "threads", CommMembers::NotMpi),
         ],
+        windows: Vec::new(),
+        groups: Vec::new(),
         regions: ["main", "MPI_Send", "läuft"]
             .iter()
             .zip(0..)

@@ -2,8 +2,9 @@
 
 use clc_replay::trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId,
+    GroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
 };
+use std::sync::Arc;
 
 /// Regions of generated traces have the ids `0..REGIONS`.
 pub const REGIONS: u32 = 4;
@@ -27,6 +28,9 @@ pub struct Process {
 pub struct Trace {
     pub processes: Vec<Process>,
     pub communicators: Vec<Communicator>,
+    /// Windows of one-sided communication, and groups that events on them name.
+    pub windows: Vec<Window>,
+    pub groups: Vec<(GroupId, Arc<[u32]>)>,
 }
 
 /// An event in the merged stream of its process, and where it comes from.
@@ -139,6 +143,8 @@ impl Trace {
             system_tree,
             processes: (0..self.processes.len()).map(|p| self.location_id(p, 0)).collect(),
             communicators: self.communicators.clone(),
+            windows: self.windows.clone(),
+            groups: self.groups.clone(),
             regions: (0..REGIONS).map(|r| Region { id: RegionId(r), name: format!("region {r}") }).collect(),
         }
     }

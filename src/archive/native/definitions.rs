@@ -28,6 +28,7 @@ pub struct TraceHeader {
 /// Definitions that the reader would refuse.
 pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Result<Vec<u8>> {
     let members: u64 = definitions.communicators.iter().flat_map(lists).map(|list| list.len() as u64).sum();
+    let members = definitions.groups.iter().fold(members, |sum, (_, list)| sum + list.len() as u64);
     if members > MOST_MEMBERS {
         return Err(Error::new(format!(
             "the communicators have {members} members in total; in a native trace, where each has its own list, {MOST_MEMBERS} at most"
@@ -113,6 +114,13 @@ fn check(definitions: &Definitions) -> Result<()> {
         }
     }
     let count = definitions.processes.len();
+    for (id, list) in &definitions.groups {
+        if let Some(rank) = list.iter().find(|&&rank| rank as usize >= count) {
+            return Err(Error::new(format!(
+                "group {id} refers to MPI process {rank}, but there are only {count}"
+            )));
+        }
+    }
     let mut seen = HashSet::new();
     for communicator in &definitions.communicators {
         // Those that are shared are looked at once.

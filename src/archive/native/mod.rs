@@ -30,7 +30,7 @@ pub use write::{NativeEventWriter, NativeWriter};
 use std::path::Path;
 
 /// The version that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Ending of the name of a trace's directory.
 pub const EXTENSION: &str = "clct";
 /// Name of the definition file.

@@ -1,10 +1,13 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
 use super::numbers::{Bytes, put};
-use crate::trace::{Collective, CollectiveOp, CommId, Error, Event, Message, RegionId, Result, Root};
+use crate::trace::{
+    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, WindowAtomic,
+    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+};
 
-/// Most bytes of an event: its time and five fields, each of ten bytes at most, and two single bytes.
-pub const LONGEST_EVENT: usize = 6 * super::numbers::LONGEST + 2;
+/// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
+pub const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
 
 /// What stands for an event of which not even the type is known.
 const UNSPECIFIED: u8 = 0;
@@ -23,6 +26,16 @@ mod kind {
     pub const MPI_REQUEST_CANCELLED: u8 = 21;
     pub const MPI_COLLECTIVE_BEGIN: u8 = 22;
     pub const MPI_COLLECTIVE_END: u8 = 23;
+    pub const RMA_COLLECTIVE_BEGIN: u8 = 37;
+    pub const RMA_COLLECTIVE_END: u8 = 38;
+    pub const RMA_GROUP_SYNC: u8 = 39;
+    pub const RMA_REQUEST_LOCK: u8 = 40;
+    pub const RMA_ACQUIRE_LOCK: u8 = 41;
+    pub const RMA_TRY_LOCK: u8 = 42;
+    pub const RMA_RELEASE_LOCK: u8 = 43;
+    pub const RMA_PUT: u8 = 46;
+    pub const RMA_GET: u8 = 47;
+    pub const RMA_ATOMIC: u8 = 48;
     pub const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
     pub const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 }
@@ -43,7 +56,7 @@ impl Record {
     /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
     /// are interpreted.
     pub fn other(kind: u8) -> Option<Record> {
-        let interpreted = matches!(kind, 10 | 12..=23 | 85 | 86);
+        let interpreted = matches!(kind, 10 | 12..=23 | 37..=43 | 46..=48 | 85 | 86);
         (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
     }
 
@@ -72,6 +85,16 @@ impl Record {
                 Event::MpiRequestCancelled(_) => kind::MPI_REQUEST_CANCELLED,
                 Event::MpiCollectiveBegin => kind::MPI_COLLECTIVE_BEGIN,
                 Event::MpiCollectiveEnd(_) => kind::MPI_COLLECTIVE_END,
+                Event::RmaCollectiveBegin => kind::RMA_COLLECTIVE_BEGIN,
+                Event::RmaCollectiveEnd(_) => kind::RMA_COLLECTIVE_END,
+                Event::RmaGroupSync(_) => kind::RMA_GROUP_SYNC,
+                Event::RmaRequestLock(_) => kind::RMA_REQUEST_LOCK,
+                Event::RmaAcquireLock(_) => kind::RMA_ACQUIRE_LOCK,
+                Event::RmaTryLock(_) => kind::RMA_TRY_LOCK,
+                Event::RmaReleaseLock(_) => kind::RMA_RELEASE_LOCK,
+                Event::RmaPut(_) => kind::RMA_PUT,
+                Event::RmaGet(_) => kind::RMA_GET,
+                Event::RmaAtomic(_) => kind::RMA_ATOMIC,
                 Event::NonBlockingCollectiveRequest(_) => kind::NON_BLOCKING_COLLECTIVE_REQUEST,
                 Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
             },
@@ -97,7 +120,7 @@ impl Record {
             // Modulo 2^64, for a stop before its own event.
             Record::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
             Record::Event(event) => match event {
-                Event::Other | Event::MpiCollectiveBegin => {}
+                Event::Other | Event::MpiCollectiveBegin | Event::RmaCollectiveBegin => {}
                 Event::Enter(region) | Event::Leave(region) => put(into, u64::from(region.0)),
                 Event::MpiSend(m) | Event::MpiRecv(m) => put_message(into, m),
                 Event::MpiIsend(m, request) | Event::MpiIrecv(m, request) => {
@@ -110,6 +133,28 @@ impl Record {
                 | Event::MpiRequestCancelled(request)
                 | Event::NonBlockingCollectiveRequest(request) => put(into, *request),
                 Event::MpiCollectiveEnd(c) => put_collective(into, c)?,
+                Event::RmaCollectiveEnd(c) => {
+                    into.push(c.op.0);
+                    put_all(into, &[u64::from(c.level), u64::from(c.window.0), root_number(c.root)?, c.sent, c.received]);
+                }
+                Event::RmaGroupSync(sync) => {
+                    put_all(into, &[u64::from(sync.level), u64::from(sync.window.0), u64::from(sync.group.0)]);
+                }
+                Event::RmaRequestLock(l)
+                | Event::RmaAcquireLock(l)
+                | Event::RmaTryLock(l)
+                | Event::RmaReleaseLock(l) => {
+                    into.push(l.kind);
+                    put_all(into, &[u64::from(l.window.0), u64::from(l.remote), l.lock]);
+                }
+                Event::RmaPut(t) | Event::RmaGet(t) => {
+                    put_all(into, &[u64::from(t.window.0), u64::from(t.remote), t.bytes, t.matching]);
+                }
+                Event::RmaAtomic(a) => {
+                    into.push(a.kind);
+                    let (window, remote) = (u64::from(a.window.0), u64::from(a.remote));
+                    put_all(into, &[window, remote, a.sent, a.received, a.matching]);
+                }
                 Event::NonBlockingCollectiveComplete(c, request) => {
                     put_collective(into, c)?;
                     put(into, *request);
@@ -136,6 +181,37 @@ impl Record {
             kind::MPI_REQUEST_CANCELLED => Event::MpiRequestCancelled(bytes.number()?),
             kind::MPI_COLLECTIVE_BEGIN => Event::MpiCollectiveBegin,
             kind::MPI_COLLECTIVE_END => Event::MpiCollectiveEnd(collective(bytes)?),
+            kind::RMA_COLLECTIVE_BEGIN => Event::RmaCollectiveBegin,
+            kind::RMA_COLLECTIVE_END => Event::RmaCollectiveEnd(WindowCollective {
+                op: CollectiveOp(bytes.byte()?),
+                level: bytes.number32()?,
+                window: WindowId(bytes.number32()?),
+                root: root(bytes)?,
+                sent: bytes.number()?,
+                received: bytes.number()?,
+            }),
+            kind::RMA_GROUP_SYNC => Event::RmaGroupSync(WindowGroup {
+                level: bytes.number32()?,
+                window: WindowId(bytes.number32()?),
+                group: GroupId(bytes.number32()?),
+            }),
+            kind::RMA_REQUEST_LOCK => Event::RmaRequestLock(lock(bytes)?),
+            kind::RMA_ACQUIRE_LOCK => Event::RmaAcquireLock(lock(bytes)?),
+            kind::RMA_TRY_LOCK => Event::RmaTryLock(lock(bytes)?),
+            kind::RMA_RELEASE_LOCK => Event::RmaReleaseLock(lock(bytes)?),
+            kind::RMA_PUT => Event::RmaPut(transfer(bytes)?),
+            kind::RMA_GET => Event::RmaGet(transfer(bytes)?),
+            kind::RMA_ATOMIC => {
+                let kind = bytes.byte()?;
+                Event::RmaAtomic(WindowAtomic {
+                    kind,
+                    window: WindowId(bytes.number32()?),
+                    remote: bytes.number32()?,
+                    sent: bytes.number()?,
+                    received: bytes.number()?,
+                    matching: bytes.number()?,
+                })
+            }
             kind::NON_BLOCKING_COLLECTIVE_REQUEST => Event::NonBlockingCollectiveRequest(bytes.number()?),
             kind::NON_BLOCKING_COLLECTIVE_COMPLETE => {
                 Event::NonBlockingCollectiveComplete(collective(bytes)?, bytes.number()?)
@@ -165,18 +241,46 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
 /// Ranks come after the three special roots.
 const FIRST_RANK: u32 = 3;
 
-fn put_collective(into: &mut Vec<u8>, collective: &Collective) -> Result<()> {
-    let root = match collective.root {
+fn put_all(into: &mut Vec<u8>, numbers: &[u64]) {
+    numbers.iter().for_each(|&number| put(into, number));
+}
+
+fn root_number(root: Root) -> Result<u64> {
+    Ok(u64::from(match root {
         Root::None => 0,
         Root::ThisProcess => 1,
         Root::OwnGroup => 2,
         Root::Rank(rank) => rank
             .checked_add(FIRST_RANK)
             .ok_or_else(|| Error::new(format!("rank {rank} as the root of a collective operation")))?,
-    };
+    }))
+}
+
+fn root(bytes: &mut Bytes<'_>) -> Option<Root> {
+    Some(match bytes.number32()? {
+        0 => Root::None,
+        1 => Root::ThisProcess,
+        2 => Root::OwnGroup,
+        rank => Root::Rank(rank - FIRST_RANK),
+    })
+}
+
+fn lock(bytes: &mut Bytes<'_>) -> Option<WindowLock> {
+    let kind = bytes.byte()?;
+    let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
+    Some(WindowLock { window, remote, lock: bytes.number()?, kind })
+}
+
+fn transfer(bytes: &mut Bytes<'_>) -> Option<WindowTransfer> {
+    let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
+    Some(WindowTransfer { window, remote, bytes: bytes.number()?, matching: bytes.number()? })
+}
+
+fn put_collective(into: &mut Vec<u8>, collective: &Collective) -> Result<()> {
+    let root = root_number(collective.root)?;
     into.push(collective.op.0);
     put(into, u64::from(collective.comm.0));
-    put(into, u64::from(root));
+    put(into, root);
     put(into, collective.sent);
     put(into, collective.received);
     Ok(())
@@ -186,12 +290,7 @@ fn collective(bytes: &mut Bytes<'_>) -> Option<Collective> {
     Some(Collective {
         op: CollectiveOp(bytes.byte()?),
         comm: CommId(bytes.number32()?),
-        root: match bytes.number32()? {
-            0 => Root::None,
-            1 => Root::ThisProcess,
-            2 => Root::OwnGroup,
-            rank => Root::Rank(rank - FIRST_RANK),
-        },
+        root: root(bytes)?,
         sent: bytes.number()?,
         received: bytes.number()?,
     })

@@ -58,6 +58,7 @@ impl CreateOptions {
             CommMembers::Inter(a, b) => a.len().max(b.len()),
             CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => 0,
         });
+        let members = members.chain(definitions.groups.iter().map(|(_, members)| members.len()));
         let members = members.chain([definitions.processes.len(), definitions.locations.len()]).max().unwrap_or(0);
         let names = definitions.regions.iter().map(|region| region.name.len());
         let names = names.chain(definitions.locations.iter().map(|location| location.name.len()));
@@ -347,15 +348,15 @@ impl DefinitionWriter<'_> {
         const COMM_LOCATIONS: u8 = 4;
         const COMM_GROUP: u8 = 5;
         const COMM_SELF: u8 = 6;
-        let mut groups = 0;
-        let mut group = |file: &mut Self,
-                         kind: u8,
+        // After those that events name.
+        let mut next = definitions.groups.iter().map(|(id, _)| id.0.saturating_add(1)).max().unwrap_or(0);
+        let define = |file: &mut Self,
+                         id: u32,
+                          kind: u8,
                          paradigm: u8,
                          members: &mut dyn Iterator<Item = u64>,
                          global: bool|
          -> Result<u32> {
-            let id = groups;
-            groups += 1;
             let members: Vec<u64> = members.collect();
             file.write(kind::GROUP, |payload| {
                 payload.u32(id);
@@ -373,6 +374,13 @@ impl DefinitionWriter<'_> {
                 payload.u32(u32::from(global));
             })?;
             Ok(id)
+        };
+        for (id, members) in &definitions.groups {
+            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
+        }
+        let mut group = |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
+            next += 1;
+            define(file, next - 1, kind, paradigm, members, global)
         };
         if !definitions.processes.is_empty() {
             group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
@@ -417,6 +425,15 @@ impl DefinitionWriter<'_> {
                     payload.u32(0);
                 })?,
             }
+        }
+        for window in &definitions.windows {
+            let name = self.string(&window.name)?;
+            self.write(kind::RMA_WIN, |payload| {
+                payload.u32(window.id.0);
+                payload.u32(name);
+                payload.u32(window.comm.0);
+                payload.u32(0);
+            })?;
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 use crate::archive::otf2::bytes::Reader;
 use crate::archive::otf2::chunks::{FileKind, Records};
 use crate::trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId,
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window, WindowId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Record types of global definitions that are interpreted.
 pub mod kind {
@@ -19,6 +20,7 @@ pub mod kind {
     pub const REGION: u8 = 15;
     pub const GROUP: u8 = 18;
     pub const COMM: u8 = 22;
+    pub const RMA_WIN: u8 = 24;
     pub const INTER_COMM: u8 = 43;
 }
 
@@ -49,6 +51,7 @@ pub(super) struct Tables {
     groups: Vec<Group>,
     comms: Vec<(u32, u32, u32)>,
     inter_comms: Vec<(u32, u32, u32, u32)>,
+    windows: Vec<(u32, u32, u32)>,
     records: u64,
 }
 
@@ -110,6 +113,7 @@ impl Tables {
             kind::REGION => self.regions.push((reader.u32()?, reader.u32()?)),
             kind::GROUP => self.group(reader)?,
             kind::COMM => self.comms.push((reader.u32()?, reader.u32()?, reader.u32()?)),
+            kind::RMA_WIN => self.windows.push((reader.u32()?, reader.u32()?, reader.u32()?)),
             kind::INTER_COMM => {
                 self.inter_comms.push((reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?));
             }
@@ -145,7 +149,9 @@ impl Tables {
         let of_comms = self.comms.iter().map(|comm| comm.2);
         let used: HashSet<u32> = of_comms.chain(self.inter_comms.iter().flat_map(|comm| [comm.2, comm.3])).collect();
         let kept = |group: &&Group| {
-            let members = matches!(group.kind, COMM_GROUP | COMM_SELF) && used.contains(&group.id);
+            // Events on windows name groups by themselves.
+            let named = group.kind == COMM_GROUP && !self.windows.is_empty();
+            let members = matches!(group.kind, COMM_GROUP | COMM_SELF) && (named || used.contains(&group.id));
             group.paradigm == MPI && (group.kind == COMM_LOCATIONS || members)
         };
         self.groups.iter().filter(|group| !kept(group)).count() as u64
@@ -157,6 +163,7 @@ impl Tables {
         let names = names.chain(self.location_groups.iter().map(|group| group.1));
         let names = names.chain(self.locations.iter().map(|location| location.1));
         let names = names.chain(self.regions.iter().map(|region| region.1));
+        let names = names.chain(self.windows.iter().map(|window| window.1));
         let names = names.chain(self.comms.iter().map(|comm| comm.1));
         let names = names.chain(self.inter_comms.iter().map(|comm| comm.1));
         let total: u64 = names.filter_map(|id| self.strings.get(&id)).map(|text| text.len() as u64).sum();
@@ -216,7 +223,7 @@ impl Tables {
             }
         }
         let processes = self.processes(&locations_seen)?;
-        let communicators = self.communicators(processes.len())?;
+        let (communicators, groups) = self.communicators(processes.len())?;
         let system_tree = self
             .system_tree
             .iter()
@@ -229,8 +236,20 @@ impl Tables {
             .collect();
         let regions =
             self.regions.iter().map(|&(id, name)| Region { id: RegionId(id), name: self.text(name) }).collect();
-        let definitions =
-            Definitions { clock, locations, location_groups, system_tree, processes, communicators, regions };
+        let window =
+            |&(id, name, comm): &(u32, u32, u32)| Window { id: WindowId(id), name: self.text(name), comm: CommId(comm) };
+        let windows = self.windows.iter().map(window).collect();
+        let definitions = Definitions {
+            clock,
+            locations,
+            location_groups,
+            system_tree,
+            processes,
+            communicators,
+            regions,
+            windows,
+            groups,
+        };
         Ok((definitions, warnings))
     }
 
@@ -269,7 +288,9 @@ impl Tables {
         Ok(group.members.iter().map(|&member| LocationId(member)).collect())
     }
 
-    fn communicators(&self, processes: usize) -> Result<Vec<Communicator>> {
+    /// The communicators, and the groups that events on windows may name.
+    #[allow(clippy::type_complexity)] // the fields of `Definitions`
+    fn communicators(&self, processes: usize) -> Result<(Vec<Communicator>, Vec<(GroupId, Arc<[u32]>)>)> {
         // Ids of groups can be taken twice (EZTrace): the one that can be a communicator's counts.
         let mut groups: BTreeMap<u32, &Group> = BTreeMap::new();
         for group in &self.groups {
@@ -339,7 +360,15 @@ impl Tables {
             };
             communicators.push(Communicator { id: CommId(id), name: self.text(name), members, global_ranks: false });
         }
-        Ok(communicators)
+        let mut named = Vec::new();
+        if !self.windows.is_empty() {
+            for (&id, _) in groups.iter().filter(|(_, group)| group.kind == COMM_GROUP && group.paradigm == MPI) {
+                if let Ok(CommMembers::Intra(list)) = members(id) {
+                    named.push((GroupId(id), list));
+                }
+            }
+        }
+        Ok((communicators, named))
     }
 }
 

@@ -1,7 +1,38 @@
 //! The records of the events that we interpret, from their values.
 
 use crate::archive::otf2::bytes::Writer;
-use crate::trace::{Collective, Event, Message, Root};
+use crate::trace::{Collective, Event, Message, Root, WindowLock, WindowTransfer};
+
+fn root(root: Root) -> u32 {
+    match root {
+        Root::None => u32::MAX,
+        Root::ThisProcess => u32::MAX - 1,
+        Root::OwnGroup => u32::MAX - 2,
+        Root::Rank(rank) => rank,
+    }
+}
+
+/// A lock, with its type unless it is released.
+fn lock(payload: &mut Writer, lock: &WindowLock, kind: u8) -> u8 {
+    payload.u32(lock.window.0);
+    payload.u32(lock.remote);
+    payload.u64(lock.lock);
+    if kind != RELEASE {
+        payload.u8(lock.kind);
+    }
+    kind
+}
+
+/// OTF2 `RmaReleaseLock`.
+const RELEASE: u8 = 43;
+
+fn transfer(payload: &mut Writer, transfer: &WindowTransfer, kind: u8) -> u8 {
+    payload.u32(transfer.window.0);
+    payload.u32(transfer.remote);
+    payload.u64(transfer.bytes);
+    payload.u64(transfer.matching);
+    kind
+}
 
 /// Record type of an event, its fields appended to `payload`.
 pub fn encode(event: &Event, payload: &mut Writer) -> Option<u8> {
@@ -14,12 +45,7 @@ pub fn encode(event: &Event, payload: &mut Writer) -> Option<u8> {
     let collective = |payload: &mut Writer, collective: &Collective| {
         payload.u8(collective.op.0);
         payload.u32(collective.comm.0);
-        payload.u32(match collective.root {
-            Root::None => u32::MAX,
-            Root::ThisProcess => u32::MAX - 1,
-            Root::OwnGroup => u32::MAX - 2,
-            Root::Rank(rank) => rank,
-        });
+        payload.u32(root(collective.root));
         payload.u64(collective.sent);
         payload.u64(collective.received);
     };
@@ -61,6 +87,37 @@ pub fn encode(event: &Event, payload: &mut Writer) -> Option<u8> {
         Event::MpiCollectiveEnd(c) => {
             collective(payload, c);
             23
+        }
+        Event::RmaCollectiveBegin => 37,
+        Event::RmaCollectiveEnd(c) => {
+            payload.u8(c.op.0);
+            payload.u32(c.level);
+            payload.u32(c.window.0);
+            payload.u32(root(c.root));
+            payload.u64(c.sent);
+            payload.u64(c.received);
+            38
+        }
+        Event::RmaGroupSync(sync) => {
+            payload.u32(sync.level);
+            payload.u32(sync.window.0);
+            payload.u32(sync.group.0);
+            39
+        }
+        Event::RmaRequestLock(l) => lock(payload, l, 40),
+        Event::RmaAcquireLock(l) => lock(payload, l, 41),
+        Event::RmaTryLock(l) => lock(payload, l, 42),
+        Event::RmaReleaseLock(l) => lock(payload, l, RELEASE),
+        Event::RmaPut(t) => transfer(payload, t, 46),
+        Event::RmaGet(t) => transfer(payload, t, 47),
+        Event::RmaAtomic(a) => {
+            payload.u32(a.window.0);
+            payload.u32(a.remote);
+            payload.u8(a.kind);
+            payload.u64(a.sent);
+            payload.u64(a.received);
+            payload.u64(a.matching);
+            48
         }
         Event::NonBlockingCollectiveRequest(request) => with_request(payload, request, 85),
         Event::NonBlockingCollectiveComplete(c, request) => {

@@ -134,7 +134,7 @@ impl Otf2Archive {
                 | kind::LOCATION_GROUP
                 | kind::LOCATION => {}
                 kind::REGION => left_out.add(Thing::DefinitionFields, "Region: all but id and name", 1),
-                kind::GROUP | kind::COMM | kind::INTER_COMM => {
+                kind::GROUP | kind::COMM | kind::INTER_COMM | kind::RMA_WIN => {
                     tables.record(record.kind, reader)?;
                     if record.kind == kind::COMM {
                         let (_, _, _, parent) = (reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?);

@@ -11,8 +11,12 @@ pub const MAPPING_TABLE: u8 = 5;
 pub const CLOCK_OFFSET: u8 = 6;
 /// Kind of a mapping table of regions.
 const REGIONS: u8 = 3;
+/// Kind of a mapping table of groups.
+const GROUPS: u8 = 4;
 /// Kind of a mapping table of communicators.
 const COMMUNICATORS: u8 = 6;
+/// Kind of a mapping table of windows.
+const WINDOWS: u8 = 8;
 
 /// From the ids that one location's events use to global ones. Ids that are not covered stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +67,10 @@ pub struct LocalDefinitions {
     pub regions: IdMap,
     /// Communicators.
     pub communicators: IdMap,
+    /// Windows.
+    pub windows: IdMap,
+    /// Groups.
+    pub groups: IdMap,
     /// What is odd.
     pub warnings: Vec<String>,
 }
@@ -101,6 +109,8 @@ impl LocalDefinitions {
                     match kind {
                         REGIONS => local.regions = IdMap::read(&mut reader)?,
                         COMMUNICATORS => local.communicators = IdMap::read(&mut reader)?,
+                        WINDOWS => local.windows = IdMap::read(&mut reader)?,
+                        GROUPS => local.groups = IdMap::read(&mut reader)?,
                         _ => {}
                     }
                 }

@@ -3,7 +3,10 @@
 use crate::archive::otf2::bytes::{ByteOrder, Reader};
 use crate::archive::otf2::chunks::Record;
 use crate::archive::otf2::local::LocalDefinitions;
-use crate::trace::{Collective, CollectiveOp, CommId, Error, Event, Message, RegionId, Result, Root};
+use crate::trace::{
+    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, WindowAtomic,
+    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+};
 
 /// Control bytes in the place of a record type.
 pub mod control {
@@ -186,7 +189,7 @@ pub fn attribute_bound(payload: &[u8], order: ByteOrder) -> usize {
 /// Whether events of a type can take part in the synchronisation of processes, or belong to requests that do.
 #[inline]
 pub const fn synchronises(kind: u8) -> bool {
-    matches!(kind, 14..=19 | 21..=23 | 85 | 86)
+    matches!(kind, 14..=19 | 21..=23 | 37..=43 | 46..=48 | 85 | 86)
 }
 
 /// The fields that we interpret, with ids mapped to global ones. A record of another type is [`Event::Other`].
@@ -213,6 +216,8 @@ pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
         21 => Event::MpiRequestCancelled(reader.u64()?),
         22 => Event::MpiCollectiveBegin,
         23 => Event::MpiCollectiveEnd(collective(reader, local)?),
+        37 => Event::RmaCollectiveBegin,
+        38..=43 | 46..=48 => one_sided(record.kind, reader, local)?,
         85 => Event::NonBlockingCollectiveRequest(reader.u64()?),
         86 => {
             let collective = collective(reader, local)?;
@@ -238,17 +243,59 @@ fn message(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Message>
     })
 }
 
+/// Records of one-sided communication.
+fn one_sided(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Event> {
+    let window = |reader: &mut Reader<'_>| reader.u32().map(|id| WindowId(local.windows.map(id)));
+    Ok(match kind {
+        38 => {
+            let (op, level) = (CollectiveOp(reader.u8()?), reader.u32()?);
+            let (window, root) = (window(reader)?, root(reader)?);
+            let (sent, received) = (reader.u64()?, reader.u64()?);
+            Event::RmaCollectiveEnd(WindowCollective { op, level, window, root, sent, received })
+        }
+        39 => {
+            let (level, window) = (reader.u32()?, window(reader)?);
+            let group = GroupId(local.groups.map(reader.u32()?));
+            Event::RmaGroupSync(WindowGroup { level, window, group })
+        }
+        40..=43 => {
+            let (window, remote, lock) = (window(reader)?, reader.u32()?, reader.u64()?);
+            let of = |kind| WindowLock { window, remote, lock, kind };
+            match kind {
+                40 => Event::RmaRequestLock(of(reader.u8()?)),
+                41 => Event::RmaAcquireLock(of(reader.u8()?)),
+                42 => Event::RmaTryLock(of(reader.u8()?)),
+                _ => Event::RmaReleaseLock(of(0)),
+            }
+        }
+        46 | 47 => {
+            let (window, remote) = (window(reader)?, reader.u32()?);
+            let transfer = WindowTransfer { window, remote, bytes: reader.u64()?, matching: reader.u64()? };
+            if kind == 46 { Event::RmaPut(transfer) } else { Event::RmaGet(transfer) }
+        }
+        _ => {
+            let (window, remote, kind) = (window(reader)?, reader.u32()?, reader.u8()?);
+            let (sent, received, matching) = (reader.u64()?, reader.u64()?, reader.u64()?);
+            Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching })
+        }
+    })
+}
+
 fn collective(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Collective> {
     Ok(Collective {
         op: CollectiveOp(reader.u8()?),
         comm: CommId(local.communicators.map(reader.u32()?)),
-        root: match reader.u32()? {
-            u32::MAX => Root::None,
-            0xFFFF_FFFE => Root::ThisProcess,
-            0xFFFF_FFFD => Root::OwnGroup,
-            rank => Root::Rank(rank),
-        },
+        root: root(reader)?,
         sent: reader.u64()?,
         received: reader.u64()?,
+    })
+}
+
+fn root(reader: &mut Reader<'_>) -> Result<Root> {
+    Ok(match reader.u32()? {
+        u32::MAX => Root::None,
+        0xFFFF_FFFE => Root::ThisProcess,
+        0xFFFF_FFFD => Root::OwnGroup,
+        rank => Root::Rank(rank),
     })
 }

@@ -66,6 +66,8 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
             location_groups: Vec::new(),
             system_tree: Vec::new(),
             regions: Vec::new(),
+            windows: Vec::new(),
+            groups: Vec::new(),
         };
         let directory = tempfile::tempdir().unwrap();
         let options = CreateOptions::default().fitting(&definitions);

@@ -416,7 +416,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         if let Some(needed) = contributors(comm, instance, class, rank) {
             let state = self.local[index].state(instance);
             for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
-                *top = top.merge(Top2::one(value, i64::from(rank)));
+                *top = top.merge(Top2::one(value, comm.holder(rank)));
             }
             state.count += 1;
             complete = (state.count == needed).then_some((state.top, state.count));
@@ -484,7 +484,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             let (timeline, end) = (member.timeline as usize, member.ends[instance]);
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
-                let bounds = top.map(|top| later(top.excluding(i64::from(member.rank)), latency));
+                let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
                 self.bound(timeline, end, bounds);
             } else if self.synchronising {
                 self.bound(timeline, end, [NO_LOWER_BOUND; CLOCKS]);

@@ -17,9 +17,11 @@ fn the_definition_file_is_what_the_documentation_says() {
         b"\x01\x07",
         b"\x01\x00\x05world\x00\x01\x00\x00",
         b"\x01\x09\x04main",
+        b"\x01\x03\x01w\x04",
+        b"\x01\x06\x02\x01\x00",
     ];
     let payload = payload.concat();
-    let mut expected = b"CLCDEFIN\x01\0\0\0".to_vec();
+    let mut expected = b"CLCDEFIN\x02\0\0\0".to_vec();
     expected.extend((payload.len() as u64).to_le_bytes());
     expected.extend(payload);
     expected.extend(crc32fast::hash(&expected).to_le_bytes());
@@ -49,7 +51,7 @@ fn the_event_file_is_what_the_documentation_says() {
         offsets.extend(offset.to_le_bytes());
         offsets.extend(1.5f64.to_le_bytes());
     }
-    let mut header = b"CLCEVENT\x01\0\0\0\0\0\0\0".to_vec();
+    let mut header = b"CLCEVENT\x02\0\0\0\0\0\0\0".to_vec();
     for field in [7, RESOLUTION, 6, 64 + block.len() as u64] {
         header.extend(field.to_le_bytes());
     }

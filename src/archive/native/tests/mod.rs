@@ -8,7 +8,7 @@ use crate::archive::TimeMap;
 use crate::trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error,
     Event, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId, Result, Root,
-    SystemTreeNode, SystemTreeNodeId,
+    GroupId, SystemTreeNode, SystemTreeNodeId, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -48,6 +48,46 @@ fn collective() -> impl Strategy<Value = Collective> {
     })
 }
 
+fn one_sided() -> impl Strategy<Value = Event> {
+    let lock = || {
+        (number32(), number32(), number(), any::<u8>()).prop_map(|(window, remote, lock, kind)| WindowLock {
+            window: WindowId(window),
+            remote,
+            lock,
+            kind,
+        })
+    };
+    let transfer = || {
+        (number32(), number32(), number(), number()).prop_map(|(window, remote, bytes, matching)| WindowTransfer {
+            window: WindowId(window),
+            remote,
+            bytes,
+            matching,
+        })
+    };
+    let window = number32().prop_map(WindowId);
+    prop_oneof![
+        Just(Event::RmaCollectiveBegin),
+        (collective(), number32()).prop_map(|(c, level)| {
+            let Collective { op, comm, root, sent, received } = c;
+            Event::RmaCollectiveEnd(WindowCollective { op, level, window: WindowId(comm.0), root, sent, received })
+        }),
+        (number32(), window.clone(), number32().prop_map(GroupId))
+            .prop_map(|(level, window, group)| Event::RmaGroupSync(WindowGroup { level, window, group })),
+        lock().prop_map(Event::RmaRequestLock),
+        lock().prop_map(Event::RmaAcquireLock),
+        lock().prop_map(Event::RmaTryLock),
+        lock().prop_map(Event::RmaReleaseLock),
+        transfer().prop_map(Event::RmaPut),
+        transfer().prop_map(Event::RmaGet),
+        (window, number32(), any::<u8>(), number(), number(), number()).prop_map(
+            |(window, remote, kind, sent, received, matching)| {
+                Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching })
+            }
+        ),
+    ]
+}
+
 fn record() -> impl Strategy<Value = Record> {
     let event = prop_oneof![
         number32().prop_map(|region| Event::Enter(RegionId(region))),
@@ -63,6 +103,7 @@ fn record() -> impl Strategy<Value = Record> {
         Just(Event::MpiCollectiveBegin),
         collective().prop_map(Event::MpiCollectiveEnd),
         number().prop_map(Event::NonBlockingCollectiveRequest),
+        one_sided(),
         (collective(), number()).prop_map(|(c, request)| Event::NonBlockingCollectiveComplete(c, request)),
     ];
     prop_oneof![
@@ -123,6 +164,8 @@ fn definitions() -> Definitions {
             global_ranks: false,
         }],
         regions: vec![Region { id: RegionId(9), name: "main".into() }],
+        windows: vec![Window { id: WindowId(3), name: "w".into(), comm: CommId(4) }],
+        groups: vec![(GroupId(6), [1, 0].into())],
     }
 }
 
