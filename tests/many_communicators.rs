@@ -50,6 +50,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         presync: clc_replay::presync::Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        fences: clc_replay::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     let loaded = load(&mut transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();

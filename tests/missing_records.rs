@@ -5,6 +5,7 @@ mod reference;
 
 use clc_replay::clc::latency::MinimumLatency;
 use clc_replay::clc::{Form, Parameters};
+use clc_replay::matching::fences::Fences;
 use clc_replay::trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
 use common::{alone, more_traces, name, run};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use reference::model::{EventRef, Process, Recorded, Trace};
 use std::collections::BTreeMap;
 
 const US: i64 = 1_000;
-const RULES: Rules = Rules { same_node: 0, other_node: 0, vector_all_to_all: false };
+const RULES: Rules = Rules { same_node: 0, other_node: 0, vector_all_to_all: false, fences: Fences::All };
 
 type Timed = (i64, Event);
 
@@ -37,7 +38,11 @@ fn trace(processes: Vec<Vec<Vec<Timed>>>) -> Trace {
         node: node as u32,
         locations: locations.into_iter().map(location).collect(),
     };
-    Trace { processes: processes.into_iter().enumerate().map(process).collect(), communicators: vec![world] }
+    Trace {
+        processes: processes.into_iter().enumerate().map(process).collect(),
+        communicators: vec![world],
+        ..Trace::default()
+    }
 }
 
 fn message(peer: u32, length: u64) -> Message {
@@ -359,6 +364,7 @@ fn generated(seed: u64, clocks: Option<ClockErrors>) -> Generated {
     let perfect = ClockErrors { offset: 0, drift: 0, wave: 0, jumps: (0, 0), resolution: 1 };
     options.clocks = clocks.unwrap_or(perfect);
     options.processes = options.processes.min(6);
+    options.rules.fences = Fences::All;
     generate_with(seed, options)
 }
 
@@ -415,6 +421,7 @@ proptest! {
             alltoallv: rules.vector_all_to_all,
             form: Form::Common,
             median: false,
+            fences: rules.fences,
         };
         prop_assert_eq!(compare(&trace, choice, &[1, 2, trace.processes.len()]), Ok(true));
     }

@@ -114,6 +114,16 @@ fn printed(event: &Event) -> Option<String> {
         Event::MpiRequestCancelled(request) => format!("21 {request}"),
         Event::MpiCollectiveBegin => "22".into(),
         Event::MpiCollectiveEnd(c) => format!("23 {}", collective(c)),
+        Event::RmaCollectiveBegin => "37".into(),
+        other @ (Event::RmaCollectiveEnd(_)
+        | Event::RmaGroupSync(_)
+        | Event::RmaRequestLock(_)
+        | Event::RmaAcquireLock(_)
+        | Event::RmaTryLock(_)
+        | Event::RmaReleaseLock(_)
+        | Event::RmaPut(_)
+        | Event::RmaGet(_)
+        | Event::RmaAtomic(_)) => unreachable!("no fixture has {other:?}"),
         Event::NonBlockingCollectiveRequest(request) => format!("85 {request}"),
         Event::NonBlockingCollectiveComplete(c, request) => format!("86 {} {request}", collective(c)),
     })

@@ -2,6 +2,7 @@
 
 mod reference;
 
+use clc_replay::matching::fences::Fences;
 use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
 use proptest::prelude::*;
 use reference::backward::{Tube, backward};
@@ -14,7 +15,7 @@ use reference::violations::violations;
 
 const HALF: i64 = ONE / 2;
 const WORLD: CommId = CommId(5);
-const RULES: Rules = Rules { same_node: 10, other_node: 100, vector_all_to_all: false };
+const RULES: Rules = Rules { same_node: 10, other_node: 100, vector_all_to_all: false, fences: Fences::Auto };
 
 fn at(process: usize, index: usize) -> EventRef {
     EventRef { process, index }
@@ -35,6 +36,7 @@ fn trace(processes: &[&[Event]]) -> Trace {
     Trace {
         processes: processes.iter().enumerate().map(process).collect(),
         communicators: vec![Communicator { id: WORLD, name: "world".into(), members: world, global_ranks: false }],
+        ..Trace::default()
     }
 }
 

@@ -4,6 +4,7 @@
 mod reference;
 
 use clc_replay::clc::Form;
+use clc_replay::matching::fences::Fences;
 use clc_replay::presync::Method;
 use clc_replay::trace::Ticks;
 use proptest::prelude::*;
@@ -32,6 +33,7 @@ fn choices() -> impl Strategy<Value = Choice> {
             alltoallv,
             form: Form::Paper,
             median: false,
+            fences: Fences::Auto,
         },
     )
 }
@@ -59,7 +61,8 @@ fn read(path: &Path) -> Trace {
             Process { node: 0, locations: vec![events] }
         })
         .collect();
-    Trace { processes, communicators: definitions.communicators }
+    let (windows, groups) = (definitions.windows, definitions.groups);
+    Trace { processes, communicators: definitions.communicators, windows, groups }
 }
 
 #[test]
@@ -89,6 +92,7 @@ fn recorded_traces_agree_with_the_oracle() {
                 alltoallv: latency > 0,
                 form,
                 median: delta == 15,
+                fences: Fences::Auto,
             };
             assert_eq!(compare(&trace, choice, &[1, 2, 3, trace.processes.len()]), Ok(true));
             compared += 1;
@@ -107,7 +111,9 @@ proptest! {
         // As many ranks as processes is the canonical replay, where it is possible.
         let processes = generated.trace.processes.len();
         // A program in which Alltoallv does not synchronise contradicts the claim that it does.
-        let choice = Choice { alltoallv: choice.alltoallv && generated.options.rules.vector_all_to_all, ..choice };
+        // So does one in which some fences do not synchronise.
+        let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
+        let choice = Choice { alltoallv, fences: generated.options.rules.fences, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 
@@ -123,7 +129,8 @@ proptest! {
         }
         let processes = generated.trace.processes.len();
         let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
-        let choice = Choice { alltoallv, form: Form::Common, median, ..choice };
+        let fences = generated.options.rules.fences;
+        let choice = Choice { alltoallv, fences, form: Form::Common, median, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 

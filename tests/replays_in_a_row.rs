@@ -111,6 +111,7 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        fences: clc_replay::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();

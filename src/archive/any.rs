@@ -229,7 +229,7 @@ impl Archive {
     }
 
     /// As [`Archive::scan_with`], for those who only want what takes part in synchronisation: a format may give all other events as
-    /// [`Event::Other`], which is faster.
+    /// [`Event::Other`], which is faster; then the summary says whether a message was sent in one of the `regions` (ascending).
     ///
     /// # Errors
     /// As [`Archive::scan_with`].
@@ -238,10 +238,11 @@ impl Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
+        regions: &[RegionId],
         visit: impl FnMut(u64, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         match self {
-            Archive::Otf2(archive) => archive.scan_synchronisation(location, local, visit),
+            Archive::Otf2(archive) => archive.scan_synchronisation(location, local, regions, visit),
             Archive::Native(trace) => trace.scan_with(location, visit),
         }
     }

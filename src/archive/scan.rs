@@ -13,6 +13,8 @@ pub struct ScanSummary {
     pub by_type: Box<[u64; 256]>,
     /// Number of events before each chunk of the file, if it has chunks: where a later look can begin.
     pub chunks: Vec<u64>,
+    /// Whether a message was sent in one of the regions that were asked for.
+    pub sent_within: bool,
     /// What is odd.
     pub warnings: Vec<String>,
 }

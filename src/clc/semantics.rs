@@ -33,6 +33,7 @@ impl CollectiveClass {
             | Op::ALLGATHERV
             | Op::ALLTOALL
             | Op::WIN_FENCE
+            | Op::WIN_FENCE_ASSUMED
             | Op::REDUCE_SCATTER
             | Op::REDUCE_SCATTER_BLOCK => CollectiveClass::NToN,
             Op::SCAN | Op::EXSCAN => CollectiveClass::Prefix,
@@ -84,7 +85,7 @@ impl From<&Collective> for Part {
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
 pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
-    let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE);
+    let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
     let is_root = part.root == Root::Rank(rank);
@@ -98,12 +99,14 @@ pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
     Role { sends: sends && data_out && size > 1, receives: receives && data_in && size > 1 }
 }
 
-/// As [`role`], on an inter-communicator: `first` of the `size` members are one group, the others the other one, and members exchange data with the
-/// other group only.
+/// As [`role`], also on an inter-communicator: there `first` of the `size` members are one group, the others the other one, and members exchange data
+/// with the other group only. Elsewhere `first` is 0.
 pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &Part) -> Role {
-    let Root::Rank(root) = part.root else { return role(class, rank, size, part) };
-    let with_root = (rank < first) == (root < first);
     let Role { sends, receives } = role(class, rank, size, part);
+    if first == 0 {
+        return Role { sends, receives };
+    }
+    let with_root = matches!(part.root, Root::Rank(root) if (rank < first) == (root < first));
     match class {
         CollectiveClass::OneToN => Role { sends, receives: receives && !with_root },
         CollectiveClass::NToOne => Role { sends: sends && !with_root, receives },
@@ -135,6 +138,19 @@ mod tests {
         let barrier = collective(CollectiveOp::BARRIER, Root::None, 0, 0);
         assert_eq!(role(CollectiveClass::NToN, 2, 3, &barrier), Role { sends: true, receives: true });
         assert_eq!(role(CollectiveClass::NToN, 0, 1, &barrier), Role { sends: false, receives: false });
+    }
+
+    #[test]
+    fn between_groups_data_goes_to_the_other_one() {
+        // Two and three members; the root is the first one of the second group.
+        let bcast = collective(CollectiveOp::BCAST, Root::Rank(2), 8, 8);
+        let roles = |class, part: &Part| [0, 2, 4].map(|rank| role_between(class, rank, 2, 5, part));
+        let of = |sends, receives| Role { sends, receives };
+        assert_eq!(roles(CollectiveClass::OneToN, &bcast), [of(false, true), of(true, false), of(false, false)]);
+        let reduce = collective(CollectiveOp::REDUCE, Root::Rank(2), 8, 8);
+        assert_eq!(roles(CollectiveClass::NToOne, &reduce), [of(true, false), of(false, true), of(false, false)]);
+        let allreduce = collective(CollectiveOp::ALLREDUCE, Root::None, 8, 8);
+        assert_eq!(roles(CollectiveClass::NToN, &allreduce), [of(true, true); 3]);
     }
 
     #[test]

@@ -150,7 +150,9 @@ pub fn gather(
             events: sum.events,
             events_by_kind: EventCount::sorted(sum.by_kind),
         },
-        loose_ends: sum.leftovers.open_collectives.saturating_add(sum.leftovers.inter_collectives),
+        loose_ends: [sum.leftovers.open_collectives, sum.leftovers.inter_collectives, sum.leftovers.foreign_windows]
+            .into_iter()
+            .fold(0, u64::saturating_add),
         matching: matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers),
         clocks: sum.clocks,
         warnings: sum.warnings,
@@ -290,6 +292,13 @@ fn matching(
         undefined_peers: leftovers.undefined_peer,
         receives_never_completed: leftovers.never_completed,
         cancelled_requests: leftovers.cancelled,
+        windows: report::WindowUse {
+            fence_accesses: leftovers.fence_accesses,
+            group_accesses: leftovers.group_accesses,
+            lock_accesses: leftovers.lock_accesses,
+            steps: messages.grouped,
+            unmatched_steps: messages.loose_steps,
+        },
         ..Matching::default()
     };
     let pair = |(&(sender, receiver), pair): (&(u32, u32), &crate::matching::messages::Unmatched)| UnmatchedPair {
@@ -306,7 +315,7 @@ fn matching(
                 "the trace does not tell who exchanged data with whom (see --alltoallv)"
             }
             CollectiveOp::WIN_FENCE_UNORDERED => {
-                "no operations before it, so that the program may have asserted that it need not synchronise (see --fences)"
+                "no operations before, the program may have asserted that it need not synchronise (see --fences)"
             }
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => "creating or destroying a handle need not synchronise",
             _ => "no usable root",
@@ -382,6 +391,7 @@ pub fn parameters(
         max_error: constants.map(|constants| constants.max_error.value()),
         slope: constants.map(|constants| constants.slope.value()),
         alltoallv: options.alltoallv,
+        fences: options.fences,
     }
 }
 

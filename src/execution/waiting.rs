@@ -12,11 +12,11 @@ pub enum WaitKind {
     LateReceiver,
     /// A member of an N-to-N operation waited for the last one.
     WaitAtNxn,
-    /// A member of a barrier waited for the last one.
+    /// A member of a barrier, or of a fence of a window, waited for the last one.
     WaitAtBarrier,
     /// A member of a 1-to-N operation waited for the root.
     LateBroadcast,
-    /// The root of an N-to-1 operation waited until the first of the others had entered.
+    /// The root of an N-to-1 operation waited until the last of the others had entered.
     EarlyReduce,
     /// A member of a prefix operation waited for a lower rank.
     EarlyScan,

@@ -2,7 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::extract::{Extract, MessageKey};
-use crate::trace::{CommId, CommMembers, Definitions, Error, Result, Root, WindowId};
+use crate::trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -51,6 +51,13 @@ impl<'a> CommTable<'a> {
             Error::new(format!("communicator {id} is not defined"))
                 .hint("the archive's definitions and events do not belong together")
         })
+    }
+
+    /// The processes of a group that events name.
+    pub fn group(&self, id: GroupId) -> Option<&'a [u32]> {
+        let groups = &self.definitions.groups;
+        let place = groups.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&groups[place].1)
     }
 
     /// Whether the trace has windows.

@@ -116,7 +116,8 @@ pub(super) fn settle(
         }
     }
     checked_index(messages.outgoing.len())?;
-    tell_indices(transport, messages, sound)
+    debug_assert!(messages.incoming[..sound].iter().all(|channel| channel.trust == Trust::Sound));
+    tell_indices(transport, messages)
 }
 
 /// Tells the hosts of the receivers the lengths of the sends that they asked for.
@@ -145,13 +146,12 @@ fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], 
     Ok(())
 }
 
-/// Outgoing channels have got their indices: tells them the receiving ends. Those before `sound` are the receiving ends without doubt.
-fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages, sound: usize) -> Result<()> {
+/// Outgoing channels have got their indices: tells them the receiving ends.
+pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
     let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for (index, channel) in (0u64..).zip(&messages.outgoing) {
         outgoing.entry(channel.host as usize).or_default().extend([u64::from(channel.remote), index]);
     }
-    debug_assert!(messages.incoming[..sound].iter().all(|channel| channel.trust == Trust::Sound));
     for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
         for pair in words.chunks_exact(2) {
             messages.incoming[pair[0] as usize].remote = pair[1] as u32;

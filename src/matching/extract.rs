@@ -4,12 +4,14 @@
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::clc::semantics::Part;
+use crate::matching::calls::{Call, Calls, Inside};
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
+use crate::matching::orders::GroupKey;
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use crate::trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, Result, WindowCollective, WindowGroup, WindowId,
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective, WindowGroup, WindowId,
     WindowLock,
 };
 use serde::{Deserialize, Serialize};
@@ -113,6 +115,14 @@ pub struct Extract {
     pub undefined: Vec<(u32, bool)>,
     /// Collective participations by communicator (index into the definitions), in program order of the begins.
     pub collectives: HashMap<u32, Vec<Participation>>,
+    /// The ends of synchronous sends, by the send.
+    pub synchronous: HashMap<u32, u32>,
+    /// Where receives were posted, by the receive; filled only where regions are read.
+    pub posts: HashMap<u32, u32>,
+    /// Steps on windows that others wait for, in program order.
+    pub group_sends: HashMap<GroupKey, Vec<u32>>,
+    /// Steps on windows that wait for others, in program order.
+    pub group_receives: HashMap<GroupKey, Vec<u32>>,
     /// Everything else.
     pub leftovers: Leftovers,
 }
@@ -156,6 +166,14 @@ pub struct Extractor<'a> {
     open_window_begins: HashMap<u32, u32>,
     /// What this process does on each window.
     epochs: HashMap<WindowId, Epoch>,
+    /// The regions that matter, if they are read.
+    calls: Option<&'a Calls>,
+    /// The call that each location is in.
+    inside: HashMap<u32, Inside>,
+    /// Where open receives were posted: request -> event.
+    posted_at: OpenRequests<u32>,
+    /// Open synchronous sends: request -> send.
+    synchronous: OpenRequests<u32>,
 }
 
 /// What a process has done on a window since its last fence.
@@ -189,7 +207,17 @@ impl<'a> Extractor<'a> {
             last_comm: None,
             open_window_begins: HashMap::default(),
             epochs: HashMap::default(),
+            calls: None,
+            inside: HashMap::default(),
+            posted_at: OpenRequests::default(),
+            synchronous: OpenRequests::default(),
         }
+    }
+
+    /// Reads regions, too.
+    #[must_use]
+    pub fn with_calls(self, calls: Option<&'a Calls>) -> Self {
+        Extractor { calls, ..self }
     }
 
     /// Whether `event` can matter here.
@@ -220,22 +248,42 @@ impl<'a> Extractor<'a> {
     /// References to undefined communicators, MPI events outside of an MPI process.
     pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
         match event {
-            Event::MpiSend(message) => self.send(at, message).map(|_| true),
+            Event::MpiSend(message) => {
+                let (_, sent) = self.send(at, message)?;
+                if let Some(inside) = self.inside_of(at, Call::SynchronousSend) {
+                    inside.sent = Some(sent);
+                }
+                Ok(true)
+            }
             Event::MpiIsend(message, request) => {
                 let sent = self.send(at, message)?;
                 self.send_requests.insert(*request, sent);
+                if self.inside_of(at, Call::SynchronousRequest).is_some() {
+                    self.synchronous.insert(*request, sent.1);
+                }
                 Ok(true)
             }
             Event::MpiIsendComplete(request) => {
                 self.send_requests.remove(*request);
-                Ok(false)
+                let Some(sent) = self.calls.and_then(|_| self.synchronous.remove(*request)) else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
             }
             Event::MpiIrecvRequest(request) => {
                 let post = self.post(at)?;
+                let visited = self.calls.is_some();
+                if visited {
+                    let event = match self.inside_of(at, Call::Posts).and_then(|inside| inside.entered) {
+                        Some(entered) => entered,
+                        None => self.near(at)?,
+                    };
+                    self.posted_at.insert(*request, event);
+                }
                 if self.receive_requests.insert(*request, post).is_some() {
                     self.out.leftovers.never_completed += 1;
                 }
-                Ok(false)
+                Ok(visited && self.inside_of(at, Call::Posts).is_none_or(|inside| inside.entered.is_none()))
             }
             Event::MpiRecv(message) => {
                 let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
@@ -243,11 +291,22 @@ impl<'a> Extractor<'a> {
                     Some(post) => post,
                     None => self.post(at)?,
                 };
-                self.receive(at, message, Some(post)).map(|_| true)
+                let event = self.receive(at, message, Some(post))?;
+                if let Some(inside) = self.inside_of(at, Call::Posts)
+                    && !std::mem::replace(&mut inside.received, true)
+                    && let Some(entered) = inside.entered
+                {
+                    self.out.posts.insert(event, entered);
+                }
+                Ok(true)
             }
             Event::MpiIrecv(message, request) => {
                 let post = self.receive_requests.remove(*request);
-                self.receive(at, message, post).map(|_| true)
+                let event = self.receive(at, message, post)?;
+                if let Some(post) = self.calls.and_then(|_| self.posted_at.remove(*request)) {
+                    self.out.posts.insert(event, post);
+                }
+                Ok(true)
             }
             Event::MpiRequestCancelled(request) => {
                 self.cancel(*request);
@@ -287,10 +346,10 @@ impl<'a> Extractor<'a> {
             Event::RmaAtomic(atomic) => Ok(self.access(atomic.window)),
             Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock) => Ok(self.lock(lock, true)),
             Event::RmaReleaseLock(lock) => Ok(self.lock(lock, false)),
-            Event::RmaGroupSync(sync) => Ok(self.group_sync(sync)),
-            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::RmaTryLock(_) => {
-                Ok(false)
-            }
+            Event::RmaGroupSync(sync) => Ok(self.group_sync(at, sync)),
+            Event::Enter(region) => self.enter(at, *region),
+            Event::Leave(region) => self.leave(at, *region),
+            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) => Ok(false),
         }
     }
 
@@ -352,7 +411,7 @@ impl<'a> Extractor<'a> {
         Ok((key, event))
     }
 
-    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<()> {
+    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<u32> {
         let event = self.near(at)?;
         let key = self.key(message)?;
         let end = MessageEnd { event, length: short(message.length) };
@@ -360,7 +419,7 @@ impl<'a> Extractor<'a> {
             Some(post) => self.posted.entry(key).or_default().push((post, end)),
             None => self.out.unplaced.entry(key).or_default().push(end),
         }
-        Ok(())
+        Ok(event)
     }
 
     fn post(&mut self, at: Place) -> Result<u32> {
@@ -374,6 +433,8 @@ impl<'a> Extractor<'a> {
     fn cancel(&mut self, request: u64) {
         self.out.leftovers.cancelled += 1;
         self.receive_requests.remove(request);
+        self.posted_at.remove(request);
+        self.synchronous.remove(request);
         if let Some((key, event)) = self.send_requests.remove(request)
             && let Some(list) = self.out.sends.get_mut(&key)
             && let Ok(position) = list.binary_search_by_key(&event, |end| end.event)
@@ -481,7 +542,82 @@ impl<'a> Extractor<'a> {
         false
     }
 
-    fn group_sync(&mut self, sync: &WindowGroup) -> bool {
+    /// The call that the location is in, if it is this one.
+    #[inline]
+    fn inside_of(&mut self, at: Place, call: Call) -> Option<&mut Inside> {
+        self.calls?;
+        self.inside.get_mut(&at.location).filter(|inside| inside.call == call)
+    }
+
+    fn enter(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        let Some(call) = self.calls.and_then(|calls| calls.get(region)) else { return Ok(false) };
+        if let Some(inside) = self.inside.get_mut(&at.location) {
+            inside.deeper += 1;
+            return Ok(false);
+        }
+        let mut inside = Inside::new(call);
+        if matches!(call, Call::Posts | Call::WinPost | Call::WinComplete) {
+            inside.entered = Some(self.near(at)?);
+        }
+        let visited = inside.entered.is_some();
+        self.inside.insert(at.location, inside);
+        Ok(visited)
+    }
+
+    fn leave(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        if self.calls.and_then(|calls| calls.get(region)).is_none() {
+            return Ok(false);
+        }
+        match self.inside.get_mut(&at.location) {
+            Some(inside) if inside.deeper > 0 => {
+                inside.deeper -= 1;
+                return Ok(false);
+            }
+            _ => {}
+        }
+        let Some(inside) = self.inside.remove(&at.location) else { return Ok(false) };
+        match inside.call {
+            Call::SynchronousSend => {
+                let Some(sent) = inside.sent else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
+            }
+            Call::WinPost => {
+                self.steps(&inside.groups, inside.entered, None);
+                Ok(false)
+            }
+            Call::WinComplete | Call::WinWait if !inside.groups.is_empty() => {
+                let end = self.near(at)?;
+                self.steps(&inside.groups, inside.entered, Some((end, inside.call == Call::WinWait)));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The orders of steps with `groups`: others wait for `entered`, and `left` waits for others (with whether it ends an epoch of a target).
+    fn steps(&mut self, groups: &[WindowGroup], entered: Option<u32>, left: Option<(u32, bool)>) {
+        for sync in groups {
+            let (Some(own), Some(window)) = (self.process, self.table.window(sync.window)) else { continue };
+            let peers: Vec<u32> = self.table.group(sync.group).unwrap_or_default().to_vec();
+            for peer in peers.into_iter().filter(|&peer| peer != own) {
+                let key = |completes: bool| GroupKey { peer, window, completes };
+                if let Some(event) = entered {
+                    // Complete tells a target what post has told the origins.
+                    self.out.group_sends.entry(key(left.is_some())).or_default().push(event);
+                }
+                if let Some((event, completes)) = left {
+                    self.out.group_receives.entry(key(completes)).or_default().push(event);
+                }
+            }
+        }
+    }
+
+    fn group_sync(&mut self, at: Place, sync: &WindowGroup) -> bool {
+        if let Some(inside) = self.calls.and_then(|_| self.inside.get_mut(&at.location)) {
+            inside.groups.push(*sync);
+        }
         let groups = &mut self.epochs.entry(sync.window).or_default().groups;
         *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
         false

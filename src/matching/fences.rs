@@ -69,6 +69,15 @@ struct Fence {
     accessed: bool,
 }
 
+/// What a fence counts as.
+fn op_of(fence: &Fence, barrier: bool) -> CollectiveOp {
+    match (barrier, fence.accessed) {
+        (true, true) => CollectiveOp::WIN_FENCE,
+        (true, false) => CollectiveOp::WIN_FENCE_ASSUMED,
+        (false, _) => CollectiveOp::WIN_FENCE_UNORDERED,
+    }
+}
+
 impl Fence {
     const UNKNOWN: Fence = Fence { least: i64::MIN, most: i64::MAX, accessed: false };
 
@@ -123,7 +132,8 @@ fn is_fence(participation: &Participation) -> bool {
 /// The participations of members hosted here, by communicator: rank, local timeline, and what it took part in.
 pub(super) type Ours = BTreeMap<u32, Vec<(u32, u32, Vec<Participation>)>>;
 
-/// Takes the fences that need not be barriers for operations of their own ([`CollectiveOp::WIN_FENCE_UNORDERED`]), which constrain nobody. All members
+/// Gives fences without operations an operation of their own: those that count as barriers [`CollectiveOp::WIN_FENCE_ASSUMED`], and of those and all others
+/// that constrain nobody [`CollectiveOp::WIN_FENCE_UNORDERED`]. All members
 /// agree on the first `valid` operations of each window. Collective over the analysis ranks.
 ///
 /// # Errors
@@ -167,14 +177,18 @@ pub(super) fn settle(
     }
     let decided: BTreeMap<u32, Vec<u64>> = known
         .into_iter()
-        .map(|(window, fences)| (window, decide(&fences, choice).into_iter().map(u64::from).collect()))
+        .map(|(window, fences)| {
+            let barriers = decide(&fences, choice);
+            let ops = fences.iter().zip(barriers).map(|(fence, barrier)| u64::from(op_of(fence, barrier).0));
+            (window, ops.collect())
+        })
         .collect();
-    for (window, barriers) in tell_hosts_lists(transport, placement, table, &decided)? {
+    for (window, ops) in tell_hosts_lists(transport, placement, table, &decided)? {
         let Some(members) = ours.get_mut(&window) else { continue };
         let fences = fences_of(members, valid.get(&window).copied().unwrap_or(0) as usize);
         for (_, _, list) in members {
-            for &k in fences.iter().zip(&barriers).filter(|(_, barrier)| **barrier == 0).map(|(k, _)| k) {
-                list[k].part = Part { op: CollectiveOp::WIN_FENCE_UNORDERED, ..list[k].part };
+            for (&k, &op) in fences.iter().zip(&ops) {
+                list[k].part = Part { op: CollectiveOp(op as u8), ..list[k].part };
             }
         }
     }

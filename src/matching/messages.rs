@@ -8,10 +8,11 @@
 use crate::comm::{ReduceOp, Transport, sparse_exchange};
 use crate::matching::doubts::{Doubt, settle};
 use crate::matching::extract::{Extract, MessageEnd, MessageKey};
+use crate::matching::orders;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::matching::undefined::Gaps;
-use crate::trace::{Error, Result};
+use crate::trace::{CollectiveOp, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ use std::collections::BTreeMap;
 pub enum Trust {
     /// Messages: the two ends agree in number and lengths.
     Sound,
+    /// No messages: the posting of a receive before the end of its synchronous send.
+    Acknowledged,
+    /// No messages: steps of post, start, complete and wait on a window.
+    Grouped,
     /// Messages of a channel in which records are missing, where lengths leave no choice.
     Aligned,
     /// No messages: sends that come before receives because others do that are not known. To be respected, but they say nothing about the
@@ -62,17 +67,38 @@ pub struct InChannel {
     pub receives: Vec<u32>,
 }
 
+impl Trust {
+    /// Whether records are missing.
+    pub fn in_doubt(self) -> bool {
+        matches!(self, Trust::Aligned | Trust::Implied)
+    }
+
+    /// Whether the pairs are messages.
+    pub fn of_messages(self) -> bool {
+        matches!(self, Trust::Sound | Trust::Aligned)
+    }
+
+    /// As what its pairs are counted, if not as messages.
+    pub fn op(self) -> Option<CollectiveOp> {
+        match self {
+            Trust::Acknowledged => Some(CollectiveOp::SYNCHRONOUS_SEND),
+            Trust::Grouped => Some(CollectiveOp::WIN_GROUP),
+            Trust::Sound | Trust::Aligned | Trust::Implied => None,
+        }
+    }
+}
+
 impl OutChannel {
     /// Whether its pairs are messages.
     pub fn is_certain(&self) -> bool {
-        self.trust != Trust::Implied
+        self.trust.of_messages()
     }
 }
 
 impl InChannel {
     /// Whether its pairs are messages.
     pub fn is_certain(&self) -> bool {
-        self.trust != Trust::Implied
+        self.trust.of_messages()
     }
 }
 
@@ -123,6 +149,12 @@ pub struct MessageCounts {
     pub in_doubt: Vec<InDoubt>,
     /// What was taken back since it contradicts the rest of the trace, by (sender, receiver).
     pub contradicted: BTreeMap<(u32, u32), u64>,
+    /// Synchronous sends of which it is known when their receives were posted.
+    pub acknowledged: u64,
+    /// Pairs of steps of post, start, complete and wait.
+    pub grouped: u64,
+    /// Such steps that found no partner.
+    pub loose_steps: u64,
 }
 
 /// All channels with an end at this analysis rank.
@@ -132,6 +164,10 @@ pub struct Messages {
     pub outgoing: Vec<OutChannel>,
     /// Receiving ends.
     pub incoming: Vec<InChannel>,
+    /// Outgoing channels of events that send on several.
+    pub fans: Vec<Vec<u32>>,
+    /// Incoming channels of events that receive on several.
+    pub joins: Vec<Vec<u32>>,
     /// Counts for the report.
     pub counts: MessageCounts,
 }
@@ -155,7 +191,7 @@ pub(super) struct Offer {
 const IN_DOUBT: u64 = u64::MAX;
 
 /// Joins all sends and receives. Collective over the analysis ranks; `extracts` are those of this rank's timelines, the first of
-/// which has the global number `first`. Matched events are activated in their [`crate::matching::sync::SyncTimeline`].
+/// which has the global number `first`; `with_orders` if any of them, on any rank, has orders that are no messages. Matched events are activated in their [`crate::matching::sync::SyncTimeline`].
 ///
 /// # Errors
 /// Failures of the transport.
@@ -164,6 +200,7 @@ pub fn match_messages(
     placement: &Placement,
     first: u32,
     extracts: &mut [Extract],
+    with_orders: bool,
 ) -> Result<Messages> {
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
@@ -243,13 +280,17 @@ pub fn match_messages(
         let agreeing = messages.counts.matched as i64;
         settle(transport, first, &mut messages, offers, &asked, doubts, agreeing)?;
     }
-    for (index, channel) in (0..).zip(&messages.incoming) {
-        let sync = &mut extracts[channel.destination as usize].sync;
-        channel.receives.iter().for_each(|&event| sync.activate(event, SyncKind::Receive, index));
+    if with_orders {
+        orders::add(transport, placement, first, extracts, &mut messages)?;
     }
-    for (index, channel) in (0..).zip(&messages.outgoing) {
+    let Messages { incoming, outgoing, fans, joins, .. } = &mut messages;
+    for (index, channel) in (0..).zip(incoming) {
+        let sync = &mut extracts[channel.destination as usize].sync;
+        channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
+    }
+    for (index, channel) in (0..).zip(outgoing) {
         let sync = &mut extracts[channel.source as usize].sync;
-        channel.sends.iter().for_each(|&event| sync.activate(event, SyncKind::Send, index));
+        channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
     }
     Ok(messages)
 }
@@ -379,6 +420,9 @@ impl MessageCounts {
         self.doubtful += other.doubtful;
         self.in_doubt.extend(&other.in_doubt);
         self.keep_examples();
+        self.acknowledged += other.acknowledged;
+        self.grouped += other.grouped;
+        self.loose_steps += other.loose_steps;
         for (&pair, &count) in &other.contradicted {
             *self.contradicted.entry(pair).or_default() += count;
         }

@@ -1,11 +1,13 @@
 //! Who talks to whom: messages and collective instances, resolved before any replay.
 //!
 //! [`extract`] turns the events of one timeline into its synchronisation events; [`messages`] joins sends and receives over all
-//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`collectives`] the members of collective instances ([`groups`]
+//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`orders`] what is no message but orders two
+//! processes as well, [`collectives`] the members of collective instances ([`groups`]
 //! of inter-communicators, [`fences`] of windows). Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
 pub mod align;
+pub mod calls;
 pub mod collectives;
 pub mod communicators;
 pub mod doubts;
@@ -13,6 +15,7 @@ pub mod extract;
 pub mod fences;
 pub mod groups;
 pub mod messages;
+pub mod orders;
 pub mod placement;
 pub mod requests;
 pub mod sync;

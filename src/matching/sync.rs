@@ -16,6 +16,10 @@ pub enum SyncKind {
     Begin,
     /// End of a collective; the link is the index of the membership.
     End,
+    /// A logical send on several channels; the link is the index of their list.
+    Fan,
+    /// A logical receive on several channels; the link is the index of their list.
+    Join,
 }
 
 /// Lowest bits of a part that hold the kind.
@@ -75,6 +79,8 @@ impl SyncTimeline {
             2 => SyncKind::Receive,
             3 => SyncKind::Begin,
             4 => SyncKind::End,
+            5 => SyncKind::Fan,
+            6 => SyncKind::Join,
             _ => SyncKind::Local,
         }
     }
@@ -109,6 +115,29 @@ impl SyncTimeline {
     #[inline]
     pub fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
         self.part[index as usize] = link << KIND_BITS | kind as u32;
+    }
+
+    /// As [`SyncTimeline::activate`] for a send or receive, of an event that may have that part on another channel already: then all of them are a list among
+    /// `several`.
+    #[inline]
+    pub fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) {
+        match self.kind(index as usize) {
+            SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].push(channel),
+            own if own == kind => {
+                several.push(vec![self.link(index as usize) as u32, channel]);
+                let kind = if kind == SyncKind::Send { SyncKind::Fan } else { SyncKind::Join };
+                self.activate(index, kind, several.len() as u32 - 1);
+            }
+            _ => self.activate(index, kind, channel),
+        }
+    }
+
+    /// Takes an event's part on one channel back.
+    pub fn unlink(&mut self, index: u32, channel: u32, several: &mut [Vec<u32>]) {
+        match self.kind(index as usize) {
+            SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].retain(|&other| other != channel),
+            _ => self.activate(index, SyncKind::Local, 0),
+        }
     }
 
     /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,

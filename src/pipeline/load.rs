@@ -4,6 +4,7 @@ use crate::archive::ScanSummary;
 use crate::clc::forward::ForwardParameters;
 use crate::clc::latency::{LatencyBasis, MinimumLatency};
 use crate::comm::{ReduceOp, Transport, agree};
+use crate::matching::calls::Calls;
 use crate::matching::collectives::{Rules, match_collectives};
 use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
@@ -17,7 +18,7 @@ use crate::replay::program::Program;
 use crate::replay::settle::settle;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Event, LocationId, Result, Ticks, Timeline};
+use crate::trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
 use crate::workers::Advance;
 use std::collections::BTreeMap;
 
@@ -112,14 +113,26 @@ pub fn load_with(
         .map(|&l| opened.definitions.locations[l].claimed_events)
         .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
-    let scanned = opened.workers.run(hosted.len(), progress, |job, advance| {
-        let timeline = hosted.start + job;
-        let clock = refined.map(|refined| refined.of(timeline));
-        scan(opened, &opened.timelines.all[timeline], &table, options, clock, advance)
-    });
+    let calls = Calls::of(&opened.definitions);
+    let run = |calls: Known<'_>| {
+        opened.workers.run(hosted.len(), progress, |job, advance| {
+            let timeline = hosted.start + job;
+            let clock = refined.map(|refined| refined.of(timeline));
+            scan(opened, &opened.timelines.all[timeline], &table, options, clock, calls, advance)
+        })
+    };
+    let synchronous = calls.synchronous();
+    let mut scanned = agree(transport, run(Known::Sought(&synchronous)))?;
+    // Few traces have what only regions tell; those are read once more.
+    let mut with_orders = [i64::from(scanned.iter().any(Scanned::has_orders))];
+    transport.all_reduce(ReduceOp::Max, &mut with_orders)?;
+    let with_orders = with_orders[0] != 0;
+    if with_orders {
+        scanned = agree(transport, run(Known::All(&calls)))?;
+    }
     progress.finish();
     let (mut extracts, mut locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
-    for Scanned { extract, locations: own, warnings: odd } in agree(transport, scanned)? {
+    for Scanned { extract, locations: own, warnings: odd } in scanned {
         extracts.push(extract);
         locations.push(own);
         warnings.merge(odd);
@@ -129,7 +142,7 @@ pub fn load_with(
     let raw_origin = raw_origin(transport, &locations)?;
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-    let messages = match_messages(transport, &opened.placement, first, &mut extracts)?;
+    let messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
     let node_of = |process: u32| nodes[process as usize];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
     let collectives =
@@ -177,6 +190,26 @@ struct Scanned {
     warnings: Warnings,
 }
 
+/// What is known of calls of MPI when a timeline is scanned.
+#[derive(Clone, Copy)]
+enum Known<'a> {
+    /// Only which regions (ascending) would be worth another scan.
+    Sought(&'a [RegionId]),
+    /// All of them matter.
+    All(&'a Calls),
+}
+
+/// Record type of OTF2 `RmaGroupSync`.
+const GROUP_SYNC: usize = 39;
+
+impl Scanned {
+    /// Whether regions tell more than was read.
+    fn has_orders(&self) -> bool {
+        let summaries = || self.locations.iter().map(|location| &location.summary);
+        summaries().any(|summary| summary.sent_within || summary.by_type[GROUP_SYNC] > 0)
+    }
+}
+
 /// Scans one timeline.
 fn scan(
     opened: &Opened,
@@ -184,6 +217,7 @@ fn scan(
     table: &CommTable<'_>,
     options: &LoadOptions,
     refined: Option<&Clock>,
+    known: Known<'_>,
     advance: Advance<'_>,
 ) -> Result<Scanned> {
     let archive = &opened.archive;
@@ -199,7 +233,11 @@ fn scan(
         .find(|offsets| !offsets.is_empty())
         .cloned()
         .unwrap_or_default();
-    let mut extractor = Extractor::new(table, timeline.process);
+    let (calls, sought) = match known {
+        Known::Sought(regions) => (None, regions),
+        Known::All(calls) => (Some(calls), &[][..]),
+    };
+    let mut extractor = Extractor::new(table, timeline.process).with_calls(calls);
     // A refined clock can bring neighbours closer by a tick.
     let close = match ForwardParameters::close(options.separation).0 {
         close if close > 0 && options.presync.refines() => close.saturating_add(1),
@@ -222,7 +260,8 @@ fn scan(
                 .map(Clock::from)
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
         };
-        let mut visits = Visits::new(number as u32, &clock, close);
+        let mut visits = Visits::new(number as u32, &clock, close, calls);
+        let mut within = Within { regions: sought, last: None, sent: false };
         let mut counted = 0u64;
         let mut count = || {
             counted += 1;
@@ -234,13 +273,21 @@ fn scan(
             // Regions tell when a location posted a receive that another location may have been ahead of.
             Some(list) => archive.scan_with(id, local, |event_number, raw, event| {
                 count();
+                within.look(&event);
                 visits.collect(event_number, raw, &event, list)
             }),
-            None => archive.scan_synchronisation(id, local, |event_number, raw, event| {
+            None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {
                 count();
                 visits.feed(event_number, raw, &event, &mut extractor)
             }),
+            None => archive.scan_synchronisation(id, local, sought, |event_number, raw, event| {
+                count();
+                within.look(&event);
+                visits.feed(event_number, raw, &event, &mut extractor)
+            }),
         };
+        let sent_within = within.sent;
+        let summary = summary.map(|summary| ScanSummary { sent_within: summary.sent_within || sent_within, ..summary });
         let summary = summary.map_err(|error| error.in_file(&archive.event_path(id)).at_location(id))?;
         advance(counted);
         if let Some((first, last)) = summary.time_span {
@@ -290,6 +337,29 @@ enum Visited {
     Neighbour,
 }
 
+/// Finds out whether a location sends in one of some regions, where enters and leaves are read.
+struct Within<'a> {
+    /// Ascending.
+    regions: &'a [RegionId],
+    /// The last event that entered or left a region entered this one.
+    last: Option<RegionId>,
+    sent: bool,
+}
+
+impl Within<'_> {
+    #[inline]
+    fn look(&mut self, event: &Event) {
+        match event {
+            Event::Enter(region) => self.last = Some(*region),
+            Event::Leave(_) => self.last = None,
+            Event::MpiSend(_) | Event::MpiIsend(..) => {
+                self.sent |= self.last.is_some_and(|region| self.regions.binary_search(&region).is_ok());
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Decides which events of a location are visited.
 struct Visits<'a> {
     location: u32,
@@ -306,12 +376,14 @@ struct Visits<'a> {
     open: Vec<(u64, u64)>,
     /// Number of the last event after which a receive can have been posted: a posted or completed one, or a collective operation.
     busy: u64,
+    /// The regions that are visited.
+    calls: Option<&'a Calls>,
 }
 
 impl<'a> Visits<'a> {
-    fn new(location: u32, clock: &'a Clock, close: i64) -> Self {
+    fn new(location: u32, clock: &'a Clock, close: i64, calls: Option<&'a Calls>) -> Self {
         let far = clock.reach(close.max(0) as u64);
-        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false, open: Vec::new(), busy: 0 }
+        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false, open: Vec::new(), busy: 0, calls }
     }
 
     #[inline]
@@ -323,12 +395,18 @@ impl<'a> Visits<'a> {
         Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
     }
 
+    /// Whether an event has to be looked at.
+    #[inline]
+    fn is_relevant(&self, event: &Event) -> bool {
+        Extractor::is_relevant(event) || self.calls.is_some_and(|calls| is_call(calls, event))
+    }
+
     /// Whether nothing is to be done for this event.
     #[inline]
     fn passes(&mut self, number: u64, raw: u64, event: &Event) -> bool {
         let distance = raw.wrapping_sub(self.before);
         let passes = (distance == 0 || distance >= self.far || number == 1)
-            && !Extractor::is_relevant(event)
+            && !self.is_relevant(event)
             && raw < RANGE as u64;
         if passes {
             (self.before, self.visited) = (raw, false);
@@ -360,7 +438,7 @@ impl<'a> Visits<'a> {
             extractor.near(before)?;
         }
         let mut visited = false;
-        if Extractor::is_relevant(event) {
+        if self.is_relevant(event) {
             visited = extractor.event(at, event).map_err(|error| error.at_event(number))?;
         }
         if near.is_some() && !visited {
@@ -395,12 +473,20 @@ impl<'a> Visits<'a> {
         if let Some(at) = self.entered(number, event)? {
             list.push(Visit { at, what: Visited::EnterReceive, near: false });
         }
-        let what = if Extractor::is_relevant(event) { Visited::Event(*event) } else { Visited::Neighbour };
+        let what = if self.is_relevant(event) { Visited::Event(*event) } else { Visited::Neighbour };
         if matches!(what, Visited::Event(_)) || near.is_some() {
             list.push(Visit { at, what, near: near.is_some() });
         }
         (self.before, self.visited) = (raw, near.is_some());
         Ok(())
+    }
+}
+
+/// Whether an event enters or leaves a call that matters.
+fn is_call(calls: &Calls, event: &Event) -> bool {
+    match event {
+        Event::Enter(region) | Event::Leave(region) => calls.get(*region).is_some(),
+        _ => false,
     }
 }
 

@@ -51,7 +51,8 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
     // The operations of MPI on inter-communicators say less than is needed here.
     let two_groups = comms.iter().any(|comm| comm.groups() > 1);
-    let fits = one_each && needed <= MOST_GROUPS && !two_groups && tight(program);
+    let orders = program.messages.incoming.iter().any(|channel| channel.trust.op().is_some());
+    let fits = one_each && needed <= MOST_GROUPS && !two_groups && !orders && tight(program);
     let mut vote = [i64::from(fits), i64::from(!comms.iter().any(has_prefix))];
     transport.all_reduce(ReduceOp::Min, &mut vote)?;
     let [fits, no_prefix] = vote.map(|vote| vote != 0);
@@ -180,7 +181,8 @@ pub fn forward_from<T: AsRef<[i64]>>(
                     logical[event] = NO_LOWER_BOUND;
                 }
             }
-            SyncKind::Local | SyncKind::Send | SyncKind::Begin => {}
+            // Programs with several are not replayed here.
+            SyncKind::Local | SyncKind::Send | SyncKind::Begin | SyncKind::Fan | SyncKind::Join => {}
         }
         let step = clock.step(timeline.location(event), base[event], timeline.time[event], logical[event]);
         logical[event] = step.time.0;
@@ -265,7 +267,7 @@ pub fn backward(
                     caps_here[event] = -largest - contribution_latency(comm, instance, member, &program.latency);
                 }
             }
-            SyncKind::Local => {}
+            SyncKind::Local | SyncKind::Fan | SyncKind::Join => {}
         }
     }
     Ok(caps)

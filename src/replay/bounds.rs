@@ -23,7 +23,8 @@ const ROUND: usize = 1 << 20;
 pub fn bounds<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Vec<Vec<i64>>> {
     let mut bounds = program.filled(NO_LOWER_BOUND);
     message_bounds(transport, program, times, |channel, event, bound| {
-        bounds[program.messages.incoming[channel].destination as usize][event as usize] = bound;
+        let latest = &mut bounds[program.messages.incoming[channel].destination as usize][event as usize];
+        *latest = bound.max(*latest);
     })?;
     collective_bounds(transport, program, times, |_, _, member, event, bound| {
         bounds[member.timeline as usize][event as usize] = bound;

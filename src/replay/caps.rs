@@ -144,18 +144,10 @@ impl Reader<'_> {
         };
         let sync = &self.program.timelines[self.timeline];
         match sync.kind(event) {
-            SyncKind::Send => {
-                let index = sync.link(event);
-                let k = take(&mut self.sent[index - self.first_channel]);
-                if let Some(&cap) = remote[index].get(k) {
-                    return cap;
-                }
-                let channel = &self.program.messages.outgoing[index];
-                let Some(end) = self.program.messages.incoming.get(channel.remote as usize) else {
-                    return NO_UPPER_BOUND;
-                };
-                let latency = self.program.message_latency(end.source, channel.destination);
-                self.times[end.destination as usize][end.receives[k] as usize] - latency
+            SyncKind::Send => self.of_send(sync.link(event), remote),
+            SyncKind::Fan => {
+                let channels = &self.program.messages.fans[sync.link(event)];
+                channels.iter().map(|&channel| self.of_send(channel as usize, remote)).min().unwrap_or(NO_UPPER_BOUND)
             }
             SyncKind::Begin => {
                 let index = sync.link(event);
@@ -165,7 +157,22 @@ impl Reader<'_> {
                 let k = member.begun(take(self.begun.entry(index).or_default()));
                 collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
             }
-            SyncKind::Local | SyncKind::Receive | SyncKind::End => NO_UPPER_BOUND,
+            SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => NO_UPPER_BOUND,
         }
+    }
+
+    /// The cap by the next message of an outgoing channel.
+    #[inline]
+    fn of_send(&mut self, index: usize, remote: &[Vec<i64>]) -> i64 {
+        let k = take(&mut self.sent[index - self.first_channel]);
+        if let Some(&cap) = remote[index].get(k) {
+            return cap;
+        }
+        let channel = &self.program.messages.outgoing[index];
+        let Some(end) = self.program.messages.incoming.get(channel.remote as usize) else {
+            return NO_UPPER_BOUND;
+        };
+        let latency = self.program.message_latency(end.source, channel.destination);
+        self.times[end.destination as usize][end.receives[k] as usize] - latency
     }
 }

@@ -25,7 +25,7 @@ impl Forward {
         let mut bounds = program.filled(NO_LOWER_BOUND);
         for (timeline, bounds) in program.timelines.iter().zip(&mut bounds) {
             for ((kind, _), bound) in timeline.parts().zip(bounds) {
-                if kind == SyncKind::Receive {
+                if matches!(kind, SyncKind::Receive | SyncKind::Join) {
                     *bound = PENDING;
                 }
             }

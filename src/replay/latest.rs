@@ -63,9 +63,13 @@ pub struct Begins {
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
     pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> Latest {
+        self.of_slot(instance * comm.groups() + comm.group_before(rank), instance, rank)
+    }
+
+    fn of_slot(&self, slot: usize, instance: usize, rank: u32) -> Latest {
         match self.prefix.get(&instance) {
             Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
-            None => self.all[instance * comm.groups() + comm.group_before(rank)],
+            None => self.all[slot],
         }
     }
 
@@ -212,8 +216,8 @@ mod tests {
             whole.accumulate();
             for clock in 0..3 {
                 let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();
-                prop_assert_eq!(whole.before(1, rank).on_another_clock(clock), expected);
-                prop_assert_eq!(whole.before(0, rank).on_another_clock(clock), None);
+                prop_assert_eq!(whole.of_slot(1, 1, rank).on_another_clock(clock), expected);
+                prop_assert_eq!(whole.of_slot(0, 0, rank).on_another_clock(clock), None);
             }
         }
     }

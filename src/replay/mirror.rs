@@ -30,6 +30,8 @@ pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Prog
             SyncKind::Receive => (SyncKind::Send, place[link]),
             SyncKind::Begin => (SyncKind::End, link as u32),
             SyncKind::End => (SyncKind::Begin, link as u32),
+            SyncKind::Fan => (SyncKind::Join, link as u32),
+            SyncKind::Join => (SyncKind::Fan, link as u32),
         })
     });
     let mut mirrored = Program {
@@ -115,7 +117,9 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             }
         }
     }
-    let messages = Messages { outgoing: sends, incoming: receives, ..Messages::default() };
+    let joins = channels.fans.clone();
+    let fans = channels.joins.iter().map(|list| list.iter().map(|&index| place[index as usize]).collect()).collect();
+    let messages = Messages { outgoing: sends, incoming: receives, fans, joins, ..Messages::default() };
     Ok((messages, place))
 }
 

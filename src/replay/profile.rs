@@ -117,8 +117,12 @@ pub fn profile<T: AsRef<[i64]>>(
                 pair.violated += 1;
                 pair.largest = pair.largest.max(excess);
                 let question = || Question::Message { host: channel.host, channel: channel.remote, k: k as u32 };
-                keep((None, channel.source, receiver), excess, local, event, None, &question);
+                let op = channel.trust.op();
+                keep((op.map(|op| op.0), channel.source, receiver), excess, local, event, op, &question);
             }
+        }
+        if channel.trust.op().is_some() {
+            continue;
         }
         let sum = profile.pairs.entry(groups).or_default();
         sum.messages += pair.messages;

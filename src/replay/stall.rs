@@ -87,7 +87,8 @@ pub fn check(
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
-        return Err(Error::new("the replay stopped without a circle of waiting events; this is a bug"));
+        let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+        return Err(Error::new(format!("the trace contradicts itself: events wait for each other: {}", list.join("; "))));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
     if circle.len() > NAMED {
@@ -131,7 +132,7 @@ pub fn doubtful(
             })
         };
         let least = channels().map(|channel| channel.trust).max();
-        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust != Trust::Sound));
+        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust.in_doubt()));
     }
     doubtful.sort_unstable();
     doubtful.dedup();
@@ -161,7 +162,11 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
         }
         let link = timeline.link(at);
         let cause = match timeline.kind(at) {
-            SyncKind::Receive => {
+            kind @ (SyncKind::Receive | SyncKind::Join) => {
+                // Of several, one that comes from somebody who waits is as good as another: the first of the least trusted.
+                let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
+                let trust = |&&channel: &&u32| program.messages.incoming[channel as usize].trust;
+                let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
                 let ends = Ends { trust: channel.trust, sending, receiving: (here as u32, link as u32) };

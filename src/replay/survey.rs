@@ -33,7 +33,7 @@ pub struct EventPlace {
 /// The worst violation of a survey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst {
-    /// `None` for a message, else the collective operation.
+    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::messages::Trust::op`]).
     pub op: Option<CollectiveOp>,
     /// By how many ticks the receive is too early.
     pub ticks: i64,
@@ -48,7 +48,8 @@ pub struct Worst {
 pub struct Survey {
     /// Point-to-point messages.
     pub messages: Tally,
-    /// Collective instances, by operation (OTF2 number). An instance is violated if any of its ends is too early.
+    /// Collective instances, by operation (OTF2 number); an instance is violated if any of its ends is too early. And orders of two processes that are no
+    /// messages.
     pub collectives: BTreeMap<u8, Tally>,
     /// The pair that is wrong by most; ties go to the lowest process and event.
     pub worst: Option<Worst>,
@@ -92,13 +93,18 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     let mut survey = Survey::default();
     let mut worst: Option<Early> = None;
     let messages = &mut survey.messages;
+    let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
     message_bounds(transport, program, times, |channel, event, bound| {
         let timeline = program.messages.incoming[channel].destination;
         let excess = bound - times[timeline as usize].as_ref()[event as usize];
-        messages.checked += 1;
+        let tally = match program.messages.incoming[channel].trust.op() {
+            None => &mut *messages,
+            Some(op) => orders.entry(op.0).or_default(),
+        };
+        tally.checked += 1;
         if excess > 0 {
-            messages.violated += 1;
-            Early { excess, timeline, event }.keep_if_worse(&mut worst);
+            tally.violated += 1;
+            Early { excess, timeline, event, channel }.keep_if_worse(&mut worst);
         }
     })?;
     let comms = &program.collectives.comms;
@@ -107,10 +113,10 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
         let excess = bound - times[member.timeline as usize].as_ref()[event as usize];
         if excess > 0 {
             early[comm][instance] = true;
-            Early { excess, timeline: member.timeline, event }.keep_if_worse(&mut worst);
+            Early { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
         }
     })?;
-    collective_tallies(transport, program, &early, &mut survey)?;
+    collective_tallies(transport, program, &early, orders, &mut survey)?;
     let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64];
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
     survey.messages = Tally { checked: sums[0] as u64, violated: sums[1] as u64 };
@@ -125,6 +131,8 @@ struct Early {
     /// Local timeline.
     timeline: u32,
     event: u32,
+    /// Incoming channel, for a receive.
+    channel: usize,
 }
 
 impl Early {
@@ -145,6 +153,7 @@ fn collective_tallies(
     transport: &mut dyn Transport,
     program: &Program,
     early: &[Vec<bool>],
+    orders: BTreeMap<u8, Tally>,
     survey: &mut Survey,
 ) -> Result<()> {
     let here = transport.rank();
@@ -167,7 +176,8 @@ fn collective_tallies(
             rest = next;
         }
     }
-    let mut tallies: BTreeMap<u8, Tally> = BTreeMap::new();
+    // What is between two processes is counted by the one that receives.
+    let mut tallies = orders;
     for (index, flags) in found {
         debug_assert_eq!(program.collectives.comms[index].home, here);
         for (instance, violated) in program.collectives.comms[index].instances.iter().zip(flags) {
@@ -192,15 +202,15 @@ fn find_worst<T: AsRef<[i64]>>(
     times: &[T],
     worst: Option<Early>,
 ) -> Result<Option<Worst>> {
-    let candidate = worst.map(|Early { excess: ticks, timeline: local, event }| {
+    let candidate = worst.map(|Early { excess: ticks, timeline: local, event, channel }| {
         let (local, event) = (local as usize, event as usize);
         let timeline = &program.timelines[local];
         let link = timeline.link(event);
         let (op, question) = match timeline.kind(event) {
-            SyncKind::Receive => {
-                let channel = &program.messages.incoming[link];
+            SyncKind::Receive | SyncKind::Join => {
+                let channel = &program.messages.incoming[channel];
                 let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
-                (None, Question::Message { host: channel.host, channel: channel.remote, k: k as u32 })
+                (channel.trust.op(), Question::Message { host: channel.host, channel: channel.remote, k: k as u32 })
             }
             _ => {
                 let membership = program.collectives.memberships[link];

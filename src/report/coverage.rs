@@ -11,18 +11,27 @@ pub struct Coverage {
     /// What communicates and was compared with nothing: ends of messages without a partner, collective instances that are incomplete or of a kind
     /// that constrains nobody, ends of collectives that could not be put together, one-sided operations.
     pub not_checked: u64,
-    /// Those of them that are one-sided (OTF2 records `Rma...`).
+    /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and steps of post, start, complete and wait
+    /// without a partner.
     pub one_sided: u64,
     /// Checked ones over both; null if there is nothing that communicates.
     pub share: Option<f64>,
 }
 
-/// One-sided operations, and what synchronises them. Records of windows, of requests and of local completion are none.
-const ONE_SIDED: [&str; 7] =
-    ["RmaPut", "RmaGet", "RmaAtomic", "RmaSync", "RmaGroupSync", "RmaWaitChange", "RmaCollectiveEnd"];
+/// Records of one-sided synchronisation that constrain nobody.
+const ONE_SIDED: [&str; 2] = ["RmaSync", "RmaWaitChange"];
 
 /// Collective operations that need not synchronise by what they are.
-const HANDLES: [&str; 2] = ["create_handle", "destroy_handle"];
+const HANDLES: [&str; 8] = [
+    "create_handle",
+    "destroy_handle",
+    "win_create_handle",
+    "win_destroy_handle",
+    "win_allocate",
+    "win_deallocate",
+    "win_create_handle_and_allocate",
+    "win_destroy_handle_and_deallocate",
+];
 
 impl Coverage {
     /// The share from which on what was checked speaks for the whole. Real traces have some ends without a partner (the measurement began late,
@@ -38,7 +47,16 @@ impl Coverage {
             op.incomplete.saturating_add(op.inconsistent).saturating_add(unknown)
         });
         let of_kind = events.iter().filter(|kind| ONE_SIDED.contains(&kind.kind.as_str()));
-        let one_sided = of_kind.map(|kind| kind.count).fold(0, u64::saturating_add);
+        let windows = &matching.windows;
+        let fenced = matching.collectives.iter().any(|op| op.operation.starts_with("win_fence") && op.matched > 0);
+        let accesses = [
+            (windows.fence_accesses, fenced),
+            (windows.group_accesses, windows.steps > 0),
+            (windows.lock_accesses, false),
+            (windows.unmatched_steps, false),
+        ];
+        let accesses = accesses.into_iter().filter(|(_, ordered)| !ordered).map(|(count, _)| count);
+        let one_sided = of_kind.map(|kind| kind.count).chain(accesses).fold(0, u64::saturating_add);
         let not_checked = ends.into_iter().chain(collectives).fold(one_sided, u64::saturating_add);
         let all = checked.saturating_add(not_checked);
         Coverage { checked, not_checked, one_sided, share: (all > 0).then(|| checked as f64 / all as f64) }
@@ -76,7 +94,7 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{CollectiveCounts, PointToPointCheck};
+    use crate::report::{CollectiveCounts, PointToPointCheck, WindowUse};
 
     fn violations(checked: u64, raw: u64, left: u64) -> Violations {
         let stage =
@@ -129,12 +147,13 @@ mod tests {
                 collective("barrier", 8, 16, 0),
                 collective("alltoallv", 0, 0, 32),
                 collective("create_handle", 0, 0, 7),
+                collective("win_fence", 0, 0, 0),
             ],
+            windows: WindowUse { fence_accesses: 5, lock_accesses: 200, unmatched_steps: 56, steps: 9, group_accesses: 7 },
             ..Matching::default()
         };
         let kind = |kind: &str, count| EventCount { kind: kind.into(), count };
-        let events =
-            [kind("RmaPut", 128), kind("RmaCollectiveBegin", 5), kind("MpiSend", 5), kind("RmaCollectiveEnd", 256)];
+        let events = [kind("RmaPut", 99), kind("RmaSync", 128), kind("MpiSend", 5), kind("RmaCollectiveEnd", 77)];
         let coverage = Coverage::new(1000, &matching, 64, &events);
         assert_eq!(coverage.not_checked, 511);
         assert_eq!(coverage.one_sided, 384);

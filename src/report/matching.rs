@@ -32,6 +32,9 @@ pub struct Matching {
     pub receives_never_completed: u64,
     /// Requests that the application cancelled.
     pub cancelled_requests: u64,
+    /// One-sided communication.
+    #[serde(default)]
+    pub windows: WindowUse,
     /// Collective operations, those that occur only.
     pub collectives: Vec<CollectiveCounts>,
 }
@@ -58,6 +61,21 @@ impl Matching {
             && self.undefined_peers == 0
             && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
     }
+}
+
+/// What processes did on windows, beside collective operations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowUse {
+    /// Accesses between two fences.
+    pub fence_accesses: u64,
+    /// Accesses in epochs with a group.
+    pub group_accesses: u64,
+    /// Accesses under a lock: a trace does not tell in which order locks were held.
+    pub lock_accesses: u64,
+    /// Pairs of post and complete, and of complete and wait.
+    pub steps: u64,
+    /// Such steps without a partner.
+    pub unmatched_steps: u64,
 }
 
 /// Messages between two processes of which one end is missing.

@@ -2,6 +2,7 @@
 
 use crate::clc::Form;
 use crate::clc::latency::LatencyBasis;
+use crate::matching::fences::Fences;
 use crate::presync::Method;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,9 @@ pub struct ParametersUsed {
     pub slope: Option<f64>,
     /// Whether Alltoallv and its like were taken as all-to-all.
     pub alltoallv: bool,
+    /// Which fences of windows were taken for barriers.
+    #[serde(default)]
+    pub fences: Fences,
 }
 
 /// Number of locations by what pre-synchronisation does to their times.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::clc::Form;
 use crate::clc::latency::LatencyBasis;
+use crate::matching::fences::Fences;
 use crate::presync::Method;
 use crate::trace::{CommId, LocationId};
 
@@ -132,6 +133,7 @@ pub(super) fn corrected() -> Report {
             max_error: Some(1.5),
             slope: Some(0.01),
             alltoallv: false,
+            fences: Fences::Auto,
         },
         clocks: Some(ClockEstimate {
             requested: Method::Auto,

@@ -200,6 +200,9 @@ fn violations(report: &Report) -> String {
             WorstKind::NToOne => ("an N-to-1 collective", ["begun", "ended"]),
             WorstKind::NToN => ("an N-to-N collective", ["begun", "ended"]),
             WorstKind::Prefix => ("a scan", ["begun", "ended"]),
+            WorstKind::Fence => ("a fence", ["begun", "ended"]),
+            WorstKind::Group => ("the end of an epoch on a window", ["awaited", "ended"]),
+            WorstKind::SynchronousSend => ("the end of a synchronous send", ["posted", "ended"]),
         };
         let _ = writeln!(text, "Worst {stage}: {what}, {} too early", duration(worst.seconds));
         for (verb, at) in verbs.into_iter().zip([&worst.from, &worst.to]) {
@@ -300,7 +303,11 @@ pub(super) fn left_out(report: &Report) -> String {
             number(reason.count, &format!("{}: {}", op.operation, reason.reason));
         }
     }
-    number(report.coverage.one_sided, "one-sided operations and their synchronisation");
+    let windows = &matching.windows;
+    number(windows.lock_accesses, "accesses to windows under locks: the trace does not tell in which order these were held");
+    number(windows.unmatched_steps, "steps of post, start, complete and wait without a partner");
+    let others = report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);
+    number(others, "other one-sided operations that nothing orders");
     if lines.is_empty() {
         return String::new();
     }

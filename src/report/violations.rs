@@ -84,11 +84,25 @@ pub enum CollectiveKind {
     NToN,
     /// Everybody waits for the lower ranks: Scan, Exscan.
     Prefix,
+    /// Everybody waits for everybody at a fence of a window.
+    Fence,
+    /// On a window, an origin that completes waits for a target that posts, or a target for an origin that completes; counted by pairs.
+    Group,
+    /// The end of a synchronous send waits for the posting of its receive; counted by sends.
+    SynchronousSend,
 }
 
 impl CollectiveKind {
     /// All kinds, in the order of the report.
-    pub const ALL: [CollectiveKind; 4] = [Self::OneToN, Self::NToOne, Self::NToN, Self::Prefix];
+    pub const ALL: [CollectiveKind; 7] = [
+        Self::OneToN,
+        Self::NToOne,
+        Self::NToN,
+        Self::Prefix,
+        Self::Fence,
+        Self::Group,
+        Self::SynchronousSend,
+    ];
 
     /// The name in the text.
     pub fn name(self) -> &'static str {
@@ -97,6 +111,9 @@ impl CollectiveKind {
             Self::NToOne => "N-to-1 collectives",
             Self::NToN => "N-to-N collectives",
             Self::Prefix => "scans",
+            Self::Fence => "fences",
+            Self::Group => "posts, completions",
+            Self::SynchronousSend => "synchronous sends",
         }
     }
 }
@@ -115,6 +132,12 @@ pub enum WorstKind {
     NToN,
     /// See [`CollectiveKind::Prefix`].
     Prefix,
+    /// See [`CollectiveKind::Fence`].
+    Fence,
+    /// See [`CollectiveKind::Group`].
+    Group,
+    /// See [`CollectiveKind::SynchronousSend`].
+    SynchronousSend,
 }
 
 impl From<CollectiveKind> for WorstKind {
@@ -124,6 +147,9 @@ impl From<CollectiveKind> for WorstKind {
             CollectiveKind::NToOne => Self::NToOne,
             CollectiveKind::NToN => Self::NToN,
             CollectiveKind::Prefix => Self::Prefix,
+            CollectiveKind::Fence => Self::Fence,
+            CollectiveKind::Group => Self::Group,
+            CollectiveKind::SynchronousSend => Self::SynchronousSend,
         }
     }
 }

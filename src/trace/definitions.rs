@@ -189,6 +189,21 @@ impl Shipped {
 }
 
 impl Definitions {
+    /// A trace of nothing.
+    pub fn empty(clock: ClockProperties) -> Definitions {
+        Definitions {
+            clock,
+            locations: Vec::new(),
+            location_groups: Vec::new(),
+            system_tree: Vec::new(),
+            processes: Vec::new(),
+            communicators: Vec::new(),
+            regions: Vec::new(),
+            windows: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
     fn each_list(&mut self, mut act: impl FnMut(&mut Arc<[u32]>)) {
         for communicator in &mut self.communicators {
             match &mut communicator.members {

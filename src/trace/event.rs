@@ -35,8 +35,14 @@ impl CollectiveOp {
     pub const DESTROY_HANDLE_AND_DEALLOCATE: Self = Self(22);
     /// `MPI_Win_fence`. Collective operations on windows have numbers of their own: those of OTF2 and [`CollectiveOp::ON_WINDOW`].
     pub const WIN_FENCE: Self = Self(Self::ON_WINDOW);
-    /// `MPI_Win_fence` of which nobody knows whether it synchronises: no epoch with operations ends there, so all may have asserted that.
+    /// `MPI_Win_fence` at which no epoch with operations ends, so that all may have asserted that it need not synchronise; but it seems to.
+    pub const WIN_FENCE_ASSUMED: Self = Self(0xFD);
+    /// The same, but it need not have synchronised.
     pub const WIN_FENCE_UNORDERED: Self = Self(0xFE);
+    /// Post, start, complete and wait on a window: no collective operation, and in no file.
+    pub const WIN_GROUP: Self = Self(0xFC);
+    /// The end of a synchronous send: no collective operation, and in no file.
+    pub const SYNCHRONOUS_SEND: Self = Self(0x7E);
     /// A collective operation that this program does not know.
     pub const UNKNOWN: Self = Self(0x7F);
     /// The bit that tells collective operations on windows from those on communicators. It occurs in no file.
@@ -44,14 +50,14 @@ impl CollectiveOp {
 
     /// An operation on a communicator with the number that a file has for it.
     pub fn on_communicator(self) -> Self {
-        if self.0 < Self::ON_WINDOW { self } else { Self::UNKNOWN }
+        if self.0 < Self::SYNCHRONOUS_SEND.0 { self } else { Self::UNKNOWN }
     }
 
     /// An operation on a window with the number that a file has for it.
     pub fn on_window(self) -> Self {
         match self.on_communicator().0 | Self::ON_WINDOW {
-            number if Self(number) == Self::WIN_FENCE_UNORDERED => Self(Self::UNKNOWN.0 | Self::ON_WINDOW),
-            number => Self(number),
+            number if number < Self::WIN_GROUP.0 => Self(number),
+            _ => Self(Self::UNKNOWN.0 | Self::ON_WINDOW),
         }
     }
 
@@ -82,18 +88,23 @@ impl CollectiveOp {
             "create_handle_and_allocate",
             "destroy_handle_and_deallocate",
         ];
-        const ON_WINDOWS: [(CollectiveOp, &str); 8] = [
-            (CollectiveOp::WIN_FENCE, "win_fence"),
-            (CollectiveOp::WIN_FENCE_UNORDERED, "win_fence_without_operations"),
-            (CollectiveOp::CREATE_HANDLE, "win_create_handle"),
-            (CollectiveOp::DESTROY_HANDLE, "win_destroy_handle"),
-            (CollectiveOp::ALLOCATE, "win_allocate"),
-            (CollectiveOp::DEALLOCATE, "win_deallocate"),
-            (CollectiveOp::CREATE_HANDLE_AND_ALLOCATE, "win_create_handle_and_allocate"),
-            (CollectiveOp::DESTROY_HANDLE_AND_DEALLOCATE, "win_destroy_handle_and_deallocate"),
+        const ON_WINDOWS: [(u8, &str); 10] = [
+            (CollectiveOp::WIN_GROUP.0, "win_post_start_complete_wait"),
+            (CollectiveOp::WIN_FENCE.0, "win_fence"),
+            (CollectiveOp::WIN_FENCE_ASSUMED.0, "win_fence_without_operations"),
+            (CollectiveOp::WIN_FENCE_UNORDERED.0, "win_fence_unordered"),
+            (CollectiveOp::ON_WINDOW | 17, "win_create_handle"),
+            (CollectiveOp::ON_WINDOW | 18, "win_destroy_handle"),
+            (CollectiveOp::ON_WINDOW | 19, "win_allocate"),
+            (CollectiveOp::ON_WINDOW | 20, "win_deallocate"),
+            (CollectiveOp::ON_WINDOW | 21, "win_create_handle_and_allocate"),
+            (CollectiveOp::ON_WINDOW | 22, "win_destroy_handle_and_deallocate"),
         ];
+        if self == Self::SYNCHRONOUS_SEND {
+            return "synchronous_send";
+        }
         if self.0 >= Self::ON_WINDOW {
-            let named = ON_WINDOWS.iter().find(|(op, _)| op.0 == self.0 || op.on_window() == self);
+            let named = ON_WINDOWS.iter().find(|(op, _)| *op == self.0);
             return named.map_or("unknown_win_collective", |(_, name)| name);
         }
         NAMES.get(usize::from(self.0)).copied().unwrap_or("unknown_collective")

@@ -139,10 +139,10 @@ fn blocking_collective_operations() {
         }
         events
     };
-    // Allreduce: 20 + 10. Bcast from the last one: 20 + 10. Reduce: the root comes first, the next one 10 later. Scan: 1 waits 10,
+    // Allreduce: 20 + 10. Bcast from the last one: 20 + 10. Reduce: the root comes first, the last one 20 later. Scan: 1 waits 10,
     // 2 waits 20 for rank 0.
     let ranks = [program(0), program(1), program(2)];
-    let result = as_recorded(&ranks, [0, 0, 30, 0, 30, 10, 30], &["--windows", "1"]);
+    let result = as_recorded(&ranks, [0, 0, 30, 0, 30, 20, 30], &["--windows", "1"]);
     // The scan does not end for rank 0 before the reduction did: that waited for its last sender, 2, until 230. 2 was the last one
     // before, too. It begins at 30, all others at 10.
     assert_eq!(stretches(&result), [(2, 0.0, 220.0), (0, 220.0, 330.0)]);
@@ -165,6 +165,23 @@ fn members_without_data_keep_nobody_waiting() {
         &["--windows", "1"],
     );
     assert_eq!(pairs(&result), [(0, 2, 20.0)]);
+}
+
+#[test]
+fn an_operation_that_receives_as_well_waits_for_no_receiver() {
+    // Both send and receive, and complete both in one call 20..60. What 0 receives is sent at 50, what it sends is posted at 40.
+    let first = [
+        region(IRECEIVE, 5, 6, &[(5, Event::MpiIrecvRequest(1))]),
+        region(ISEND, 10, 11, &[(10, Event::MpiIsend(message(1, 0), 2))]),
+        region(WAIT, 20, 60, &[(59, Event::MpiIsendComplete(2)), (59, Event::MpiIrecv(message(1, 1), 1))]),
+    ];
+    let second = [
+        region(IRECEIVE, 40, 41, &[(40, Event::MpiIrecvRequest(1))]),
+        region(ISEND, 50, 51, &[(50, Event::MpiIsend(message(0, 1), 2))]),
+        region(WAIT, 55, 60, &[(59, Event::MpiIsendComplete(2)), (59, Event::MpiIrecv(message(0, 0), 1))]),
+    ];
+    let result = as_recorded(&[first.concat(), second.concat()], [30, 0, 0, 0, 0, 0, 0], &["--windows", "1"]);
+    assert_eq!(pairs(&result), [(0, 1, 30.0)]);
 }
 
 #[test]

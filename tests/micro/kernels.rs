@@ -66,6 +66,7 @@ fn load_again(opened: &Opened, parameters: &Parameters) -> Loaded {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
+        fences: clc_replay::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
     };
     load(&mut LocalTransport::alone(), opened, &options, &Silent, &mut Warnings::default()).expect("a trace")

@@ -11,6 +11,7 @@ use clc_replay::clc::semantics::CollectiveClass;
 use clc_replay::clc::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
 use clc_replay::comm::local::LocalTransport;
 use clc_replay::comm::{ReduceOp, Transport};
+use clc_replay::matching::fences::Fences;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::presync::Method;
@@ -79,6 +80,7 @@ fn run(
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: rules.vector_all_to_all,
+        fences: rules.fences,
         separation: parameters.minimum_separation,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
@@ -165,6 +167,8 @@ pub struct Choice {
     /// The publication's form, or the common time by the mean or median.
     pub form: Form,
     pub median: bool,
+    /// Which fences synchronise.
+    pub fences: Fences,
 }
 
 /// Both have to come to the same times on any number of `ranks`, or both find that the trace contradicts itself. Returns whether there were
@@ -173,8 +177,12 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(trace, &path);
-    let rules =
-        Rules { same_node: choice.same_node, other_node: choice.other_node, vector_all_to_all: choice.alltoallv };
+    let rules = Rules {
+        same_node: choice.same_node,
+        other_node: choice.other_node,
+        vector_all_to_all: choice.alltoallv,
+        fences: choice.fences,
+    };
     let parameters = Parameters {
         latency: MinimumLatency { same_node: Ticks(choice.same_node), other_node: Ticks(choice.other_node) },
         decay: Decay::from_units(choice.decay).unwrap(),
@@ -187,9 +195,15 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
     };
 
     let times = trace.times();
-    let matching = matching(trace, &rules);
-    let dependencies = &matching.dependencies;
     let control = Control { decay: choice.decay as i64, delta: choice.delta };
+    // Fences that are only taken for barriers are none in a trace that contradicts itself otherwise.
+    let contradicts = |rules: &Rules| forward_of(trace, &matching(trace, rules).dependencies, control).is_err();
+    let oracle_rules = match rules.fences {
+        Fences::Auto if contradicts(&rules) => Rules { fences: Fences::Operations, ..rules },
+        _ => rules,
+    };
+    let matching = matching(trace, &oracle_rules);
+    let dependencies = &matching.dependencies;
     let Ok(oracle) = forward_of(trace, dependencies, control) else {
         for &ranks in ranks {
             match on_ranks(ranks, &path, trace, &parameters, &rules) {

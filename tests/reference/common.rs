@@ -17,7 +17,7 @@
 
 use super::backward::backward;
 use super::forward::{Control, Forward, ONE, lamport_advance, replay};
-use super::matching::{Dependency, Matching};
+use super::matching::{Dependency, Kind, Matching};
 use super::model::{EventRef, PerEvent, Trace};
 
 /// What decides how far the passes go.
@@ -68,19 +68,19 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
 
     // The passes.
     let violations =
-        dependencies.iter().map(|d| (d.receive, time(&times, d.send) + d.latency - time(&times, d.receive)));
+        dependencies.iter().map(|d| (by_whom(d), time(&times, d.send) + d.latency - time(&times, d.receive)));
     let mut worst = std::collections::BTreeMap::new();
     for (receive, early) in violations.filter(|(_, early)| *early > 0) {
         let worst: &mut i64 = worst.entry(receive).or_insert(0);
         *worst = early.max(*worst);
     }
     let total: i64 = worst.values().sum();
-    let messages = dependencies.iter().filter(|d| d.kind == super::matching::Kind::PointToPoint);
+    let messages = dependencies.iter().filter(|d| is_channel(d));
     let told = messages.map(|d| (d.send.process, d.receive.process)).chain(matching.tells.iter().copied());
     let mutual = reachable(times.len(), told);
     let one_way: i64 = dependencies
         .iter()
-        .filter(|d| d.kind == super::matching::Kind::PointToPoint && !mutual[d.receive.process][d.send.process])
+        .filter(|d| is_channel(d) && !mutual[d.receive.process][d.send.process])
         .map(|d| (time(&times, d.send) + d.latency - time(&times, d.receive)).max(0))
         .sum();
     let mut decay = constants.control.decay;
@@ -113,7 +113,7 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
 
     // The events that communicate, per process.
     let mut visited: Vec<Vec<usize>> = vec![Vec::new(); times.len()];
-    let ordered = matching.messages.iter().chain(&matching.implied);
+    let ordered = matching.messages.iter().chain(&matching.implied).chain(&matching.orders);
     let messages = ordered.clone().filter(|(send, receive)| send.process != receive.process);
     let events = messages.flat_map(|&(send, receive)| [send, receive]).chain(matching.calls.iter().copied());
     events.map(shift).for_each(|event| visited[event.process].push(event.index));
@@ -192,6 +192,17 @@ pub fn common(trace: &Trace, matching: &Matching, constants: Constants) -> (PerE
         moved = replay(&moved, &times, &locations, &dependencies, control).unwrap().clock;
     }
     (moved.into_iter().map(|times| times[1..].to_vec()).collect(), decay)
+}
+
+/// Whether a pair is of two processes only.
+fn is_channel(dependency: &Dependency) -> bool {
+    matches!(dependency.kind, Kind::PointToPoint | Kind::Acknowledge | Kind::Group)
+}
+
+/// Violations of a receive count once, but those of the end of an epoch for each process that it waits for.
+fn by_whom(dependency: &Dependency) -> (EventRef, usize) {
+    let group = dependency.kind == Kind::Group;
+    (dependency.receive, if group { dependency.send.process + 1 } else { 0 })
 }
 
 fn time(times: &PerEvent, event: EventRef) -> i64 {

@@ -4,8 +4,11 @@
 //! collective instances by the order in which a process started them on a communicator. A pair within one process is no
 //! constraint: program order holds already.
 
+use super::calls;
 use super::channel::{Channel, Found, tracer_records_buffers};
 use super::model::{EventRef, Timeline, Trace};
+use super::windows;
+use clc_replay::matching::fences::Fences;
 use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, Root};
 use std::collections::BTreeMap;
 
@@ -13,6 +16,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     PointToPoint,
+    /// A receive is posted, its synchronous send is over.
+    Acknowledge,
+    /// Post, start, complete, wait.
+    Group,
     /// Bcast, Scatter, Scatterv.
     OneToAll,
     /// Reduce, Gather, Gatherv.
@@ -42,6 +49,8 @@ pub struct Rules {
     pub other_node: i64,
     /// Whether Alltoallv and Alltoallw count as N-to-N operations; otherwise they constrain nobody.
     pub vector_all_to_all: bool,
+    /// Which fences are barriers.
+    pub fences: Fences,
 }
 
 /// All that is known about the communication of a trace.
@@ -53,6 +62,8 @@ pub struct Matching {
     pub messages: Vec<(EventRef, EventRef)>,
     /// Sends that come before a receive which need not be their own, sorted.
     pub implied: Vec<(EventRef, EventRef)>,
+    /// Pairs of other orders between two processes, sorted.
+    pub orders: Vec<(EventRef, EventRef)>,
     /// Sends that no receive matches, sorted.
     pub unmatched_sends: Vec<EventRef>,
     /// Completed receives that no send matches, sorted.
@@ -87,7 +98,9 @@ pub fn matching(trace: &Trace, rules: &Rules) -> Matching {
     let timelines = trace.timelines();
     let mut found = Matching::default();
     match_messages(trace, rules, &timelines, &mut found);
+    match_steps(trace, rules, &timelines, &mut found);
     match_collectives(trace, rules, &timelines, &mut found);
+    found.orders.sort_unstable();
     found.dependencies.sort_unstable();
     found.messages.sort_unstable();
     found.implied.sort_unstable();
@@ -108,7 +121,7 @@ fn process_of(trace: &Trace, own: usize, comm: CommId, rank: u32) -> Option<usiz
         CommMembers::Intra(members) => members.get(rank as usize).map(|&process| process as usize),
         CommMembers::SelfOnly => (rank == 0).then_some(own),
         CommMembers::Inter(..) | CommMembers::NotMpi | CommMembers::Undefined => {
-            panic!("the reference knows intra-communicators only")
+            panic!("the reference knows messages on intra-communicators only")
         }
     }
 }
@@ -151,6 +164,22 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
             channel.find(lengths_count)
         };
         if sender != receiver {
+            let ends = calls::ends_of(&timelines[sender]);
+            let posts = calls::posts_of(&timelines[receiver]);
+            let known = |(send, receive): &(EventRef, EventRef)| {
+                Some((*posts.get(&receive.index)?, *ends.get(&send.index)?))
+            };
+            let acknowledged: Vec<(usize, usize)> = messages.iter().filter_map(known).collect();
+            // Postings of several threads need not be in the order of the messages.
+            if acknowledged.is_sorted_by_key(|(post, _)| *post) {
+                for (post, end) in acknowledged {
+                    let (send, receive) =
+                        (EventRef { process: receiver, index: post }, EventRef { process: sender, index: end });
+                    let latency = latency(trace, rules, receiver, sender);
+                    found.dependencies.push(Dependency { kind: Kind::Acknowledge, send, receive, latency });
+                    found.orders.push((send, receive));
+                }
+            }
             let latency = latency(trace, rules, sender, receiver);
             for &(send, receive) in messages.iter().chain(&implied) {
                 found.dependencies.push(Dependency { kind: Kind::PointToPoint, send, receive, latency });
@@ -164,6 +193,24 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
             .extend(receives.filter(|receive| messages.iter().all(|message| message.1 != *receive)));
         found.messages.extend(messages);
         found.implied.extend(implied);
+    }
+}
+
+/// The k-th step of one process on a window is the k-th of the other; where one has made more, the last ones of those who wait, and the first ones of those
+/// who are waited for, are ordered all the same.
+fn match_steps(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
+    for ((from, to, ..), (mut sends, mut receives)) in calls::steps(trace, timelines) {
+        sends.sort_unstable();
+        receives.sort_unstable();
+        let both = sends.len().min(receives.len());
+        let event = |(process, index): (usize, usize)| EventRef { process, index };
+        let latency = latency(trace, rules, from, to);
+        let first_receive = receives.len() - both;
+        for (send, receive) in sends.into_iter().zip(receives.split_off(first_receive)) {
+            let (send, receive) = (event(send), event(receive));
+            found.dependencies.push(Dependency { kind: Kind::Group, send, receive, latency });
+            found.orders.push((send, receive));
+        }
     }
 }
 
@@ -251,43 +298,106 @@ pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
     calls
 }
 
-/// The k-th call of every member on a communicator is the k-th instance.
-fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
+/// Where calls meet: a communicator, or a window.
+struct Place {
+    /// Of an inter-communicator both groups, one after the other.
+    members: Vec<u32>,
+    /// Of an inter-communicator: how many members the first group has; else 0.
+    first: usize,
+    /// What each member called there.
+    sequences: Vec<Vec<Call>>,
+}
+
+impl Place {
+    /// Whether one member can constrain another: on an inter-communicator, if it is in the other group.
+    fn apart(&self, a: usize, b: usize) -> bool {
+        a != b && (self.first == 0 || (a < self.first) != (b < self.first))
+    }
+
+    /// What the members say about the root of the k-th instance, as a rank among all members; `Err` if they contradict each other, or about
+    /// the operation.
+    fn root(&self, k: usize) -> Result<Root, ()> {
+        let calls: Vec<Collective> = self.sequences.iter().map(|sequence| sequence[k].collective).collect();
+        if calls.windows(2).any(|pair| pair[0].op != pair[1].op) {
+            return Err(());
+        }
+        if self.first == 0 {
+            let same = calls.windows(2).all(|pair| pair[0].root == pair[1].root);
+            return if same { Ok(calls[0].root) } else { Err(()) };
+        }
+        let in_first = |rank: usize| rank < self.first;
+        let named = |(rank, call): (usize, &Collective)| match call.root {
+            Root::Rank(other) => Some(other as usize + if in_first(rank) { self.first } else { 0 }),
+            Root::ThisProcess => Some(rank),
+            Root::OwnGroup | Root::None => None,
+        };
+        let roots: Vec<usize> = calls.iter().enumerate().filter_map(named).collect();
+        let Some(&root) = roots.first() else {
+            let of_group = |first: bool| {
+                calls.iter().enumerate().any(|(rank, call)| call.root == Root::OwnGroup && in_first(rank) == first)
+            };
+            return if of_group(true) && of_group(false) { Err(()) } else { Ok(Root::None) };
+        };
+        let own = calls.iter().enumerate().filter(|(_, call)| call.root == Root::OwnGroup);
+        let agree = roots.iter().all(|other| *other == root) && own.into_iter().all(|(rank, _)| in_first(rank) == in_first(root));
+        if agree { Ok(Root::Rank(root as u32)) } else { Err(()) }
+    }
+}
+
+/// Everywhere that calls of the processes meet.
+fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
     let calls: Vec<Vec<Call>> = timelines.iter().map(calls_of).collect();
+    let mut places = Vec::new();
     for communicator in &trace.communicators {
-        let CommMembers::Intra(members) = &communicator.members else { continue };
+        let (members, first) = match &communicator.members {
+            CommMembers::Intra(members) => (members.to_vec(), 0),
+            CommMembers::Inter(a, b) => ([&a[..], &b[..]].concat(), a.len()),
+            CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => continue,
+        };
         let of_member = |&process: &u32| -> Vec<Call> {
             let on_it = |call: &&Call| call.collective.comm == communicator.id;
             calls[process as usize].iter().filter(on_it).copied().collect()
         };
-        let sequences: Vec<Vec<Call>> = members.iter().map(of_member).collect();
+        let sequences = members.iter().map(of_member).collect();
+        places.push(Place { members, first, sequences });
+    }
+    for window in &trace.windows {
+        let Some(CommMembers::Intra(members)) = trace.members(window.comm) else { continue };
+        let sequences = windows::calls_on(window.id, timelines, members, rules.fences);
+        places.push(Place { members: members.to_vec(), first: 0, sequences });
+    }
+    places
+}
+
+/// The k-th call of every member on a communicator or window is the k-th instance.
+fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &mut Matching) {
+    for place in places(trace, rules, timelines) {
+        let Place { members, sequences, .. } = &place;
         let complete = sequences.iter().map(Vec::len).min().unwrap_or(0);
         // From the first instance on in which the members did different things, nobody knows what belongs together.
-        let same = |k: &usize| {
-            let what = |sequence: &Vec<Call>| (sequence[*k].collective.op, sequence[*k].collective.root);
-            sequences.windows(2).all(|pair| what(&pair[0]) == what(&pair[1]))
-        };
-        let complete = (0..complete).take_while(same).count();
+        let complete = (0..complete).take_while(|&k| place.root(k).is_ok()).count();
         for k in 0..complete {
             let instance: Vec<Call> = sequences.iter().map(|sequence| sequence[k]).collect();
-            match constraints(trace, rules, members, &instance) {
+            let root = place.root(k).unwrap();
+            match constraints(trace, rules, &place, root, &instance) {
                 Some(pairs) => {
                     found.dependencies.extend(pairs);
                     let op = instance.first().map(|call| call.collective.op);
-                    if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) {
+                    let between_groups = place.first > 0 && op.is_some_and(|op| class(op, rules) == Some(Kind::Prefix));
+                    if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) && !between_groups {
                         for (&process, call) in members.iter().zip(&instance) {
                             let event = |index| EventRef { process: process as usize, index };
                             found.calls.extend([call.begin, call.end].map(event));
                         }
                         found.groups.push(members.iter().map(|&process| process as usize).collect());
-                        let (kind, root) = (op.and_then(|op| class(op, rules)), instance[0].collective.root);
-                        found.tells.extend(tells(kind, rank_of(root, members), members));
+                        let kind = op.and_then(|op| class(op, rules));
+                        found.tells.extend(tells(kind, rank_of(root, members), &place));
                     }
                 }
                 None => found.incomplete_collectives.extend(members.iter().zip(&instance).map(end)),
             }
         }
-        for (member, sequence) in members.iter().zip(&sequences) {
+        for (member, sequence) in members.iter().zip(sequences) {
             found.incomplete_collectives.extend(sequence[complete..].iter().map(|call| end((member, call))));
         }
     }
@@ -298,13 +408,10 @@ fn end((member, call): (&u32, &Call)) -> EventRef {
     EventRef { process: *member as usize, index: call.end }
 }
 
-/// The constraints of one instance; `None` if its members disagree on the operation or the root.
-fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call]) -> Option<Vec<Dependency>> {
+/// The constraints of one instance with this root; `None` if it needs one that it does not have.
+fn constraints(trace: &Trace, rules: &Rules, place: &Place, root: Root, instance: &[Call]) -> Option<Vec<Dependency>> {
     let op = instance.first()?.collective.op;
-    let root = instance.first()?.collective.root;
-    if instance.iter().any(|call| (call.collective.op, call.collective.root) != (op, root)) {
-        return None;
-    }
+    let members = &place.members[..];
     let ranks = 0..members.len();
     let mu = |from: usize, to: usize| latency(trace, rules, members[from] as usize, members[to] as usize);
     let sends = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.sent > 0;
@@ -318,10 +425,10 @@ fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call])
     let kind = class(op, rules);
     let mut pairs = Vec::new();
     match kind {
-        None | Some(Kind::PointToPoint) => {}
+        None | Some(Kind::PointToPoint | Kind::Acknowledge | Kind::Group) => {}
         Some(Kind::OneToAll) => {
             let root = rank_of(root, members)?;
-            for to in ranks.filter(|&to| to != root && sends(root) && receives(to)) {
+            for to in ranks.filter(|&to| place.apart(root, to) && sends(root) && receives(to)) {
                 pairs.push(pair(Kind::OneToAll, root, to, mu(root, to)));
             }
         }
@@ -329,15 +436,16 @@ fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call])
             let root = rank_of(root, members)?;
             let others = || ranks.clone().filter(|&from| from != root);
             let least = others().map(|from| mu(from, root)).min();
-            for from in others().filter(|&from| sends(from) && receives(root)) {
+            for from in others().filter(|&from| place.apart(from, root) && sends(from) && receives(root)) {
                 pairs.push(pair(Kind::AllToOne, from, root, least?));
             }
         }
         Some(kind @ (Kind::AllToAll | Kind::Prefix)) => {
             let distinct = || ranks.clone().flat_map(|a| ranks.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
             let least = distinct().map(|(a, b)| mu(a, b)).min();
-            for (from, to) in distinct().filter(|&(from, to)| sends(from) && receives(to)) {
-                if kind == Kind::AllToAll || from < to {
+            let both = distinct().filter(|&(from, to)| sends(from) && receives(to));
+            for (from, to) in both.filter(|&(from, to)| place.apart(from, to)) {
+                if kind == Kind::AllToAll || (from < to && place.first == 0) {
                     pairs.push(pair(kind, from, to, least?));
                 }
             }
@@ -347,15 +455,16 @@ fn constraints(trace: &Trace, rules: &Rules, members: &[u32], instance: &[Call])
 }
 
 /// Who tells whom something by an operation of this class.
-fn tells(kind: Option<Kind>, root: Option<usize>, members: &[u32]) -> Vec<(usize, usize)> {
+fn tells(kind: Option<Kind>, root: Option<usize>, place: &Place) -> Vec<(usize, usize)> {
+    let members = &place.members[..];
     let ranks = 0..members.len();
     let pairs = ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to)));
     let told = |&(from, to): &(usize, usize)| match kind {
-        Some(Kind::OneToAll) => root == Some(from),
-        Some(Kind::AllToOne) => root == Some(to),
-        Some(Kind::AllToAll) => true,
+        Some(Kind::OneToAll) => root == Some(from) && place.apart(from, to),
+        Some(Kind::AllToOne) => root == Some(to) && place.apart(from, to),
+        Some(Kind::AllToAll) => place.apart(from, to),
         Some(Kind::Prefix) => from < to,
-        Some(Kind::PointToPoint) | None => false,
+        Some(Kind::PointToPoint | Kind::Acknowledge | Kind::Group) | None => false,
     };
     pairs.filter(told).map(|(from, to)| (members[from] as usize, members[to] as usize)).collect()
 }

@@ -6,6 +6,7 @@
 //!
 //! * [`model`]: a trace as plain data, and its timelines;
 //! * [`matching`]: every happened-before pair of a trace; [`channel`]: what is known of messages when records are missing;
+//!   [`windows`]: which fences are barriers; [`calls`]: what calls of MPI synchronise by more than their records;
 //! * [`forward`]: the forward replay; [`backward`]: the backward amortisation;
 //! * [`common`]: the mirrored replay, the average, the common time;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
@@ -19,6 +20,7 @@
 
 pub mod against;
 pub mod backward;
+pub mod calls;
 pub mod channel;
 pub mod common;
 pub mod forward;
@@ -27,3 +29,4 @@ pub mod matching;
 pub mod model;
 pub mod properties;
 pub mod violations;
+pub mod windows;

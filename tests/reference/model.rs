@@ -6,8 +6,24 @@ use clc_replay::trace::{
 };
 use std::sync::Arc;
 
-/// Regions of generated traces have the ids `0..REGIONS`.
+/// Regions of the application in generated traces have the ids `0..REGIONS`.
 pub const REGIONS: u32 = 4;
+
+/// The names of all regions, by their ids.
+pub const REGION_NAMES: [&str; 12] = [
+    "region 0",
+    "region 1",
+    "region 2",
+    "region 3",
+    "MPI_Ssend",
+    "MPI_Issend",
+    "MPI_Recv",
+    "MPI_Irecv",
+    "MPI_Win_post",
+    "MPI_Win_start",
+    "MPI_Win_complete",
+    "MPI_Win_wait",
+];
 
 /// A recorded event. `time` is the pre-synchronised time C in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +40,7 @@ pub struct Process {
 }
 
 /// A trace. The index of a process is its global MPI rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     pub processes: Vec<Process>,
     pub communicators: Vec<Communicator>,
@@ -145,7 +161,10 @@ impl Trace {
             communicators: self.communicators.clone(),
             windows: self.windows.clone(),
             groups: self.groups.clone(),
-            regions: (0..REGIONS).map(|r| Region { id: RegionId(r), name: format!("region {r}") }).collect(),
+            regions: (0..)
+                .zip(REGION_NAMES)
+                .map(|(id, name)| Region { id: RegionId(id), name: name.to_owned() })
+                .collect(),
         }
     }
 }

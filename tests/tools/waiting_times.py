@@ -25,6 +25,7 @@ class Operation:
 
     def __init__(self, enter):
         self.enter, self.leave, self.waits = enter, None, []
+        self.receives = False
         Operation.all.append(self)
 
 
@@ -93,16 +94,21 @@ def main():
                 collectives[event.communicator].append((order, own, event, begin, operation(), time))
 
     # Messages: the k-th send belongs to the receive that was posted as the k-th.
+    messages = []
     for key, records in sends.items():
         if key[0] == key[1]:
             continue
         arrived = [record for _, record in sorted(receives[key], key=lambda entry: entry[0])]
-        for send, receive in zip(records, arrived):
-            op = receive["op"]
-            op.waits.append((min(send["op"].enter, receive["time"]), "Late Sender"))
-            op, post = send["end"], receive["post"].enter
-            if op is not None and op.enter < post < op.leave:
-                op.waits.append((post, "Late Receiver"))
+        messages.extend(zip(records, arrived))
+    for send, receive in messages:
+        op = receive["op"]
+        op.waits.append((min(send["op"].enter, receive["time"]), "Late Sender"))
+        op.receives = True
+    for send, receive in messages:
+        op, post = send["end"], receive["post"].enter
+        # What receives as well waits for that.
+        if op is not None and not op.receives and op.enter < post < op.leave:
+            op.waits.append((post, "Late Receiver"))
 
     for comm, records in collectives.items():
         by_member = defaultdict(list)
@@ -141,7 +147,7 @@ def instance(parts):
         elif kind in TO_ALL and rank != root and gives[root]:
             op.waits.append((min(enters[root], end), "Late Broadcast"))
         elif kind in TO_ONE and rank == root:
-            op.waits.append((min(min(others), end), "Early Reduce"))
+            op.waits.append((min(max(others), end), "Early Reduce"))
         elif kind in PREFIX:
             lower = [enters[other] for other in range(rank) if gives[other]]
             if lower:

@@ -166,6 +166,7 @@ impl NativeTrace {
             time_span: None,
             by_type: Box::new([0; 256]),
             chunks: Vec::new(),
+            sent_within: false,
             warnings: Vec::new(),
         };
         self.with_events(location, |events| {

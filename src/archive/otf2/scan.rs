@@ -1,11 +1,21 @@
 //! Streaming through the events of a location.
 
 use crate::archive::ScanSummary;
+use crate::archive::otf2::bytes::Reader;
 use crate::archive::otf2::chunks::{FileKind, Record, Records};
 use crate::archive::otf2::files::Otf2Archive;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::archive::otf2::records::{decode, synchronises};
-use crate::trace::{Event, LocationId, Result};
+use crate::trace::{Event, LocationId, RegionId, Result};
+
+/// Types of records.
+const ENTER: u8 = 12;
+const LEAVE: u8 = 13;
+const MPI_SEND: u8 = 14;
+const MPI_ISEND: u8 = 15;
+
+/// Most bytes of the field of an enter.
+const ENTERED: usize = 8;
 
 impl Otf2Archive {
     /// Calls `visit` with number (from 1), raw local time and contents of every event of a location, in order.
@@ -21,7 +31,8 @@ impl Otf2Archive {
         self.scan_records(location, local, |record, event| visit(record.number, record.time, event))
     }
 
-    /// As [`Otf2Archive::scan_with`], but events that synchronise nobody are all [`Event::Other`].
+    /// As [`Otf2Archive::scan_with`], but events that synchronise nobody are all [`Event::Other`]. The summary says whether a message was sent in one
+    /// of the `regions` (ascending).
     ///
     /// # Errors
     /// As [`Otf2Archive::scan_with`].
@@ -30,12 +41,28 @@ impl Otf2Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
+        regions: &[RegionId],
         mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
-        self.scan(location, local, |record| {
+        // The field of the last enter, and where no region was left since.
+        let (mut entered, mut sent_within) = ([0; ENTERED], false);
+        let summary = self.scan(location, local, |record| {
             let event = if synchronises(record.kind) { decode(&record, local)? } else { Event::Other };
+            match record.kind {
+                ENTER if record.payload.len() <= ENTERED => {
+                    entered = [0; ENTERED];
+                    entered[..record.payload.len()].copy_from_slice(record.payload);
+                }
+                ENTER | LEAVE => entered = [0xFF; ENTERED],
+                MPI_SEND | MPI_ISEND if !sent_within && !regions.is_empty() => {
+                    let region = Reader::new(&entered, record.order).u32().unwrap_or(u32::MAX);
+                    sent_within = regions.binary_search(&RegionId(local.regions.map(region))).is_ok();
+                }
+                _ => {}
+            }
             visit(record.number, record.time, event)
-        })
+        });
+        summary.map(|summary| ScanSummary { sent_within, ..summary })
     }
 
     /// As [`Otf2Archive::scan_with`], with the record itself.
@@ -90,6 +117,7 @@ impl Otf2Archive {
             time_span: None,
             by_type: Box::new([0; 256]),
             chunks: Vec::new(),
+            sent_within: false,
             warnings: local.warnings.clone(),
         };
         let mut run = || -> Result<()> {

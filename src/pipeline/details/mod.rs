@@ -111,6 +111,12 @@ pub fn details(
 
 /// The kind of a collective operation in the report; `None` if it does not constrain.
 pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKind> {
+    match op {
+        CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED => return Some(CollectiveKind::Fence),
+        CollectiveOp::WIN_GROUP => return Some(CollectiveKind::Group),
+        CollectiveOp::SYNCHRONOUS_SEND => return Some(CollectiveKind::SynchronousSend),
+        _ => {}
+    }
     match CollectiveClass::of(op, alltoallv) {
         CollectiveClass::OneToN => Some(CollectiveKind::OneToN),
         CollectiveClass::NToOne => Some(CollectiveKind::NToOne),

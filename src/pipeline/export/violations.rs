@@ -70,7 +70,11 @@ pub fn violations(
         for (&k, send) in wanted.iter().zip(sends) {
             let sender = format!("{},{},{},{:.12}", send.process, send.location, send.number, seconds(send.time));
             let event = channel.receives[k as usize] as usize;
-            let what = if channel.is_certain() { "message" } else { "implied order" };
+            let what = match channel.trust.op() {
+                Some(op) => op.name(),
+                None if channel.is_certain() => "message",
+                None => "implied order",
+            };
             lines.push(line(what, sender, channel.destination as usize, event));
         }
     }

@@ -1,5 +1,6 @@
 //! What a process does between two synchronisation events that can wait: instances of MPI regions, in up to two stages of time.
 
+use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::trace::{Error, Result};
 
 /// Region instances of one timeline that communicate, and which visited events belong to them.
@@ -71,6 +72,17 @@ impl Operations {
         for (stage, time) in self.stages.iter_mut().zip(time) {
             stage.leave[index as usize] = time;
         }
+    }
+
+    /// For each operation, whether a matched receive ends in it. `timeline` is the one of the visited events.
+    pub fn receiving(&self, timeline: &SyncTimeline) -> Vec<bool> {
+        let mut receiving = vec![false; self.len()];
+        for ((kind, _), &operation) in timeline.parts().zip(&self.of_event) {
+            if kind == SyncKind::Receive && operation != Self::NONE {
+                receiving[operation as usize] = true;
+            }
+        }
+        receiving
     }
 
     /// When the operation around a visited event was entered; the event's own time without one.

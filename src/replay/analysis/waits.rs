@@ -62,7 +62,7 @@ pub fn waits(
     stage: usize,
 ) -> Result<Vec<TimelineWaits>> {
     let mut search = SearchWaits { program, operations, stage, found: vec![HashMap::default(); operations.len()] };
-    let mut entered: Vec<Vec<i64>> = operations
+    let entered: Vec<Vec<i64>> = operations
         .iter()
         .map(|timeline| (0..timeline.of_event.len()).map(|event| timeline.entered(stage, event)).collect())
         .collect();
@@ -82,29 +82,22 @@ pub fn waits(
             let instance = &comm.instances[instance];
             let cause = comm.processes[rank as usize];
             let kind = match instance.class {
-                CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
+                CollectiveClass::NToN if is_barrier(instance.op) => Some(WaitKind::WaitAtBarrier),
                 CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
                 CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
                 CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
-                // Until the last one for the path; Early Reduce is until the first one.
-                CollectiveClass::NToOne | CollectiveClass::Unconstrained => None,
+                CollectiveClass::NToOne => Some(WaitKind::EarlyReduce),
+                CollectiveClass::Unconstrained => None,
             };
             search.until(member.timeline, event, latest, kind, Some(cause));
         });
     }
-    // The latest of negated times is the earliest.
-    entered.iter_mut().flatten().for_each(|time| *time = -*time);
-    for (comm, contributions) in
-        comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
-    {
-        contributions.latest(comm, &mut |member, instance, event, latest, rank| {
-            if comm.instances[instance].class == CollectiveClass::NToOne {
-                let cause = comm.processes[rank as usize];
-                search.state(member.timeline, event, -latest, WaitKind::EarlyReduce, cause);
-            }
-        });
-    }
     Ok(search.finish())
+}
+
+/// Whether an operation waits for all and moves no data.
+fn is_barrier(op: CollectiveOp) -> bool {
+    matches!(op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
 }
 
 /// Collects the waits of one stage.
@@ -134,27 +127,15 @@ impl SearchWaits<'_> {
         }
     }
 
-    /// As [`SearchWaits::until`], without a part in the critical path.
-    fn state(&mut self, timeline: u32, event: u32, ready: i64, kind: WaitKind, cause: u32) {
-        let own = &self.operations[timeline as usize];
-        let operation = own.of_event[event as usize];
-        if operation == Operations::NONE {
-            return;
-        }
-        let times = &own.stages[self.stage];
-        let end = times.event[event as usize];
-        if let Some(until) = waits_until(times.enter[operation as usize], ready, end) {
-            let found = self.found[timeline as usize].entry(operation).or_default();
-            found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
-        }
-    }
-
     fn late_receivers(&mut self, transport: &mut dyn Transport) -> Result<()> {
         let (program, operations, stage) = (self.program, self.operations, self.stage);
         let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
         let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
         let here = transport.rank() as u32;
         let channels = program.messages.outgoing.iter().zip(&remote);
+        // An operation that receives as well waits for what it receives: the sends in it may have been complete long before.
+        let receives: Vec<Vec<bool>> =
+            operations.iter().zip(&program.timelines).map(|(own, timeline)| own.receiving(timeline)).collect();
         for (channel, remote) in channels.filter(|(channel, _)| channel.is_certain()) {
             let own = &operations[channel.source as usize];
             let times = &own.stages[stage];
@@ -163,7 +144,7 @@ impl SearchWaits<'_> {
                 let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
                 let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
                 let operation = own.partner[send as usize];
-                if operation == Operations::NONE {
+                if operation == Operations::NONE || receives[channel.source as usize][operation as usize] {
                     continue;
                 }
                 let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);

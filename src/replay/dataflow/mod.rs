@@ -17,7 +17,7 @@ mod lamport;
 use crate::clc::forward::ForwardParameters;
 use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Channel, Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, Instance};
+use crate::matching::collectives::{CollectiveComm, Instance, Member};
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
@@ -162,6 +162,8 @@ struct Replay<'a, const CLOCKS: usize> {
     queued: Vec<bool>,
     /// Next message per incoming channel.
     arrived: Vec<u32>,
+    /// What has arrived for events that wait for several timestamps: how many, and the latest.
+    joining: BTreeMap<(usize, u32), (usize, Times<CLOCKS>)>,
     /// Next instance per membership.
     begun: Vec<u32>,
     /// Instances in flight, per communicator: combined on this host.
@@ -205,6 +207,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             collected: false,
             queued: vec![false; timelines],
             arrived: vec![0; program.messages.incoming.len()],
+            joining: BTreeMap::new(),
             begun: vec![0; program.collectives.memberships.len()],
             local: (0..comms).map(|_| Flight::default()).collect(),
             home: (0..comms).map(|_| Flight::default()).collect(),
@@ -308,7 +311,12 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
                 *lamport = self.lamport.step(timeline, at, sync.time[at]);
             }
             match sync.kind(at) {
-                SyncKind::Local | SyncKind::Receive | SyncKind::End => {}
+                SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => {}
+                SyncKind::Fan => {
+                    for &channel in &program.messages.fans[sync.link(at)] {
+                        self.send(channel as usize, times)?;
+                    }
+                }
                 SyncKind::Send => self.send(sync.link(at), times)?,
                 SyncKind::Begin => self.begin(sync.link(at), times)?,
             }
@@ -356,7 +364,26 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.first + end.destination);
-        self.bound(end.destination as usize, end.receives[k], times.map(|time| time + latency));
+        let (timeline, event, bounds) = (end.destination as usize, end.receives[k], times.map(|time| time + latency));
+        if program.messages.joins.is_empty() {
+            return self.bound(timeline, event, bounds);
+        }
+        if let Some(bounds) = self.join(timeline, event, bounds) {
+            self.bound(timeline, event, bounds);
+        }
+    }
+
+    /// A timestamp for an event that may wait for several: the latest of all, when it is the last one.
+    fn join(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) -> Option<Times<CLOCKS>> {
+        let sync = &self.program.timelines[timeline];
+        if sync.kind(event as usize) != SyncKind::Join {
+            return Some(bounds);
+        }
+        let all = self.program.messages.joins[sync.link(event as usize)].len();
+        let (count, latest) = self.joining.entry((timeline, event)).or_insert((0, bounds));
+        *count += 1;
+        latest.iter_mut().zip(bounds).for_each(|(latest, bound)| *latest = bound.max(*latest));
+        if *count < all { None } else { self.joining.remove(&(timeline, event)).map(|(_, latest)| latest) }
     }
 
     /// A member begins a collective.
@@ -377,10 +404,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         } else if self.synchronising {
             self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
         }
-        let state = self.local[index].state(instance);
+        let slots = instance * comm.groups()..(instance + 1) * comm.groups();
+        let state = self.local[index].state(slots.start);
         state.begun += 1;
         if state.begun == members {
-            self.local[index].finish(instance);
+            slots.for_each(|slot| self.local[index].finish(slot));
         }
         Ok(())
     }
@@ -413,8 +441,9 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let comm = &self.program.collectives.comms[index];
         let class = self.class(comm, instance);
         let mut complete = None;
+        let slot = slot_of(comm, instance, class, rank);
         if let Some(needed) = contributors(comm, instance, class, rank) {
-            let state = self.local[index].state(instance);
+            let state = self.local[index].state(slot);
             for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
                 *top = top.merge(Top2::one(value, comm.holder(rank)));
             }
@@ -433,9 +462,9 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         }
         let Some((top, count)) = complete else { return Ok(()) };
         if comm.home == self.here {
-            return self.at_home(index, instance, top, count);
+            return self.at_home(index, slot, top, count);
         }
-        let head = [u64::from(comm.comm) << TAG_BITS | PARTIAL, (instance as u64) << 32 | u64::from(count)];
+        let head = [u64::from(comm.comm) << TAG_BITS | PARTIAL, (slot as u64) << 32 | u64::from(count)];
         self.post(comm.home, &head, words_of(top).as_flattened())
     }
 
@@ -444,10 +473,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// Contributions of one host reach the communicator's home.
-    fn at_home(&mut self, index: usize, instance: usize, top: Tops<CLOCKS>, count: u32) -> Result<()> {
+    fn at_home(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>, count: u32) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
+        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
         let class = self.class(comm, instance);
-        let state = self.home[index].state(instance);
+        let state = self.home[index].state(slot);
         for (here, top) in state.top.iter_mut().zip(top) {
             *here = here.merge(top);
         }
@@ -456,18 +486,23 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let needed = match class {
             CollectiveClass::OneToN => 1,
             CollectiveClass::NToOne => comm.size - 1,
-            _ => comm.size,
+            _ if comm.groups() > 1 && group == 0 => comm.first_group,
+            _ => comm.size - comm.first_group,
         };
         if state.count < needed {
             return Ok(());
         }
         let top = state.top;
-        self.home[index].finish(instance);
+        self.home[index].finish(slot);
+        if comm.groups() > 1 && class != CollectiveClass::NToN {
+            // Nothing comes for the other group.
+            self.home[index].finish(slot + 1);
+        }
         for &(host, _) in &comm.hosts {
             if host == self.here {
-                self.result(index, instance, top);
+                self.result(index, slot, top);
             } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let head = [u64::from(comm.comm) << TAG_BITS | RESULT, instance as u64];
+                let head = [u64::from(comm.comm) << TAG_BITS | RESULT, slot as u64];
                 self.post(host, &head, words_of(top).as_flattened())?;
             }
         }
@@ -475,12 +510,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// The result of an instance reaches this host.
-    fn result(&mut self, index: usize, instance: usize, top: Tops<CLOCKS>) {
+    fn result(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
+        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
+        let one_group = comm.groups() > 1 && self.class(comm, instance) == CollectiveClass::NToN;
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
-        for member in &comm.members {
+        for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
             let (timeline, end) = (member.timeline as usize, member.ends[instance]);
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
@@ -620,6 +657,13 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 }
 
+/// Where contributions of member `rank` to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for
+/// their own.
+fn slot_of(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> usize {
+    let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
+    instance * comm.groups() + group
+}
+
 /// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
 /// contributes nothing, or (prefix operations) contributes alone.
 fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> Option<u32> {
@@ -630,6 +674,10 @@ fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, 
         CollectiveClass::NToOne => {
             let hosts_root = comm.members.binary_search_by_key(&root, |member| member.rank).is_ok();
             (rank != root).then(|| members - u32::from(hosts_root))
+        }
+        CollectiveClass::NToN if comm.groups() > 1 => {
+            let own = |member: &&Member| comm.group_of(member.rank) == comm.group_of(rank);
+            Some(comm.members.iter().filter(own).count() as u32)
         }
         CollectiveClass::NToN => Some(members),
         CollectiveClass::Prefix | CollectiveClass::Unconstrained => None,

@@ -118,6 +118,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
                     parts[index] = Some((begin, time, c, true));
                 }
                 Event::Enter(_) | Event::Leave(_) | Event::Other => {}
+                other => panic!("{other:?} is not simulated"),
             }
         }
         assert!(posted.values().all(|p| p.done.is_some()), "every receive is complete or cancelled");

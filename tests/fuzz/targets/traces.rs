@@ -34,6 +34,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         alltoallv: choices.below(2) == 1,
         form: Form::Common,
         median: false,
+        fences: clc_replay::matching::fences::Fences::Auto,
     };
     let trace = trace(&mut choices);
     let processes = trace.processes.len();
@@ -64,7 +65,7 @@ fn trace(choices: &mut Choices<'_>) -> Trace {
         let own = choices.below(count);
         builders[own].step(choices, own as u32, &members);
     }
-    Trace { processes: builders.into_iter().map(Builder::finish).collect(), communicators }
+    Trace { processes: builders.into_iter().map(Builder::finish).collect(), communicators, ..Trace::default() }
 }
 
 /// One process.

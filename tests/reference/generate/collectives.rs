@@ -18,6 +18,8 @@ struct Planned {
     calls: Vec<Collective>,
     /// `flow[from][to]`, ranks of the communicator.
     flow: Vec<Vec<bool>>,
+    /// Whether it has two groups.
+    between: bool,
 }
 
 /// How data flows in an operation if nobody's part is empty.
@@ -57,6 +59,7 @@ impl Program<'_> {
         let mut previous: Option<usize> = None;
         for (position, &rank) in order.iter().enumerate() {
             if let Some(previous) = previous
+                && !plan.between
                 && self.rng.percent(70)
             {
                 let channel = (plan.members[previous], plan.members[rank], plan.calls[rank].comm, STAGGER);
@@ -113,19 +116,24 @@ impl Program<'_> {
 
     /// Draws an operation, a root, and how many bytes each member sends and receives.
     fn plan_collective(&mut self) -> Planned {
-        let (comm, members) = self.pick_communicator();
+        let (comm, members, first) = self.pick_for_collective();
         let size = members.len();
         let op = CollectiveOp(self.rng.below(OPERATIONS) as u8);
         let root = self.rng.below(size);
         let ranks = 0..size;
         let mut flow: Vec<Vec<bool>> =
             ranks.clone().map(|from| ranks.clone().map(|to| flows(op, root, from, to)).collect()).collect();
+        // Each group of an inter-communicator exchanges data with the other one.
+        let with = |a: usize, b: usize| first > 0 && (a < first) == (b < first);
+        for (from, to) in ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to))) {
+            flow[from][to] &= !with(from, to);
+        }
         let mut bytes = vec![(0, 0); size];
         let vector = op == CollectiveOp::ALLTOALLV || op == CollectiveOp::ALLTOALLW;
         if vector && !self.options.rules.vector_all_to_all {
             // Only some pairs exchange data, and the trace does not say which.
             for (from, to) in ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to))) {
-                flow[from][to] = self.rng.percent(40);
+                flow[from][to] = !with(from, to) && self.rng.percent(40);
                 bytes[from].0 += u64::from(flow[from][to]);
                 bytes[to].1 += u64::from(flow[from][to]);
             }
@@ -140,10 +148,22 @@ impl Program<'_> {
                 flow[from][to] &= bytes[from].0 > 0 && bytes[to].1 > 0;
             }
         }
-        let recorded_root = if has_root(op) { Root::Rank(root as u32) } else { Root::None };
-        let call = |&(sent, received): &(u64, u64)| Collective { op, comm, root: recorded_root, sent, received };
+        let recorded_root = |rank: usize| match has_root(op) {
+            false => Root::None,
+            true if first == 0 => Root::Rank(root as u32),
+            true if rank == root => Root::ThisProcess,
+            true if with(rank, root) => Root::OwnGroup,
+            true => Root::Rank((if root < first { root } else { root - first }) as u32),
+        };
+        let call = |(rank, &(sent, received)): (usize, &(u64, u64))| Collective {
+            op,
+            comm,
+            root: recorded_root(rank),
+            sent,
+            received,
+        };
         let threads = self.threads(&members, comm);
-        Planned { calls: bytes.iter().map(call).collect(), members, threads, flow }
+        Planned { calls: bytes.iter().enumerate().map(call).collect(), members, threads, flow, between: first > 0 }
     }
 
     fn threads(&self, members: &[usize], comm: CommId) -> Vec<Thread> {

@@ -73,7 +73,18 @@ impl Program<'_> {
         let thread = self.thread(source, comm, Some(tag));
         self.messages += 1;
         let message = Message { peer: target_rank, comm, tag, length: self.messages };
-        let time = if self.rng.percent(50) {
+        let index = self.sent.get(&channel).map_or(0, Vec::len);
+        let posted = self.posted.get(&channel).is_some_and(|posted| *posted > index);
+        let synchronous = source != channel.1 && self.rng.percent(20);
+        let time = if synchronous && posted && self.rng.percent(50) {
+            let end = self.acknowledged(channel, index);
+            self.call_named(thread, "MPI_Ssend", end, |program| program.record(thread, 0, Event::MpiSend(message))).1
+        } else if synchronous {
+            let request = self.new_request(thread);
+            self.pending[thread.0][thread.1].push(Pending::SynchronousSend { request, channel, index });
+            let event = Event::MpiIsend(message, request);
+            self.call_named(thread, "MPI_Issend", 0, |program| program.record(thread, 0, event)).1
+        } else if self.rng.percent(50) {
             self.call(thread, |program| program.record(thread, 0, Event::MpiSend(message)))
         } else {
             let request = self.new_request(thread);
@@ -95,7 +106,13 @@ impl Program<'_> {
         let index = self.next_posted(channel);
         let (arrival, length) = self.arrival(channel, index);
         let message = Message { peer: source_rank, comm, tag, length };
-        self.call(thread, |program| program.record(thread, arrival, Event::MpiRecv(message)));
+        let event = Event::MpiRecv(message);
+        if self.rng.percent(50) {
+            let (posted, _) = self.call_named(thread, "MPI_Recv", 0, |program| program.record(thread, arrival, event));
+            self.posts.insert((channel, index), posted);
+        } else {
+            self.call(thread, |program| program.record(thread, arrival, event));
+        }
     }
 
     /// Posts a receive of the next message of a channel, to be completed some time.
@@ -104,7 +121,13 @@ impl Program<'_> {
         let request = self.new_request(thread);
         let index = self.next_posted(channel);
         let lost = self.options.anomalies.never_completed && self.rng.percent(20);
-        self.call(thread, |program| program.record(thread, 0, Event::MpiIrecvRequest(request)));
+        let event = Event::MpiIrecvRequest(request);
+        let posted = if self.rng.percent(50) {
+            self.call_named(thread, "MPI_Irecv", 0, |program| program.record(thread, 0, event)).0
+        } else {
+            self.call(thread, |program| program.record(thread, 0, event))
+        };
+        self.posts.insert((channel, index), posted);
         let open = Pending::Receive { request, channel, source_rank, index, lost };
         self.pending[thread.0][thread.1].push(open);
     }

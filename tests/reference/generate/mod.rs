@@ -11,9 +11,11 @@ mod messages;
 mod program;
 pub mod rng;
 mod truncate;
+mod windows;
 
 use super::matching::Rules;
 use super::model::{PerLocation, Process, Trace};
+use clc_replay::matching::fences::Fences;
 use clocks::ClockErrors;
 use rng::Rng;
 
@@ -41,7 +43,8 @@ pub struct Options {
     pub locations: usize,
     /// Number of global steps of the program (a batch of messages, a collective, local work).
     pub steps: usize,
-    /// The true minimum latencies (at least 1 tick each), and whether Alltoallv and Alltoallw synchronise all with all.
+    /// The true minimum latencies (at least 1 tick each), whether Alltoallv and Alltoallw synchronise all with all, and which
+    /// fences do.
     pub rules: Rules,
     /// How bad the clocks of the nodes are.
     pub clocks: ClockErrors,
@@ -81,7 +84,12 @@ impl Options {
             nodes: rng.between(1, processes as i64) as u32,
             locations: rng.pick(&[1, 1, 2, 3]),
             steps: 1 + rng.below(40),
-            rules: Rules { same_node, other_node: same_node * rng.between(1, 20), vector_all_to_all: rng.percent(30) },
+            rules: Rules {
+                same_node,
+                other_node: same_node * rng.between(1, 20),
+                vector_all_to_all: rng.percent(30),
+                fences: rng.pick(&[Fences::Auto, Fences::Auto, Fences::All, Fences::Operations, Fences::None]),
+            },
             clocks: ClockErrors::random(rng),
             anomalies,
         }
@@ -106,7 +114,11 @@ pub fn generate_with(seed: u64, options: Options) -> Generated {
         processes.push(Process { node, locations: clocks[node as usize].record(streams, options.clocks.resolution) });
         truth.push(streams.iter().map(|stream| stream.iter().map(|&(time, _)| time).collect()).collect());
     }
-    let mut generated = Generated { trace: Trace { processes, communicators: run.communicators }, truth, options };
+    let mut generated = Generated {
+        trace: Trace { processes, communicators: run.communicators, windows: run.windows, groups: run.groups },
+        truth,
+        options,
+    };
     if generated.options.anomalies.truncated {
         truncate::truncate(&mut rng, &mut generated);
     }

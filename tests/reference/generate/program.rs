@@ -7,16 +7,21 @@
 //! All calls of a process on one communicator with one tag, and all its collectives on one communicator, happen on one
 //! location: otherwise MPI would not define which of them comes first.
 
-use super::super::model::REGIONS;
+use super::super::model::{REGION_NAMES, REGIONS};
 use super::{Options, rng::Rng};
-use clc_replay::trace::{Collective, CommId, CommMembers, Communicator, Event, Message, RegionId};
+use clc_replay::trace::{
+    Collective, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Window, WindowId,
+};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What the program did: per process and location the events in true time.
 pub struct Run {
     pub streams: Vec<Vec<Vec<(i64, Event)>>>,
     pub nodes: Vec<u32>,
     pub communicators: Vec<Communicator>,
+    pub windows: Vec<Window>,
+    pub groups: Vec<(GroupId, Arc<[u32]>)>,
 }
 
 /// A stream of messages in which order is kept: sender, receiver, communicator, tag.
@@ -29,6 +34,12 @@ pub type Thread = (usize, usize);
 pub enum Pending {
     Send {
         request: u64,
+    },
+    /// The `index`-th send of a channel, not complete before its receive is posted.
+    SynchronousSend {
+        request: u64,
+        channel: Channel,
+        index: usize,
     },
     /// The `index`-th posted receive of a channel. A lost one is complete without a record of it.
     Receive {
@@ -57,6 +68,8 @@ pub struct Program<'a> {
     pub sent: BTreeMap<Channel, Vec<(i64, u64)>>,
     /// Number of receives posted so far.
     pub posted: BTreeMap<Channel, usize>,
+    /// When receives were posted, by channel and index, where a trace tells that.
+    pub posts: BTreeMap<(Channel, usize), i64>,
     /// Receives that the program will make later: their channels, and the rank of the source.
     pub deferred: Vec<(Channel, u32)>,
     pub messages: u64,
@@ -75,16 +88,24 @@ pub fn run(rng: &mut Rng, options: &Options) -> Run {
     let nodes: Vec<u32> = (0..options.processes).map(|_| rng.below(options.nodes as usize) as u32).collect();
     let locations: Vec<usize> = (0..options.processes).map(|_| 1 + rng.below(options.locations)).collect();
     let communicators = communicators(rng, options.processes);
+    let windows = windows(rng, &communicators);
     let salt = rng.bits();
     let mut program = Program {
         rng,
         options,
-        run: Run { streams: locations.iter().map(|&n| vec![Vec::new(); n]).collect(), nodes, communicators },
+        run: Run {
+            streams: locations.iter().map(|&n| vec![Vec::new(); n]).collect(),
+            nodes,
+            windows,
+            groups: Vec::new(),
+            communicators,
+        },
         cursors: locations.iter().map(|&n| vec![0; n]).collect(),
         requests: locations.iter().map(|&n| vec![Requests::default(); n]).collect(),
         pending: locations.iter().map(|&n| (0..n).map(|_| Vec::new()).collect()).collect(),
         sent: BTreeMap::new(),
         posted: BTreeMap::new(),
+        posts: BTreeMap::new(),
         deferred: Vec::new(),
         messages: 0,
         salt,
@@ -96,7 +117,16 @@ pub fn run(rng: &mut Rng, options: &Options) -> Run {
     program.run
 }
 
-/// World, MPI_COMM_SELF, the world in reverse, a split in two, a random part in random order, and a single member.
+/// Two windows on any communicators but those of two groups.
+fn windows(rng: &mut Rng, communicators: &[Communicator]) -> Vec<Window> {
+    let fit: Vec<CommId> =
+        communicators.iter().filter(|c| !matches!(c.members, CommMembers::Inter(..))).map(|c| c.id).collect();
+    let window = |id: u32| Window { id: WindowId(id), name: String::new(), comm: fit[0] };
+    vec![window(5), Window { comm: rng.pick(&fit), ..window(2) }]
+}
+
+/// World, MPI_COMM_SELF, the world in reverse, a split in two, a random part in random order, and a single member; last two groups that split the
+/// world, if there are members for both.
 fn communicators(rng: &mut Rng, processes: usize) -> Vec<Communicator> {
     let world: Vec<u32> = (0..processes as u32).collect();
     let mut members = vec![world.clone(), world.iter().rev().copied().collect()];
@@ -111,6 +141,12 @@ fn communicators(rng: &mut Rng, processes: usize) -> Vec<Communicator> {
     members.retain(|members| !members.is_empty());
     let mut kinds: Vec<CommMembers> = members.into_iter().map(|members| CommMembers::Intra(members.into())).collect();
     kinds.insert(1, CommMembers::SelfOnly);
+    if processes > 1 {
+        let mut all = world;
+        rng.shuffle(&mut all);
+        let (a, b) = all.split_at(1 + rng.below(processes - 1));
+        kinds.push(CommMembers::Inter(a.into(), b.into()));
+    }
     let communicator = |(i, members): (usize, CommMembers)| Communicator {
         id: CommId(3 * i as u32 + 1),
         name: format!("communicator {i}"),
@@ -122,7 +158,9 @@ fn communicators(rng: &mut Rng, processes: usize) -> Vec<Communicator> {
 
 impl Program<'_> {
     fn step(&mut self) {
-        match self.rng.below(10) {
+        match self.rng.below(11) {
+            10 if self.rng.percent(40) => self.epoch_step(),
+            10 => self.window_step(),
             0..4 => self.message_batch(),
             4..6 => self.blocking_collective(),
             6 => self.staggered_collective(),
@@ -145,13 +183,25 @@ impl Program<'_> {
 
     /// A communicator with its members; for MPI_COMM_SELF, of a random process.
     pub fn pick_communicator(&mut self) -> (CommId, Vec<usize>) {
-        let picked = if self.rng.percent(40) { 0 } else { self.rng.below(self.run.communicators.len()) };
+        let among = self.run.communicators.iter().filter(|c| !matches!(c.members, CommMembers::Inter(..))).count();
+        let picked = if self.rng.percent(40) { 0 } else { self.rng.below(among) };
         let communicator = &self.run.communicators[picked];
         let id = communicator.id;
         match &communicator.members {
             CommMembers::Intra(members) => (id, members.iter().map(|&process| process as usize).collect()),
             _ => (id, vec![self.rng.below(self.options.processes)]),
         }
+    }
+
+    /// A communicator for a collective, with its members, and the number of those in the first group of an inter-communicator.
+    pub fn pick_for_collective(&mut self) -> (CommId, Vec<usize>, usize) {
+        if let Some(Communicator { id, members: CommMembers::Inter(a, b), .. }) = self.run.communicators.last()
+            && self.rng.percent(25)
+        {
+            return (*id, a.iter().chain(b.iter()).map(|&process| process as usize).collect(), a.len());
+        }
+        let (id, members) = self.pick_communicator();
+        (id, members, 0)
     }
 
     /// The location on which a process makes its calls on a communicator, with a tag or for collectives: mostly the first.
@@ -190,10 +240,32 @@ impl Program<'_> {
     /// Records a call: `Enter`, the events inside, `Leave`.
     pub fn call<T>(&mut self, thread: Thread, inside: impl FnOnce(&mut Self) -> T) -> T {
         let region = RegionId(self.rng.below(REGIONS as usize) as u32);
-        self.record(thread, 0, Event::Enter(region));
+        self.call_of(thread, region, 0, inside).1
+    }
+
+    /// Records a call of the region with this name. It is not left before `not_before`. Returns when it was entered, too.
+    pub fn call_named<T>(
+        &mut self,
+        thread: Thread,
+        name: &str,
+        not_before: i64,
+        inside: impl FnOnce(&mut Self) -> T,
+    ) -> (i64, T) {
+        let region = REGION_NAMES.iter().position(|known| *known == name).expect("a region of this name");
+        self.call_of(thread, RegionId(region as u32), not_before, inside)
+    }
+
+    fn call_of<T>(
+        &mut self,
+        thread: Thread,
+        region: RegionId,
+        not_before: i64,
+        inside: impl FnOnce(&mut Self) -> T,
+    ) -> (i64, T) {
+        let entered = self.record(thread, 0, Event::Enter(region));
         let result = inside(self);
-        self.record(thread, 0, Event::Leave(region));
-        result
+        self.record(thread, not_before, Event::Leave(region));
+        (entered, result)
     }
 
     /// A few events that communicate nothing.
@@ -229,7 +301,11 @@ impl Program<'_> {
         let mut pending = std::mem::take(&mut self.pending[thread.0][thread.1]);
         self.rng.shuffle(&mut pending);
         for open in pending {
-            if self.rng.percent(percent) {
+            let posted = match open {
+                Pending::SynchronousSend { channel, index, .. } => self.posted.get(&channel).is_some_and(|n| *n > index),
+                _ => true,
+            };
+            if posted && self.rng.percent(percent) {
                 self.call(thread, |program| program.complete_one(thread, open));
             } else {
                 self.pending[thread.0][thread.1].push(open);
@@ -237,9 +313,17 @@ impl Program<'_> {
         }
     }
 
+    /// When a synchronous send may be over whose receive has been posted, as far as a trace tells.
+    pub fn acknowledged(&self, channel: Channel, index: usize) -> i64 {
+        self.posts.get(&(channel, index)).map_or(0, |posted| posted + self.latency(channel.1, channel.0))
+    }
+
     fn complete_one(&mut self, thread: Thread, open: Pending) {
         let (request, not_before, event) = match open {
             Pending::Send { request } => (request, 0, Event::MpiIsendComplete(request)),
+            Pending::SynchronousSend { request, channel, index } => {
+                (request, self.acknowledged(channel, index), Event::MpiIsendComplete(request))
+            }
             Pending::Receive { lost: true, .. } => return,
             Pending::Receive { request, channel, source_rank, index, .. } => {
                 let (arrival, length) = self.arrival(channel, index);

@@ -2,6 +2,7 @@
 
 use super::super::matching::calls_of;
 use super::super::model::Timeline;
+use super::super::windows::cuts_a_call;
 use super::{Generated, rng::Rng};
 
 /// Cuts the tail off one process or two.
@@ -9,7 +10,10 @@ pub fn truncate(rng: &mut Rng, generated: &mut Generated) {
     for _ in 0..1 + rng.below(2) {
         let process = rng.below(generated.trace.processes.len());
         let timeline = generated.trace.processes[process].timeline();
-        let cut = settle(&timeline, rng.below(timeline.len() + 1));
+        let mut cut = settle(&timeline, rng.below(timeline.len() + 1));
+        while let Some(before) = cuts_a_call(&generated.trace, &timeline, cut) {
+            cut = settle(&timeline, before);
+        }
         let locations = &mut generated.trace.processes[process].locations;
         for (location, events) in locations.iter_mut().enumerate() {
             let kept = timeline[..cut].iter().filter(|entry| entry.location == location).count();

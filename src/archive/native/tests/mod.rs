@@ -65,14 +65,14 @@ fn one_sided() -> impl Strategy<Value = Event> {
             matching,
         })
     };
-    let window = number32().prop_map(WindowId);
+    let window = || number32().prop_map(WindowId);
     prop_oneof![
         Just(Event::RmaCollectiveBegin),
         (collective(), number32()).prop_map(|(c, level)| {
             let Collective { op, comm, root, sent, received } = c;
             Event::RmaCollectiveEnd(WindowCollective { op, level, window: WindowId(comm.0), root, sent, received })
         }),
-        (number32(), window.clone(), number32().prop_map(GroupId))
+        (number32(), window(), number32().prop_map(GroupId))
             .prop_map(|(level, window, group)| Event::RmaGroupSync(WindowGroup { level, window, group })),
         lock().prop_map(Event::RmaRequestLock),
         lock().prop_map(Event::RmaAcquireLock),
@@ -80,7 +80,7 @@ fn one_sided() -> impl Strategy<Value = Event> {
         lock().prop_map(Event::RmaReleaseLock),
         transfer().prop_map(Event::RmaPut),
         transfer().prop_map(Event::RmaGet),
-        (window, number32(), any::<u8>(), number(), number(), number()).prop_map(
+        (window(), number32(), any::<u8>(), number(), number(), number()).prop_map(
             |(window, remote, kind, sent, received, matching)| {
                 Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching })
             }

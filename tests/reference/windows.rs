@@ -1,0 +1,109 @@
+//! Collective calls on windows, and which fences are barriers.
+//!
+//! A fence at which no process ends an epoch in which it accessed others may have been asserted not to synchronise. It can have been a barrier if, from
+//! the fence before it to itself and from itself to the fence after it, no process took longer at least than another one at most.
+
+use super::matching::Call;
+use super::model::{Timeline, Trace};
+use clc_replay::matching::fences::Fences;
+use clc_replay::trace::{Collective, CollectiveOp, CommId, Event, WindowId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A call of one process on a window.
+#[derive(Clone, Copy)]
+struct OnWindow {
+    begin: usize,
+    end: usize,
+    fence: bool,
+    /// The process has accessed others since its fence before.
+    accessed: bool,
+}
+
+/// What stands for an operation that constrains nobody.
+const NOTHING: CollectiveOp = CollectiveOp::CREATE_HANDLE;
+
+/// The calls of each of the `members` on a window: a barrier for each fence that is one.
+pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[u32], choice: Fences) -> Vec<Vec<Call>> {
+    let calls: Vec<Vec<OnWindow>> =
+        members.iter().map(|&process| of_process(window, &timelines[process as usize])).collect();
+    let complete = calls.iter().map(Vec::len).min().unwrap_or(0);
+    let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
+    let complete = (0..complete).take_while(alike).count();
+    let fences: Vec<usize> = (0..complete).filter(|&k| calls[0][k].fence).collect();
+    let time = |member: usize, index: usize| timelines[members[member] as usize][index].time;
+    let accessed = |k: usize| calls.iter().any(|list| list[k].accessed);
+    let agree = |j: usize| {
+        let (Some(&before), Some(&k)) = (j.checked_sub(1).and_then(|i| fences.get(i)), fences.get(j)) else { return true };
+        let least = (0..calls.len()).map(|p| time(p, calls[p][k].begin) - time(p, calls[p][before].end)).max().unwrap();
+        let most = (0..calls.len()).map(|p| time(p, calls[p][k].end) - time(p, calls[p][before].begin)).min().unwrap();
+        least <= most + most.max(0) / 64
+    };
+    let fits = |j: usize| agree(j) && agree(j + 1);
+    let open: Vec<usize> = (0..fences.len()).filter(|&j| !accessed(fences[j])).collect();
+    let trusted = open.iter().filter(|&&j| !fits(j)).count() * 16 <= open.len();
+    let barriers: BTreeSet<usize> = (0..fences.len())
+        .filter(|&j| match choice {
+            Fences::All => true,
+            Fences::None => false,
+            Fences::Operations => accessed(fences[j]),
+            Fences::Auto => accessed(fences[j]) || (trusted && fits(j)),
+        })
+        .map(|j| fences[j])
+        .collect();
+    let call = |(k, call): (usize, &OnWindow)| {
+        let op = if barriers.contains(&k) { CollectiveOp::BARRIER } else { NOTHING };
+        let op = if k >= complete && call.fence { CollectiveOp::BARRIER } else { op };
+        let collective =
+            Collective { op, comm: CommId(u32::MAX), root: clc_replay::trace::Root::None, sent: 0, received: 0 };
+        Call { begin: call.begin, end: call.end, collective }
+    };
+    calls.iter().map(|list| list.iter().enumerate().map(call).collect()).collect()
+}
+
+fn of_process(window: WindowId, timeline: &Timeline) -> Vec<OnWindow> {
+    let mut calls = Vec::new();
+    let mut begun: BTreeMap<usize, usize> = BTreeMap::new();
+    let (mut accesses, mut groups) = (0, 0u32);
+    let mut locked: BTreeSet<u32> = BTreeSet::new();
+    for (index, entry) in timeline.iter().enumerate() {
+        let mut access = |on: WindowId| accesses += u32::from(on == window && locked.is_empty() && groups == 0);
+        match entry.event {
+            Event::RmaCollectiveBegin => {
+                begun.insert(entry.location, index);
+            }
+            Event::RmaCollectiveEnd(end) => {
+                let begin = begun.remove(&entry.location);
+                if end.window != window {
+                    continue;
+                }
+                let fence = end.op == CollectiveOp::BARRIER && end.level != 0;
+                let accessed = fence && std::mem::take(&mut accesses) > 0;
+                calls.extend(begin.map(|begin| OnWindow { begin, end: index, fence, accessed }));
+            }
+            Event::RmaPut(transfer) | Event::RmaGet(transfer) => access(transfer.window),
+            Event::RmaAtomic(atomic) => access(atomic.window),
+            Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock) if lock.window == window => {
+                locked.insert(lock.remote);
+            }
+            Event::RmaReleaseLock(lock) if lock.window == window => {
+                locked.remove(&lock.remote);
+            }
+            Event::RmaGroupSync(sync) if sync.window == window => {
+                groups = if sync.level & 2 == 0 { groups + 1 } else { groups.saturating_sub(1) };
+            }
+            _ => {}
+        }
+    }
+    calls.sort_by_key(|call| call.begin);
+    calls
+}
+
+/// Whether a process leaves a collective call on a window open at `cut`, the later ones of which would be taken for it.
+pub fn cuts_a_call(trace: &Trace, timeline: &Timeline, cut: usize) -> Option<usize> {
+    let calls = trace.windows.iter().map(|window| of_process(window.id, timeline));
+    let mut overtaken = calls.filter_map(|calls| {
+        let open = calls.iter().find(|call| call.begin < cut && cut <= call.end)?;
+        calls.iter().any(|later| later.begin > open.begin && later.end < cut).then_some(open.begin)
+    });
+    overtaken.next()
+}
