@@ -410,6 +410,6 @@ fn damage_names_file_location_and_event() {
         refused(command, here, &["x.clct/events/2.clce: location 2: the event file is missing"]);
     }
     std::fs::write(&path, &original).unwrap();
-    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x02\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 2, only 1 is known"]);
+    std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x03\0\0\0").unwrap();
+    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, only 2 is known"]);
 }

@@ -353,7 +353,7 @@ fn the_generator_is_deterministic_and_varied() {
         incomplete += found.incomplete_collectives.len();
     }
     let least = |what: &str, count: usize| assert!(count > 50, "{what}: {count}");
-    assert_eq!(kinds.len(), 5);
+    assert_eq!(kinds.len(), 7);
     kinds.iter().for_each(|(kind, &violated)| least(&format!("{kind:?}"), violated));
     least("processes with several threads", threads);
     least("unmatched", unmatched);

@@ -294,8 +294,10 @@ impl Judgement<'_> {
 /// Matched receives of messages, as (timeline, event).
 fn receives<'a>(program: &'a Program, bounds: &'a [Vec<i64>]) -> impl Iterator<Item = (usize, usize)> + 'a {
     program.timelines.iter().enumerate().flat_map(move |(timeline, sync)| {
-        let is_receive =
-            move |&event: &usize| sync.kind(event) == SyncKind::Receive && bounds[timeline][event] != NO_LOWER_BOUND;
+        let is_message = |event: usize| program.messages.incoming[sync.link(event)].trust.op().is_none();
+        let is_receive = move |&event: &usize| {
+            sync.kind(event) == SyncKind::Receive && is_message(event) && bounds[timeline][event] != NO_LOWER_BOUND
+        };
         (0..sync.len()).filter(is_receive).map(move |event| (timeline, event))
     })
 }

@@ -1,12 +1,12 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
-use crate::matching::fences::Fences;
 use crate::clc::Parameters;
 use crate::clc::latency::MinimumLatency;
 use crate::cli::PerturbOptions;
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
 use crate::commands::output::{Wanted, prepare};
+use crate::matching::fences::Fences;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;

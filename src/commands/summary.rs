@@ -12,13 +12,14 @@ use crate::pipeline::details::collective_kind;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
 use crate::pipeline::regions::Regions;
+use crate::pipeline::silent::calls_without_records;
 use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
-    self, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount, EventPlace,
-    LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm, Stage,
-    TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
+    self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
+    EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
+    Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
 use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,7 @@ struct Part {
     leftovers: Leftovers,
     undefined_peers: Vec<UndefinedPeer>,
     joined_communicators: u64,
+    without_records: BTreeMap<String, u64>,
     warnings: Warnings,
 }
 
@@ -67,6 +69,9 @@ impl Part {
         self.collectives.merge(&part.collectives);
         self.leftovers.add(&part.leftovers);
         self.undefined_peers.extend(part.undefined_peers);
+        for (region, count) in part.without_records {
+            *self.without_records.entry(region).or_default() += count;
+        }
         self.warnings.merge(part.warnings);
     }
 }
@@ -88,7 +93,7 @@ pub struct Whole {
 /// Brings together what all ranks found; `None` on other ranks than 0. Collective over the analysis ranks.
 ///
 /// # Errors
-/// Failures of the transport.
+/// Failures of the transport; the event files cannot be read again, where records of messages are missing.
 pub fn gather(
     transport: &mut dyn Transport,
     path: &Path,
@@ -98,6 +103,7 @@ pub fn gather(
     estimate: Option<&ClockEstimate>,
     warnings: Warnings,
 ) -> Result<Option<Whole>> {
+    let without_records = calls_without_records(transport, opened, loaded)?;
     let mut part = Part {
         events: loaded.events(),
         by_kind: events_by_kind(loaded),
@@ -109,6 +115,7 @@ pub fn gather(
         leftovers: loaded.leftovers,
         undefined_peers: loaded.program.undefined_peers.clone(),
         joined_communicators: loaded.joined_communicators as u64,
+        without_records,
         warnings,
     };
     for location in loaded.locations.iter().flatten() {
@@ -153,7 +160,10 @@ pub fn gather(
         loose_ends: [sum.leftovers.open_collectives, sum.leftovers.inter_collectives, sum.leftovers.foreign_windows]
             .into_iter()
             .fold(0, u64::saturating_add),
-        matching: matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers),
+        matching: Matching {
+            calls_without_records: CallCount::sorted(sum.without_records),
+            ..matching(definitions, &sum.messages, &sum.collectives, &sum.leftovers)
+        },
         clocks: sum.clocks,
         warnings: sum.warnings,
     }))
@@ -223,7 +233,10 @@ fn warn(sum: &mut Part, opened: &Opened) {
     let counted = [
         (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
-        (left.inter_collectives, "collective operations on inter-communicators whose groups overlap take part in nothing"),
+        (
+            left.inter_collectives,
+            "collective operations on inter-communicators whose groups overlap take part in nothing",
+        ),
     ];
     for (count, text) in counted {
         sum.warnings.add_many(text, count);
@@ -317,7 +330,9 @@ fn matching(
             CollectiveOp::WIN_FENCE_UNORDERED => {
                 "no operations before, the program may have asserted that it need not synchronise (see --fences)"
             }
-            _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => "creating or destroying a handle need not synchronise",
+            _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
+                "creating or destroying a handle need not synchronise"
+            }
             _ => "no usable root",
         };
         let reasons = (counts.unconstrained > 0)

@@ -54,7 +54,8 @@ impl Calls {
     /// The regions of synchronous sends, ascending.
     pub fn synchronous(&self) -> Vec<RegionId> {
         let of = |call: &Call| matches!(call, Call::SynchronousSend | Call::SynchronousRequest);
-        let mut regions: Vec<RegionId> = self.0.iter().filter(|(_, call)| of(call)).map(|(region, _)| *region).collect();
+        let mut regions: Vec<RegionId> =
+            self.0.iter().filter(|(_, call)| of(call)).map(|(region, _)| *region).collect();
         regions.sort_unstable();
         regions
     }

@@ -232,9 +232,8 @@ pub fn match_collectives(
             ours.entry(comm).or_default().push((rank, local as u32, participations));
         }
     }
-    let home_of = |comm: u32| -> usize {
-        table.participants(comm).map_or(0, |processes| placement.host_of(processes[0]))
-    };
+    let home_of =
+        |comm: u32| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
     let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
 
@@ -334,8 +333,11 @@ pub fn match_collectives(
     }
     valid.extend(tell_hosts(transport, placement, table, &corrected)?);
     if table.has_two_groups() {
-        let words: BTreeMap<u32, Vec<u64>> =
-            homes.into_iter().filter(|(comm, _)| has_two(table, *comm)).map(|(comm, home)| (comm, home.words)).collect();
+        let words: BTreeMap<u32, Vec<u64>> = homes
+            .into_iter()
+            .filter(|(comm, _)| has_two(table, *comm))
+            .map(|(comm, home)| (comm, home.words))
+            .collect();
         for (comm, words) in tell_hosts_lists(transport, placement, table, &words)? {
             for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
                 list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());

@@ -11,8 +11,8 @@ use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use crate::trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective, WindowGroup, WindowId,
-    WindowLock,
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
+    WindowGroup, WindowId, WindowLock,
 };
 use serde::{Deserialize, Serialize};
 
@@ -501,8 +501,8 @@ impl<'a> Extractor<'a> {
             return Ok(());
         };
         let place = self.table.window(collective.window).and_then(|window| Some((window, self.process?)));
-        let Some((window, process)) =
-            place.filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
+        let Some((window, process)) = place
+            .filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
         else {
             self.out.leftovers.foreign_windows += 1;
             return Ok(());

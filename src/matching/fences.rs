@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn one_that_cannot_have_been_a_barrier_speaks_against_the_others() {
         // A process had left before another entered.
-        let mut fences = vec![fence(900, 1000, true), fence(1100, 1000, false), fence(0, 2000, false), fence(0, 9, true)];
+        let mut fences =
+            vec![fence(900, 1000, true), fence(1100, 1000, false), fence(0, 2000, false), fence(0, 9, true)];
         assert_eq!(decide(&fences, Fences::Auto), [true, false, false, true]);
         fences.extend(vec![fence(0, 9, false); 30]);
         let decided = decide(&fences, Fences::Auto);

@@ -145,8 +145,7 @@ pub fn load_with(
     let messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
     let node_of = |process: u32| nodes[process as usize];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
-    let collectives =
-        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
+    let collectives = match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
     let mut leftovers = Leftovers::default();
     extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
     let ids: Vec<Vec<LocationId>> =
@@ -383,7 +382,17 @@ struct Visits<'a> {
 impl<'a> Visits<'a> {
     fn new(location: u32, clock: &'a Clock, close: i64, calls: Option<&'a Calls>) -> Self {
         let far = clock.reach(close.max(0) as u64);
-        Visits { location, cursor: clock.cursor(), close, far, before: 0, visited: false, open: Vec::new(), busy: 0, calls }
+        Visits {
+            location,
+            cursor: clock.cursor(),
+            close,
+            far,
+            before: 0,
+            visited: false,
+            open: Vec::new(),
+            busy: 0,
+            calls,
+        }
     }
 
     #[inline]
@@ -405,9 +414,8 @@ impl<'a> Visits<'a> {
     #[inline]
     fn passes(&mut self, number: u64, raw: u64, event: &Event) -> bool {
         let distance = raw.wrapping_sub(self.before);
-        let passes = (distance == 0 || distance >= self.far || number == 1)
-            && !self.is_relevant(event)
-            && raw < RANGE as u64;
+        let passes =
+            (distance == 0 || distance >= self.far || number == 1) && !self.is_relevant(event) && raw < RANGE as u64;
         if passes {
             (self.before, self.visited) = (raw, false);
         }

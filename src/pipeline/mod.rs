@@ -25,6 +25,7 @@ pub mod output;
 pub mod overwrite;
 pub mod perturb;
 pub mod regions;
+pub mod silent;
 mod stale;
 pub mod targets;
 pub mod timing;

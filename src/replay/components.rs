@@ -46,7 +46,9 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
             let all = || comm.processes.iter().copied();
             // Of an inter-communicator, those of the other group.
             let members = || {
-                (0..comm.size).filter(|&member| member == rank || comm.constrains(rank, member)).map(|member| comm.processes[member as usize])
+                (0..comm.size)
+                    .filter(|&member| member == rank || comm.constrains(rank, member))
+                    .map(|member| comm.processes[member as usize])
             };
             match class {
                 CollectiveClass::NToN => all().for_each(|member| forest.join(root, member)),

@@ -54,8 +54,10 @@ impl Contributions {
         direction: Direction,
     ) -> Self {
         let prefixes = prefix_indexes(comm).flatten().count();
-        let mut contributions =
-            Contributions { largest: vec![Top2::NONE; comm.instances.len() * comm.groups()], prefix: vec![BTreeMap::new(); prefixes] };
+        let mut contributions = Contributions {
+            largest: vec![Top2::NONE; comm.instances.len() * comm.groups()],
+            prefix: vec![BTreeMap::new(); prefixes],
+        };
         let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
         for member in &comm.members {
             let times = times[member.timeline as usize].as_ref();

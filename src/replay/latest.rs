@@ -75,7 +75,8 @@ impl Begins {
 
     /// What the members hosted here contribute.
     fn of_members(comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
-        let mut begins = Begins { all: vec![Latest::default(); comm.instances.len() * comm.groups()], prefix: BTreeMap::new() };
+        let mut begins =
+            Begins { all: vec![Latest::default(); comm.instances.len() * comm.groups()], prefix: BTreeMap::new() };
         for (k, instance) in comm.instances.iter().enumerate() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
                 let clock = clocks[comm.processes[member.rank as usize] as usize];

@@ -88,7 +88,10 @@ pub fn check(
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
         let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
-        return Err(Error::new(format!("the trace contradicts itself: events wait for each other: {}", list.join("; "))));
+        return Err(Error::new(format!(
+            "the trace contradicts itself: events wait for each other: {}",
+            list.join("; ")
+        )));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
     if circle.len() > NAMED {

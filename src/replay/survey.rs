@@ -256,10 +256,8 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             if let Some(&index) = program.comm_index.get(&comm) {
                 let comm = &program.collectives.comms[index as usize];
                 let prefix = comm.instances[instance as usize].class == crate::clc::semantics::CollectiveClass::Prefix;
-                for member in comm
-                    .members
-                    .iter()
-                    .filter(|m| m.sends[instance as usize] && comm.constrains(m.rank, receiver))
+                for member in
+                    comm.members.iter().filter(|m| m.sends[instance as usize] && comm.constrains(m.rank, receiver))
                 {
                     if !prefix || member.rank < receiver {
                         let begin = member.begins[instance as usize] as usize;

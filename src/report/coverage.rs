@@ -149,7 +149,13 @@ mod tests {
                 collective("create_handle", 0, 0, 7),
                 collective("win_fence", 0, 0, 0),
             ],
-            windows: WindowUse { fence_accesses: 5, lock_accesses: 200, unmatched_steps: 56, steps: 9, group_accesses: 7 },
+            windows: WindowUse {
+                fence_accesses: 5,
+                lock_accesses: 200,
+                unmatched_steps: 56,
+                steps: 9,
+                group_accesses: 7,
+            },
             ..Matching::default()
         };
         let kind = |kind: &str, count| EventCount { kind: kind.into(), count };

@@ -1,6 +1,7 @@
 //! Which messages and collective operations were found, and which take no part in the replay.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The outcome of matching.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Matching {
     pub receives_never_completed: u64,
     /// Requests that the application cancelled.
     pub cancelled_requests: u64,
+    /// Where records of messages are missing: calls that send or receive in which there is none, by their number.
+    #[serde(default)]
+    pub calls_without_records: Vec<CallCount>,
     /// One-sided communication.
     #[serde(default)]
     pub windows: WindowUse,
@@ -60,6 +64,24 @@ impl Matching {
             && self.unmatched_receives == 0
             && self.undefined_peers == 0
             && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
+    }
+}
+
+/// Calls of one region.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCount {
+    /// Its name.
+    pub region: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl CallCount {
+    /// By decreasing number, then by name.
+    pub fn sorted(counts: BTreeMap<String, u64>) -> Vec<CallCount> {
+        let mut calls: Vec<CallCount> = counts.into_iter().map(|(region, count)| CallCount { region, count }).collect();
+        calls.sort_by_key(|call| std::cmp::Reverse(call.count));
+        calls
     }
 }
 

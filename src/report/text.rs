@@ -292,6 +292,9 @@ pub(super) fn left_out(report: &Report) -> String {
     };
     number(matching.unmatched_sends, "sends without a receive");
     number(matching.unmatched_receives, "receives without a send");
+    for call in &matching.calls_without_records {
+        number(call.count, &format!("{} without a record of a message", call.region));
+    }
     number(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
     number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
@@ -304,9 +307,13 @@ pub(super) fn left_out(report: &Report) -> String {
         }
     }
     let windows = &matching.windows;
-    number(windows.lock_accesses, "accesses to windows under locks: the trace does not tell in which order these were held");
+    number(
+        windows.lock_accesses,
+        "accesses to windows under locks: the trace does not tell in which order these were held",
+    );
     number(windows.unmatched_steps, "steps of post, start, complete and wait without a partner");
-    let others = report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);
+    let others =
+        report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);
     number(others, "other one-sided operations that nothing orders");
     if lines.is_empty() {
         return String::new();

@@ -94,15 +94,8 @@ pub enum CollectiveKind {
 
 impl CollectiveKind {
     /// All kinds, in the order of the report.
-    pub const ALL: [CollectiveKind; 7] = [
-        Self::OneToN,
-        Self::NToOne,
-        Self::NToN,
-        Self::Prefix,
-        Self::Fence,
-        Self::Group,
-        Self::SynchronousSend,
-    ];
+    pub const ALL: [CollectiveKind; 7] =
+        [Self::OneToN, Self::NToOne, Self::NToN, Self::Prefix, Self::Fence, Self::Group, Self::SynchronousSend];
 
     /// The name in the text.
     pub fn name(self) -> &'static str {

@@ -24,8 +24,8 @@ pub use definitions::{
 };
 pub use error::{Error, Result};
 pub use event::{
-    ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective, WindowGroup, WindowLock,
-    WindowTransfer,
+    ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective, WindowGroup,
+    WindowLock, WindowTransfer,
 };
 pub use fixed::Fraction;
 pub use ids::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};

@@ -8,9 +8,10 @@ use clc_replay::clc::Parameters;
 use clc_replay::clc::backward::{Demand, Knot, amortise};
 use clc_replay::clc::forward::{ForwardClock, ForwardParameters};
 use clc_replay::comm::local::LocalTransport;
+use clc_replay::matching::collectives::{Rules, match_collectives};
 use clc_replay::matching::communicators::CommTable;
 use clc_replay::matching::extract::{Extract, Extractor, Place};
-use clc_replay::matching::{collectives::match_collectives, messages::match_messages};
+use clc_replay::matching::messages::match_messages;
 use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
 use clc_replay::pipeline::made::write_simulated;
 use clc_replay::pipeline::open::{Opened, open};
@@ -124,9 +125,9 @@ fn match_events(bencher: Bencher) {
     bencher.counter(ItemsCount::new(messages)).with_inputs(read).bench_values(|mut extracts| {
         let transport = &mut LocalTransport::alone();
         let placement = &opened.placement;
-        let messages = match_messages(transport, placement, 0, &mut extracts).expect("channels");
-        let collectives =
-            match_collectives(transport, placement, &table, &|_| 0, 0, &mut extracts, false).expect("instances");
+        let messages = match_messages(transport, placement, 0, &mut extracts, false).expect("channels");
+        let collectives = match_collectives(transport, placement, &table, &|_| 0, 0, &mut extracts, Rules::default())
+            .expect("instances");
         (messages, collectives, extracts)
     });
 }
@@ -139,7 +140,7 @@ fn extract(opened: &Opened, table: &CommTable<'_>, process: Option<u32>, locatio
         let at = Place { time: time as i64, raw: time as i64, number, location: 0 };
         extractor.event(at, &event).map(|_| ())
     };
-    opened.archive.scan_synchronisation(id, &local, read).expect("events");
+    opened.archive.scan_synchronisation(id, &local, &[], read).expect("events");
     extractor.finish()
 }
 

@@ -166,9 +166,8 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
         if sender != receiver {
             let ends = calls::ends_of(&timelines[sender]);
             let posts = calls::posts_of(&timelines[receiver]);
-            let known = |(send, receive): &(EventRef, EventRef)| {
-                Some((*posts.get(&receive.index)?, *ends.get(&send.index)?))
-            };
+            let known =
+                |(send, receive): &(EventRef, EventRef)| Some((*posts.get(&receive.index)?, *ends.get(&send.index)?));
             let acknowledged: Vec<(usize, usize)> = messages.iter().filter_map(known).collect();
             // Postings of several threads need not be in the order of the messages.
             if acknowledged.is_sorted_by_key(|(post, _)| *post) {
@@ -339,7 +338,8 @@ impl Place {
             return if of_group(true) && of_group(false) { Err(()) } else { Ok(Root::None) };
         };
         let own = calls.iter().enumerate().filter(|(_, call)| call.root == Root::OwnGroup);
-        let agree = roots.iter().all(|other| *other == root) && own.into_iter().all(|(rank, _)| in_first(rank) == in_first(root));
+        let agree = roots.iter().all(|other| *other == root)
+            && own.into_iter().all(|(rank, _)| in_first(rank) == in_first(root));
         if agree { Ok(Root::Rank(root as u32)) } else { Err(()) }
     }
 }

@@ -1,8 +1,8 @@
 //! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
 
 use clc_replay::trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, Location, LocationGroup, LocationGroupId,
-    GroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location, LocationGroup,
+    LocationGroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
 };
 use std::sync::Arc;
 

@@ -33,7 +33,9 @@ pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[u32], choic
     let time = |member: usize, index: usize| timelines[members[member] as usize][index].time;
     let accessed = |k: usize| calls.iter().any(|list| list[k].accessed);
     let agree = |j: usize| {
-        let (Some(&before), Some(&k)) = (j.checked_sub(1).and_then(|i| fences.get(i)), fences.get(j)) else { return true };
+        let (Some(&before), Some(&k)) = (j.checked_sub(1).and_then(|i| fences.get(i)), fences.get(j)) else {
+            return true;
+        };
         let least = (0..calls.len()).map(|p| time(p, calls[p][k].begin) - time(p, calls[p][before].end)).max().unwrap();
         let most = (0..calls.len()).map(|p| time(p, calls[p][k].end) - time(p, calls[p][before].begin)).min().unwrap();
         least <= most + most.max(0) / 64

@@ -116,9 +116,7 @@ fn check(definitions: &Definitions) -> Result<()> {
     let count = definitions.processes.len();
     for (id, list) in &definitions.groups {
         if let Some(rank) = list.iter().find(|&&rank| rank as usize >= count) {
-            return Err(Error::new(format!(
-                "group {id} refers to MPI process {rank}, but there are only {count}"
-            )));
+            return Err(Error::new(format!("group {id} refers to MPI process {rank}, but there are only {count}")));
         }
     }
     let mut seen = HashSet::new();

@@ -135,7 +135,10 @@ impl Record {
                 Event::MpiCollectiveEnd(c) => put_collective(into, c)?,
                 Event::RmaCollectiveEnd(c) => {
                     into.push(c.op.0);
-                    put_all(into, &[u64::from(c.level), u64::from(c.window.0), root_number(c.root)?, c.sent, c.received]);
+                    put_all(
+                        into,
+                        &[u64::from(c.level), u64::from(c.window.0), root_number(c.root)?, c.sent, c.received],
+                    );
                 }
                 Event::RmaGroupSync(sync) => {
                     put_all(into, &[u64::from(sync.level), u64::from(sync.window.0), u64::from(sync.group.0)]);

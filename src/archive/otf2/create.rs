@@ -351,11 +351,11 @@ impl DefinitionWriter<'_> {
         // After those that events name.
         let mut next = definitions.groups.iter().map(|(id, _)| id.0.saturating_add(1)).max().unwrap_or(0);
         let define = |file: &mut Self,
-                         id: u32,
-                          kind: u8,
-                         paradigm: u8,
-                         members: &mut dyn Iterator<Item = u64>,
-                         global: bool|
+                      id: u32,
+                      kind: u8,
+                      paradigm: u8,
+                      members: &mut dyn Iterator<Item = u64>,
+                      global: bool|
          -> Result<u32> {
             let members: Vec<u64> = members.collect();
             file.write(kind::GROUP, |payload| {
@@ -378,10 +378,11 @@ impl DefinitionWriter<'_> {
         for (id, members) in &definitions.groups {
             define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
         }
-        let mut group = |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
-            next += 1;
-            define(file, next - 1, kind, paradigm, members, global)
-        };
+        let mut group =
+            |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
+                next += 1;
+                define(file, next - 1, kind, paradigm, members, global)
+            };
         if !definitions.processes.is_empty() {
             group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
         }

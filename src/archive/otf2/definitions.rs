@@ -3,8 +3,9 @@
 use crate::archive::otf2::bytes::Reader;
 use crate::archive::otf2::chunks::{FileKind, Records};
 use crate::trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window, WindowId,
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup,
+    LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window,
+    WindowId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -236,8 +237,11 @@ impl Tables {
             .collect();
         let regions =
             self.regions.iter().map(|&(id, name)| Region { id: RegionId(id), name: self.text(name) }).collect();
-        let window =
-            |&(id, name, comm): &(u32, u32, u32)| Window { id: WindowId(id), name: self.text(name), comm: CommId(comm) };
+        let window = |&(id, name, comm): &(u32, u32, u32)| Window {
+            id: WindowId(id),
+            name: self.text(name),
+            comm: CommId(comm),
+        };
         let windows = self.windows.iter().map(window).collect();
         let definitions = Definitions {
             clock,

@@ -302,7 +302,9 @@ impl Program<'_> {
         self.rng.shuffle(&mut pending);
         for open in pending {
             let posted = match open {
-                Pending::SynchronousSend { channel, index, .. } => self.posted.get(&channel).is_some_and(|n| *n > index),
+                Pending::SynchronousSend { channel, index, .. } => {
+                    self.posted.get(&channel).is_some_and(|n| *n > index)
+                }
                 _ => true,
             };
             if posted && self.rng.percent(percent) {

@@ -3,8 +3,8 @@
 use super::program::{Program, Thread};
 use clc_replay::matching::fences::Fences;
 use clc_replay::trace::{
-    CollectiveOp, CommMembers, Event, GroupId, Root, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
-    WindowTransfer,
+    CollectiveOp, CommMembers, Event, GroupId, Root, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
+    WindowLock, WindowTransfer,
 };
 
 /// In the place of the tag: the location for calls on a window.

@@ -18,7 +18,7 @@ fn the_definition_file_is_what_the_documentation_says() {
         b"\x01\x00\x05world\x00\x01\x00\x00",
         b"\x01\x09\x04main",
         b"\x01\x03\x01w\x04",
-        b"\x01\x06\x02\x01\x00",
+        b"\x01\x06\x01\x00",
     ];
     let payload = payload.concat();
     let mut expected = b"CLCDEFIN\x02\0\0\0".to_vec();
