@@ -74,6 +74,7 @@ pub(super) fn corrected() -> Report {
         undefined_peers: 3,
         receives_never_completed: 7,
         cancelled_requests: 2,
+        calls_without_records: vec![CallCount { region: "MPI_Mrecv".into(), count: 6 }],
         collectives: vec![
             CollectiveCounts {
                 operation: "allreduce".into(),

@@ -74,11 +74,11 @@ impl Operations {
         }
     }
 
-    /// For each operation, whether a matched receive ends in it. `timeline` is the one of the visited events.
-    pub fn receiving(&self, timeline: &SyncTimeline) -> Vec<bool> {
+    /// For each operation, whether it receives a message. `timeline` is the one of the visited events; the channels with these indexes are of messages.
+    pub fn receiving(&self, timeline: &SyncTimeline, of_messages: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut receiving = vec![false; self.len()];
-        for ((kind, _), &operation) in timeline.parts().zip(&self.of_event) {
-            if kind == SyncKind::Receive && operation != Self::NONE {
+        for ((kind, link), &operation) in timeline.parts().zip(&self.of_event) {
+            if kind == SyncKind::Receive && operation != Self::NONE && of_messages(link) {
                 receiving[operation as usize] = true;
             }
         }

@@ -134,8 +134,9 @@ impl SearchWaits<'_> {
         let here = transport.rank() as u32;
         let channels = program.messages.outgoing.iter().zip(&remote);
         // An operation that receives as well waits for what it receives: the sends in it may have been complete long before.
-        let receives: Vec<Vec<bool>> =
-            operations.iter().zip(&program.timelines).map(|(own, timeline)| own.receiving(timeline)).collect();
+        let of_messages = |channel: usize| program.messages.incoming[channel].is_certain();
+        let timelines = operations.iter().zip(&program.timelines);
+        let receives: Vec<Vec<bool>> = timelines.map(|(own, timeline)| own.receiving(timeline, of_messages)).collect();
         for (channel, remote) in channels.filter(|(channel, _)| channel.is_certain()) {
             let own = &operations[channel.source as usize];
             let times = &own.stages[stage];

@@ -141,5 +141,5 @@ fn definitions_that_contradict_themselves_are_refused() {
         let members = CommMembers::Intra(vec![0; 1 << 18].into());
         d.communicators = vec![Communicator { members, ..d.communicators[0].clone() }; 1025];
     };
-    refused(&many, "have 268697600 members in total; in a native trace");
+    refused(&many, "have 268697601 members in total; in a native trace");
 }
