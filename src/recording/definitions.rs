@@ -85,6 +85,8 @@ impl Plan {
             processes: (0..self.size).map(|rank| location(rank, 0)).collect(),
             communicators: self.communicators(catalogue),
             regions: Vec::new(),
+            windows: Vec::new(),
+            groups: Vec::new(),
         }
     }
 
