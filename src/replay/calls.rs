@@ -68,7 +68,7 @@ pub fn observe_waits(
             let clock = clocks[comm.processes[member.rank as usize] as usize];
             let times = &times[member.timeline as usize];
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
-                let Some((begin, sender)) = begins.before(k, member.rank).of_all() else { continue };
+                let Some((begin, sender)) = begins.before(comm, k, member.rank).of_all() else { continue };
                 let own = times[member.begins[k] as usize];
                 let at = times[member.ends[k] as usize];
                 let useful = match comm.instances[k].class {
