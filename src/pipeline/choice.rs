@@ -49,7 +49,7 @@ impl Fit {
 const BETTER: f64 = 0.8;
 /// Recorded offsets are contradicted by at most so many times what the worst violation proves them wrong: where compute time is unbalanced,
 /// messages that always wait predict each other well with wrong clocks.
-const PROVEN: f64 = 1.5;
+const PROVEN: f64 = 2.0;
 /// Half round trips that a measured offset and an estimated one may be apart: either is known to one.
 const BOTH: f64 = 2.0;
 /// With perfect clocks in 160 random runs the estimate was up to two half round trips off, where messages always wait.

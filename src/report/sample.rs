@@ -184,7 +184,7 @@ pub(super) fn corrected() -> Report {
                     drift_ppm: 1.75,
                     residual_seconds: 2.5e-7,
                     uncertainty_seconds: Some(1.45e-6),
-                    steps: Vec::new(),
+                    steps: vec![ClockStep { at_seconds: 0.75, forward_seconds: -0.001 }],
                 },
             ],
         }),
