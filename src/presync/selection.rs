@@ -62,7 +62,7 @@ const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 const FIRST_EDGE: usize = 1;
 /// Of all models that are within so many standard errors of the best, the stiffest is taken (the rule of one standard error of Breiman et al. 1984):
 /// what cannot be told from chance is no reason to let clocks bend.
-const ERRORS: f64 = 0.5;
+const ERRORS: f64 = 1.0;
 /// Rounds of reweighting ([`Problem::rounds`]).
 const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
 

@@ -15,6 +15,23 @@ const ANCHOR: f64 = 3.0;
 /// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
 const ELSEWHERE: f64 = 3.0;
 
+/// What an estimate of a clock rests on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// The first and the last window with messages of it.
+    span: Option<(usize, usize)>,
+    /// Standard deviation of its drift, in ticks per window.
+    wanders: f64,
+}
+
+impl Known {
+    /// How far off an estimate may be in a window since nothing was observed there: it goes on with the mean drift.
+    fn doubt(&self, window: usize) -> f64 {
+        let Some((first, last)) = self.span else { return 0.0 };
+        self.wanders * (first.saturating_sub(window) + window.saturating_sub(last)) as f64
+    }
+}
+
 impl Estimator {
     /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
     pub(super) fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
@@ -48,17 +65,40 @@ impl Estimator {
         (0..self.constants.len()).map(|clock| (0..grid.count).map(|window| value(clock, window)).collect()).collect()
     }
 
+    /// In which windows each clock was observed, and how its drift changes.
+    fn known(&self) -> Vec<Known> {
+        let mut known = vec![Known::default(); self.offsets.len()];
+        for seen in &self.observations.one_way {
+            for clock in [seen.a, seen.b] {
+                let Some(known) = known.get_mut(clock as usize) else { continue };
+                let window = seen.window as usize;
+                known.span = Some(known.span.map_or((window, window), |(a, b)| (a.min(window), b.max(window))));
+            }
+        }
+        for (known, row) in known.iter_mut().zip(&self.offsets) {
+            let Some(row) = known.span.and_then(|(first, last)| row.get(first..=last)) else { continue };
+            let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let count = changes.len().max(1) as f64;
+            let mean = changes.iter().sum::<f64>() / count;
+            known.wanders = (changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / count).sqrt();
+        }
+        known
+    }
+
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> Fit {
         let recorded = self.recorded(grid);
+        let known = self.known();
         let apart = |clock: usize| -> f64 {
             let rows = self.offsets.get(clock).into_iter().flatten().zip(recorded.get(clock).into_iter().flatten());
-            rows.map(|(offset, own)| (offset - own).abs()).fold(0.0, f64::max)
+            let apart = rows.map(|(offset, own)| (offset - own).abs()).enumerate();
+            apart.map(|(window, apart)| apart - known[clock].doubt(window)).fold(0.0, f64::max)
         };
         // By anchor: there, and anywhere.
         let off = |anchor: &Anchor| {
-            let there = self.offsets.get(anchor.clock as usize)?.get(anchor.window as usize)? - anchor.value;
-            Some((there.abs(), apart(anchor.clock as usize)))
+            let (clock, window) = (anchor.clock as usize, anchor.window as usize);
+            let there = (self.offsets.get(clock)?.get(window)? - anchor.value).abs();
+            Some(((there - known.get(clock)?.doubt(window)).max(0.0), apart(clock)))
         };
         let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
