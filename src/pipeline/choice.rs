@@ -36,7 +36,11 @@ impl Fit {
     /// contradicted beyond what both they and the estimate are known to.
     fn is_convincing(&self) -> bool {
         let measured = self.measured.unwrap_or(0.0);
-        self.gain.is_some_and(|gain| gain.is_overwhelming()) && measured <= BOTH * self.half_trip
+        self.is_overwhelming() && measured <= BOTH * self.half_trip
+    }
+
+    fn is_overwhelming(&self) -> bool {
+        self.gain.is_some_and(|gain| gain.is_overwhelming())
     }
 
     /// Whether the two differ by more than waiting messages can feign.
@@ -50,6 +54,10 @@ const BETTER: f64 = 0.8;
 /// Recorded offsets are contradicted by at most so many times what the worst violation proves them wrong: where compute time is unbalanced,
 /// messages that always wait predict each other well with wrong clocks.
 const PROVEN: f64 = 2.0;
+/// Recorded clocks that leave at least so many violations are given up whatever was measured, if the estimated ones leave one for so many of
+/// them and the evidence is overwhelming besides.
+const MANY: u64 = 100;
+const EXPLAINED: u64 = 100;
 /// Half round trips that a measured offset and an estimated one may be apart: either is known to one.
 const BOTH: f64 = 2.0;
 /// With perfect clocks in 160 random runs the estimate was up to two half round trips off, where messages always wait.
@@ -83,7 +91,8 @@ pub fn choose(
             return Ok((false, "the recorded clocks leave no violations".to_owned()));
         }
         let proven = recorded.worst.map_or(0, |worst| worst.ticks);
-        if fit.contradiction > PROVEN * proven as f64 && !fit.is_convincing() {
+        let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before && fit.is_overwhelming();
+        if fit.contradiction > PROVEN * proven as f64 && !fit.is_convincing() && !explained {
             let reason = "the estimated clocks contradict recorded offsets by far more than any violation shows";
             return Ok((false, reason.to_owned()));
         }
