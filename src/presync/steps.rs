@@ -127,6 +127,8 @@ const CLEAR: f64 = 500.0;
 /// A step is so many times as high as what the correction often wanders off its drift within as many windows as are looked at.
 const DISTINCT: f64 = 4.0;
 const OFTEN: f64 = 0.9;
+/// and so many times as high as what a change of drift makes of the windows in between.
+const BENT: f64 = 2.0;
 /// Unusual changes at most so many windows apart belong to one step.
 const TOGETHER: usize = 10;
 /// Most windows that a step is smeared over.
@@ -179,7 +181,9 @@ pub fn find(row: &[f64], width: i64, precision: f64) -> Vec<Suspect> {
             before: (level(left, slopes[0]), slopes[0]),
             after: (level(right, slopes[1]), slopes[1]),
         };
-        if suspect.height().abs() > (CLEAR * precision).max(least).max(DISTINCT * wanders) {
+        // A clock that begins to run away bends.
+        let bend = (suspect.after.1 - suspect.before.1).abs() * (end - begin) as f64;
+        if suspect.height().abs() > (CLEAR * precision).max(least).max(DISTINCT * wanders).max(BENT * bend) {
             suspects.push(suspect);
         }
     }
