@@ -54,13 +54,13 @@ fn four_nodes_of_twelve_run_away() {
 }
 
 #[test]
-fn clocks_that_jump_pull_the_means_but_not_the_median() {
-    // The events in the window of a jump are wrong with any reference, so that the factors are smaller.
-    let [median, mean, harmonic] = errors(3, "decentralised3;1:jump=1ms@30%", ["median", "mean", "harmonic"]);
-    assert!(mean > 3.0 * median && harmonic > 3.0 * median, "{median} {mean} {harmonic}");
-    let clock = "decentralised12;1:jump=1ms@30%;2:jump=1ms@40%;3:jump=1ms@50%;10:jump=1ms@70%";
-    let [median, mean, harmonic] = errors(12, clock, ["median", "mean", "harmonic"]);
-    assert!(mean > 1.25 * median && harmonic > 1.25 * median, "{median} {mean} {harmonic}");
+fn clocks_that_jump_do_not_pull_the_means() {
+    // Their steps are found and taken out of them before a time is made of all clocks. What is left are the events beside the jump.
+    let twelve = "decentralised12;1:jump=1ms@30%;2:jump=1ms@40%;3:jump=1ms@50%;10:jump=1ms@70%";
+    for (ranks, clock) in [(3, "decentralised3;1:jump=1ms@30%"), (12, twelve)] {
+        let [median, mean, harmonic] = errors(ranks, clock, ["median", "mean", "harmonic"]);
+        assert!(mean < 1.2 * median && harmonic < 1.2 * median && median < 20e-6, "{median} {mean} {harmonic}");
+    }
 }
 
 #[test]
