@@ -4,7 +4,7 @@
 mod common;
 
 use common::damage::{Copy, edit};
-use common::{Finished, alone, copy_tree, run, tree, with_ranks};
+use common::{Finished, alone, copy_tree, run, tree, with_ranks, with_recorder};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
@@ -367,16 +367,26 @@ fn the_commands_of_the_readme_in_their_order() {
     let copy = Copy::of(HALO);
     let there = copy.directory.path();
     std::fs::rename(&copy.trace, there.join("tracedir")).unwrap();
+    // The application that is recorded.
+    with_recorder();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apps/recorded.c");
+    let mut compiler = Command::new("mpicc.openmpi");
+    run(compiler.args(["-w", "-lpthread", "-o"]).arg(there.join("app")).arg(source).arg("-lm"))
+        .expect(0, "an application");
     let (_, use_of_it) = include_str!("../README.md").split_once("\n## Use\n").unwrap();
     let mut ran = 0;
     for line in use_of_it.lines().filter_map(|line| line.strip_prefix("    ")) {
         let line = line.split('#').next().unwrap_or_default().trim();
         // A shorter trace than one would have, and a smaller one than one would make.
-        let line = line.replace("1.2s:1.3s", ":1ms").replace("100k", "1k");
+        let line =
+            line.replace("1.2s:1.3s", ":1ms").replace("100k", "1k").replace("-- mpirun -n", "-- mpirun.openmpi -n");
         for words in line.split(" && ") {
             let launched = words.strip_prefix("mpirun -n 64 ");
             let mut command = if launched.is_some() { with_ranks(3) } else { alone() };
             let arguments = launched.unwrap_or(words).strip_prefix("clc-replay ").expect(words);
+            let launcher =
+                ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"];
+            command.envs(launcher.map(|name| (name, "1")));
             let finished = run(command.args(arguments.split_whitespace()).current_dir(there));
             // The trace has violations, which check says.
             assert_eq!(finished.status, i32::from(words.starts_with("clc-replay check")), "{words}: {finished:?}");

@@ -61,7 +61,8 @@ fn what_clocks_can_do_is_no_jump() {
     let bend: Vec<f64> =
         (0..200).map(|window| if window < 100 { 0.0 } else { 50.0 * f64::from(window - 100) }).collect();
     assert_eq!(find(&bend, 100_000, 10.0), []);
-    let runaway: Vec<f64> = (0..200).map(|window| if window < 100 { 0.0 } else { 600.0 * f64::from(window - 100) }).collect();
+    let runaway: Vec<f64> =
+        (0..200).map(|window| if window < 100 { 0.0 } else { 600.0 * f64::from(window - 100) }).collect();
     assert_eq!(find(&runaway, 100_000, 2.0), []);
     let wave: Vec<f64> = (0..200).map(|window| 20_000.0 * (f64::from(window) / 20.0).sin()).collect();
     assert_eq!(find(&wave, 100_000, 10.0), []);
