@@ -78,12 +78,11 @@ fn accurate_clocks_stay_accurate() {
     }
 }
 
-#[test]
-fn the_bits_do_not_depend_on_the_number_of_ranks() {
+/// Corrects a simulated trace alone and with several ranks: the same bits.
+fn same_on_any_number_of_ranks(simulated: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
-    // Messages and collectives, threads, clocks of all kinds.
-    clc("simulate trace --pattern mix --ranks 9 --ranks-per-node 2 --threads 2 --events 4k --clock mixed -q", path);
+    clc(&format!("simulate trace {simulated} -q"), path);
     let line = "trace --presync network --latency auto -q";
     clc(&format!("{line} -o alone"), path);
     for ranks in [1, 2, 4] {
@@ -91,6 +90,12 @@ fn the_bits_do_not_depend_on_the_number_of_ranks() {
         run(with_ranks(ranks).args(arguments.split_whitespace()).current_dir(path)).expect(0, &arguments);
         assert_same_tree(&path.join("alone"), &path.join(format!("with{ranks}")), &arguments);
     }
+}
+
+#[test]
+fn the_bits_do_not_depend_on_the_number_of_ranks() {
+    // Messages and collectives, threads, clocks of all kinds.
+    same_on_any_number_of_ranks("--pattern mix --ranks 9 --ranks-per-node 2 --threads 2 --events 4k --clock mixed");
 }
 
 #[test]
@@ -121,19 +126,9 @@ fn one_way_traffic_tells_the_clocks_by_who_waited() {
 
 #[test]
 fn who_waited_does_not_depend_on_the_number_of_ranks() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path();
-    clc(
-        "simulate trace --pattern pipeline --ranks 6 --ranks-per-node 1 --events 4k --clock sine --compute 1ms -q",
-        path,
+    same_on_any_number_of_ranks(
+        "--pattern pipeline --ranks 6 --ranks-per-node 1 --events 4k --clock sine --compute 1ms",
     );
-    let line = "trace --presync network --latency auto -q";
-    clc(&format!("{line} -o alone"), path);
-    for ranks in [1, 2, 4] {
-        let arguments = format!("{line} -o with{ranks}");
-        run(with_ranks(ranks).args(arguments.split_whitespace()).current_dir(path)).expect(0, &arguments);
-        assert_same_tree(&path.join("alone"), &path.join(format!("with{ranks}")), &arguments);
-    }
 }
 
 /// A latency that the trace shows makes no violation where clocks are right, whatever the network is like.
