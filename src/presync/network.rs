@@ -229,8 +229,11 @@ impl Problem<'_> {
             let squares: f64 = slopes.iter().map(|slope| (slope - mean) * (slope - mean)).sum();
             let varies = (squares / count).max(self.roughness * self.roughness);
             let weight = self.roughness * self.roughness / (4.0 * varies * varies);
-            let all = (0..row.len().saturating_sub(1)).filter(whole);
-            all.for_each(|window| system.lean(window, clock, mean, weight));
+            let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.roughness * windows).powi(-2));
+            for window in (0..row.len().saturating_sub(1)).filter(whole) {
+                let outside = window < first || window >= last;
+                system.lean(window, clock, mean, if outside { weight.max(forgets) } else { weight });
+            }
         }
     }
 
@@ -243,6 +246,25 @@ impl Problem<'_> {
             row.fill(0.0);
         }
     }
+}
+
+/// In how many windows the correlation of drift with itself falls to one half. None if that takes a quarter of the run or more: a drift that changed
+/// once and for all is not to be forgotten.
+fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
+    let product = |lag: usize| -> f64 {
+        let pairs = slopes.iter().zip(slopes.get(lag..).unwrap_or_default());
+        pairs.map(|(one, other)| (one - mean) * (other - mean)).sum::<f64>() / (slopes.len() - lag).max(1) as f64
+    };
+    let all = product(0);
+    let mut lag = 1;
+    while 4 * lag < slopes.len() && all > 0.0 {
+        if product(lag) < all / 2.0 {
+            return Some(lag as f64);
+        }
+        // In steps of a quarter.
+        lag += 1 + lag / 4;
+    }
+    None
 }
 
 /// Weight of a deviation in a Cauchy likelihood of this scale.

@@ -40,8 +40,19 @@ pub struct View {
     pub observations: Observations,
     /// The clocks so far.
     pub now: Offsets,
+    /// Other clocks to begin with, if these predict messages better.
+    pub otherwise: Option<Offsets>,
     /// Recorded offsets.
     pub anchors: Vec<Anchor>,
+}
+
+/// What was chosen.
+#[derive(Debug)]
+pub struct Selection {
+    /// The model.
+    pub choice: Choice,
+    /// Whether it began with the other clocks.
+    pub otherwise: bool,
 }
 
 /// Most windows that a model is tried on, and in how many stretches.
@@ -51,12 +62,16 @@ const STRETCHES: usize = 3;
 const LEAST: usize = 16;
 /// Windows are dealt out in blocks, of which there are this many at most: messages that are late together are so for longer than a fine window.
 const BLOCKS: usize = 256;
+/// But a block has no more windows than that where the run is long: clocks are not to be guessed through longer gaps than they will be.
+const LONGEST_BLOCK: usize = 16;
 /// Steps of q, as factors.
 const STEP: f64 = 10.0;
 /// Most steps away from the first q.
 const STEPS: i32 = 5;
 /// The first q, in units of what observations are known to, for the longest windows.
 const FIRST: f64 = 1.0;
+/// What a step has to bring.
+const FLAT: f64 = 1e-3;
 /// Shares of [`Reading::Edge`], and the first to be tried.
 const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 const FIRST_EDGE: usize = 1;
@@ -85,7 +100,7 @@ fn half_of(window: usize, windows: usize, blocks: usize) -> usize {
 }
 
 impl<'a> Trial<'a> {
-    fn new(view: &'a View, share: f64, blocks: usize) -> Trial<'a> {
+    fn new(view: &'a View, start: &Offsets, share: f64, blocks: usize) -> Trial<'a> {
         let count = view.grid.count;
         let length = ((count as f64 * share / STRETCHES as f64).ceil() as usize).max(1);
         let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= STRETCHES {
@@ -116,7 +131,7 @@ impl<'a> Trial<'a> {
         });
         let anchors = view.anchors.iter().filter_map(|anchor| Some(Anchor { window: of(anchor.window)?, ..*anchor }));
         let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
-        let now = view.now.iter().map(pick).collect();
+        let now = start.iter().map(pick).collect();
         Trial { view, cuts, windows, halves, anchors: anchors.collect(), now, stretches }
     }
 
@@ -142,12 +157,13 @@ pub struct Jury<'a> {
 impl<'a> Jury<'a> {
     /// The messages of `view`, on some stretches if `share` is below one.
     fn new(view: &'a View, share: f64, blocks: usize) -> Jury<'a> {
-        Jury { trial: Trial::new(view, share, blocks) }
+        Jury { trial: Trial::new(view, &view.now, share, blocks) }
     }
 
     /// All messages of `view`.
     pub fn of_all(view: &'a View) -> Jury<'a> {
-        Jury::new(view, 1.0, view.grid.count.clamp(1, BLOCKS))
+        let count = view.grid.count;
+        Jury::new(view, 1.0, count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK)))
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -214,12 +230,12 @@ pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) 
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
 /// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
-pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<(Choice, Score)> {
+pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
     let longest = views.last()?;
     let most = views.first().map_or(1, |view| view.grid.count);
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
     let share = (TRIED as f64 / most as f64).max(least).min(1.0);
-    let blocks = longest.grid.count.clamp(1, BLOCKS);
+    let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
     let jury = Jury::new(views.get(1).unwrap_or(longest), share, blocks);
     let mut tried: Vec<(Score, Choice)> = Vec::new();
     let mut first = before.unwrap_or(Choice {
@@ -227,28 +243,39 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
         roughness: FIRST * longest.observations.precision,
         width: longest.grid.width,
     });
-    for view in views.iter().rev() {
-        let trial = Trial::new(view, share, blocks);
-        let mut consider = |choice: Choice| -> f64 {
-            let score = judged(&trial, like, &jury, choice, ROUNDS, workers);
+    let mut otherwise = false;
+    // What was too long before is too long with better clocks.
+    let worth = |view: &&View| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
+    for view in views.iter().rev().filter(worth) {
+        let mut trial = Trial::new(view, &view.now, share, blocks);
+        let mut consider = |trial: &Trial<'_>, choice: Choice| -> f64 {
+            let score = judged(trial, like, &jury, choice, ROUNDS, workers);
             let mean = score.mean();
             tried.push((score, choice));
             mean
         };
         let width = view.grid.width;
         first = Choice { roughness: FIRST * view.observations.precision, width, ..first };
-        let here = consider(first);
+        let mut here = consider(&trial, first);
+        if let Some(start) = &view.otherwise {
+            let other = Trial::new(view, start, share, blocks);
+            let mean = consider(&other, first);
+            otherwise = mean > here;
+            if otherwise {
+                (here, trial) = (mean, other);
+            }
+        }
         // Stiffness, downhill in both directions.
         let mut top = (here, first);
         for direction in [-1.0, 1.0] {
             let mut last = here;
             for step in 1..=STEPS {
                 let choice = Choice { roughness: first.roughness * STEP.powf(direction * f64::from(step)), ..first };
-                let mean = consider(choice);
+                let mean = consider(&trial, choice);
                 if mean > top.0 {
                     top = (mean, choice);
                 }
-                if mean <= last {
+                if mean <= last + FLAT {
                     break;
                 }
                 last = mean;
@@ -258,7 +285,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
         let middle = top.1.roughness;
         for part in [1.0 / STEP.sqrt(), STEP.sqrt()] {
             let choice = Choice { roughness: middle * part, ..top.1 };
-            let mean = consider(choice);
+            let mean = consider(&trial, choice);
             if mean > top.0 {
                 top = (mean, choice);
             }
@@ -272,7 +299,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
         let others = neighbours.iter().filter_map(|edge| EDGES.get(*edge)).map(|share| Reading::Edge(*share));
         for reading in others.chain(edge.map(|_| Reading::Mode)) {
             let choice = Choice { reading, ..top.1 };
-            let mean = consider(choice);
+            let mean = consider(&trial, choice);
             if mean > top.0 {
                 top = (mean, choice);
             }
@@ -287,5 +314,5 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
     let width = longest.grid.width;
     as_good
         .min_by(|one, other| one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width)))
-        .map(|(score, choice)| (choice, score))
+        .map(|(_, choice)| Selection { choice, otherwise })
 }

@@ -186,33 +186,47 @@ impl<'a> System<'a> {
     /// Solves exactly for what `x` has to be changed by, if that is no more work than it should be.
     fn direct(&self, x: &mut [f64]) -> bool {
         let wide = self.clocks;
-        if Banded::cost(x.len(), 2 * wide) > DIRECT {
+        // Fixed clocks are no unknowns.
+        let fixed = |clock: usize| self.fixed.get(clock).copied().unwrap_or(false);
+        let free: Vec<usize> = (0..wide).filter(|clock| !fixed(*clock)).collect();
+        let (narrow, length) = (free.len(), free.len() * self.windows);
+        if Banded::cost(length, 2 * narrow) > DIRECT {
             return false;
         }
-        let mut matrix = Banded::new(x.len(), 2 * wide);
-        let free = |k: usize| !self.fixed.get(k % wide).copied().unwrap_or(false);
-        for (k, own) in self.own.iter().enumerate() {
-            matrix.add(k, k, if free(k) { *own } else { 1.0 });
-        }
+        let mut places = vec![None; wide];
+        free.iter().enumerate().for_each(|(place, clock)| places[*clock] = Some(place));
+        let place = |k: usize| places[k % wide].map(|place| k / wide * narrow + place);
+        let mut matrix = Banded::new(length, 2 * narrow);
         for tie in &self.ties {
-            let (i, j) = (tie.i as usize, tie.j as usize);
-            [i, j].into_iter().filter(|k| free(*k)).for_each(|k| matrix.add(k, k, tie.weight));
-            if free(i) && free(j) {
+            let (i, j) = (place(tie.i as usize), place(tie.j as usize));
+            [i, j].into_iter().flatten().for_each(|k| matrix.add(k, k, tie.weight));
+            if let Some((i, j)) = i.zip(j) {
                 matrix.add(i, j, -tie.weight);
             }
         }
-        let inner = wide..x.len().saturating_sub(wide).max(wide);
-        for k in inner.filter(|k| free(*k)) {
-            let (before, after, weight) = (k - wide, k + wide, self.stiffness[k]);
-            let entries = [(before, before, 1.0), (k, k, 4.0), (after, after, 1.0)];
-            let mixed = [(before, k, -2.0), (k, after, -2.0), (before, after, 1.0)];
-            entries.into_iter().chain(mixed).for_each(|(i, j, factor)| matrix.add(i, j, factor * weight));
+        for window in 0..self.windows {
+            let inner = window >= 1 && window + 1 < self.windows;
+            for (place, clock) in free.iter().enumerate() {
+                let (k, here) = (self.place(*clock, window), window * narrow + place);
+                matrix.add(here, here, self.own[k]);
+                let weight = self.stiffness[k];
+                if inner && weight != 0.0 {
+                    let (before, after) = (here - narrow, here + narrow);
+                    let entries = [(before, before, 1.0), (here, here, 4.0), (after, after, 1.0)];
+                    let mixed = [(before, here, -2.0), (here, after, -2.0), (before, after, 1.0)];
+                    entries.into_iter().chain(mixed).for_each(|(i, j, factor)| matrix.add(i, j, factor * weight));
+                }
+            }
         }
-        let mut change = self.residual(x);
+        let residual = self.residual(x);
+        let mut change: Vec<f64> =
+            residual.chunks_exact(wide).flat_map(|row| free.iter().map(|clock| row[*clock])).collect();
         if !matrix.solve(&mut change) {
             return false;
         }
-        x.iter_mut().zip(&change).for_each(|(x, change)| *x += change);
+        for (row, change) in x.chunks_exact_mut(wide).zip(change.chunks_exact(narrow.max(1))) {
+            free.iter().zip(change).for_each(|(clock, change)| row[*clock] += change);
+        }
         true
     }
 

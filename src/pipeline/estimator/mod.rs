@@ -16,7 +16,7 @@ use crate::presync::observations::{Latencies, Observations, Offsets, OneWay, Rea
 use crate::presync::quickest::half_trip;
 use crate::presync::reference::{Line, Reference, compose, synthesise};
 use crate::presync::regression::regression;
-use crate::presync::selection::{Choice, Jury, View, select, trial};
+use crate::presync::selection::{Choice, Jury, Selection, View, select, trial};
 use crate::presync::steps::{Step, compose as compose_steps};
 use crate::presync::windows::{BoundTable, DirectedBounds, Grid};
 use crate::presync::{Knots, Limits, LinearClock, Method};
@@ -45,6 +45,8 @@ pub enum Decision {
 const FINER: usize = 8;
 /// up to so many, after which comes the finest one.
 const COARSE: usize = 64;
+/// But never more than this many times as many at once.
+const LEAP: usize = 32;
 /// Windows of the first observation, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
 pub const FIRST: usize = 512;
 /// Most windows, and most unknowns (clocks times windows).
@@ -110,6 +112,8 @@ pub struct Estimator {
     doubtful: Vec<Doubtful>,
     searches: usize,
     supported: usize,
+    /// How many times as many windows the messages would support.
+    spare: usize,
     /// Whether there has been a look at traffic that goes one way.
     begun: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
@@ -158,6 +162,7 @@ impl Estimator {
             doubtful: Vec::new(),
             searches: 0,
             supported: 1,
+            spare: 1,
             begun: false,
             gain: None,
             observations: Observations::default(),
@@ -213,7 +218,9 @@ impl Estimator {
             if table.pairs.is_empty() {
                 return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
             }
-            self.finest = finest(table, clocks, self.model);
+            let (count, most) = finest(table, clocks, self.model);
+            self.finest = count.min(most);
+            self.spare = (count / self.finest).max(1);
             self.supported = self.finest;
         }
         let now = self.interpolated(&grid, clocks);
@@ -257,8 +264,14 @@ impl Estimator {
             cuts: &[],
         };
         let mut lines = None;
+        let mut fresh: Option<Offsets> = None;
         if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
+            if self.at_finest == 1 && self.model == Method::Network {
+                // Where windows before were so long that clocks bend in them by more than a latency, messages seem prompt in one direction and late in
+                // the other. The middles of round trips do not depend on the clocks before.
+                fresh = Some(Problem { afresh: true, rounds: &[], ..problem }.solve(&now));
+            }
             if self.model != Method::Network && self.grid.is_some() {
                 lines = self.lines(table, &seen, &grid, clocks);
                 if lines.is_none() {
@@ -271,13 +284,17 @@ impl Estimator {
                         problem.rounds = LAST_ROUNDS;
                         choice
                     }
-                    None => self.choose(measured, &grid, &problem, map),
+                    None => {
+                        let selection = self.choose(measured, &grid, &problem, fresh.as_ref(), map);
+                        fresh = fresh.filter(|_| selection.otherwise);
+                        selection.choice
+                    }
                 };
                 self.choice = Some(choice);
                 (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
             }
         }
-        let solved = lines.unwrap_or_else(|| begin(&mut problem, &now));
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, fresh.as_ref().unwrap_or(&now)));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
         if self.model != Method::Network {
@@ -294,7 +311,8 @@ impl Estimator {
         if done {
             let recorded = self.recorded(&grid);
             if let Some(choice) = self.choice {
-                let view = View { grid, observations: seen.clone(), now: solved.clone(), anchors: anchors.clone() };
+                let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
+                let view = View { grid, observations, now, otherwise: None, anchors };
                 self.gain =
                     Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
             }
@@ -322,6 +340,7 @@ impl Estimator {
         self.grid = Some(grid);
         if done {
             self.groups = groups(&self.observations, clocks);
+            self.centre_groups(map);
             self.synthesise(map, &grid);
         }
         if !self.doubtful.is_empty() {
@@ -332,31 +351,47 @@ impl Estimator {
             let fit = self.fit(&anchors, &grid);
             Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
         } else {
-            let finer = if self.asked < COARSE { self.asked * FINER } else { self.finest };
+            // One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
+            let small = self.asked < COARSE || self.asked * LEAP < self.finest;
+            let finer = if small { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
             Decision::Level(knots, self.asked)
         }
     }
 
     /// The model that predicts messages best; at the first of the finest looks with longer windows only, which are surer from where nothing is known.
-    fn choose(&self, table: &BoundTable, grid: &Grid, like: &Problem<'_>, map: &ClockMap) -> Choice {
-        let longer = COARSER.iter().filter(|factor| grid.count / *factor >= FEWEST);
-        let mut factors: Vec<usize> = longer.copied().collect();
-        if self.at_finest > 1 || factors.is_empty() {
+    fn choose(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        like: &Problem<'_>,
+        fresh: Option<&Offsets>,
+        map: &ClockMap,
+    ) -> Selection {
+        // Windows that are longer than messages need are that many times as long already.
+        let longer = COARSER.iter().map(|factor| factor / self.spare);
+        let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
+        if self.at_finest > 1 || factors.is_empty() || self.spare > 1 {
             factors.insert(0, 1);
         }
         let views: Vec<View> = factors
             .into_iter()
-            .map(|factor| match factor {
-                1 => self.view(table, *grid, map),
-                _ => {
-                    let (table, grid) = table.through(grid.count.div_ceil(factor), |_, time| time);
-                    self.view(&table, grid, map)
-                }
+            .map(|factor| {
+                let mut view = match factor {
+                    1 => self.view(table, *grid, map),
+                    _ => {
+                        let (table, coarse) = table.through(grid.count.div_ceil(factor), |_, time| time);
+                        self.view(&table, coarse, map)
+                    }
+                };
+                let centres = || (0..view.grid.count).map(|window| view.grid.centre(window));
+                let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
+                view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+                view
             })
             .collect();
-        let otherwise = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
-        select(&views, like, self.choice, self.workers).map_or(otherwise, |(choice, _)| choice)
+        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
+        select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
     }
 
     /// Messages in some windows, and the clocks so far.
@@ -368,7 +403,7 @@ impl Estimator {
         let mut observations = Observations::new(table, &grid, &now, unknown, delay);
         observations.precision = self.precision;
         let anchors = self.anchors(map, &grid, observations.floor);
-        View { grid, observations, now, anchors }
+        View { grid, observations, now, otherwise: None, anchors }
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
@@ -550,8 +585,8 @@ fn groups(seen: &Observations, clocks: usize) -> usize {
     group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
 }
 
-/// How many windows the messages support: what the typical edge of the tree does that connects the clocks best, or of the cycles that do.
-fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
+/// How many windows the messages support, and how many there may be: what the typical edge of the tree does that connects the clocks best, or of the cycles that do.
+fn finest(table: &BoundTable, clocks: usize, model: Method) -> (usize, usize) {
     let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
         // Of traffic that goes one way the messages count that were waited for.
@@ -576,7 +611,7 @@ fn finest(table: &BoundTable, clocks: usize, model: Method) -> usize {
             typical = around;
         }
     }
-    ((typical / PER_WINDOW) as usize).clamp(1, most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+    (((typical / PER_WINDOW) as usize).max(1), most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
 }
 
 /// Whether no recorded offset says what global time is.

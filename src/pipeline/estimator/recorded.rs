@@ -9,11 +9,34 @@ use crate::presync::observations::Offsets;
 use crate::presync::steps::stepped;
 use crate::presync::windows::Grid;
 use crate::trace::Ticks;
+use std::collections::BTreeMap;
 
 /// Recorded offsets are trusted to this many floors of the observations.
 const ANCHOR: f64 = 3.0;
 /// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
 const ELSEWHERE: f64 = 3.0;
+
+/// A row is not counted into a mean that is this many times as far from the median as is typical.
+const ASTRAY: f64 = 5.0;
+
+/// The mean of all rows that are not far from the median of all.
+fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
+    let windows = rows.first().map_or(0, Vec::len);
+    let median = |values: &mut Vec<f64>| -> f64 {
+        values.sort_by(f64::total_cmp);
+        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+    };
+    let middle: Vec<f64> = (0..windows).map(|w| median(&mut rows.iter().map(|row| row[w]).collect())).collect();
+    let off = |row: &Vec<f64>| {
+        let squares = row.iter().zip(&middle).map(|(value, middle)| (value - middle).powi(2));
+        (squares.sum::<f64>() / windows.max(1) as f64).sqrt()
+    };
+    let off: Vec<f64> = rows.iter().map(off).collect();
+    let typical = median(&mut off.clone());
+    let agree: Vec<&Vec<f64>> =
+        rows.iter().zip(&off).filter(|(_, off)| **off <= ASTRAY * typical).map(|(row, _)| row).collect();
+    (0..windows).map(|w| agree.iter().map(|row| row[w]).sum::<f64>() / agree.len().max(1) as f64).collect()
+}
 
 /// What an estimate of a clock rests on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,6 +88,29 @@ impl Estimator {
         (0..self.constants.len()).map(|clock| (0..grid.count).map(|window| value(clock, window)).collect()).collect()
     }
 
+    /// Clocks that no message ties to the reference are known against each other only; what they are off it together, each of their recorded clocks tells
+    /// with errors of its own. One of them was held so far; here the mean takes its place, of those that agree with the others.
+    pub(super) fn centre_groups(&mut self, map: &ClockMap) {
+        let component = &self.observations.component;
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (clock, group) in component.iter().enumerate() {
+            let measured = map.offsets.get(clock).is_some_and(|offsets| !offsets.is_empty());
+            if component.get(self.reference) != Some(group) && measured && self.steps[clock].is_empty() {
+                groups.entry(*group).or_default().push(clock);
+            }
+        }
+        for (group, measured) in groups.into_iter().filter(|(_, measured)| measured.len() > 1) {
+            let rows: Vec<Vec<f64>> = measured
+                .iter()
+                .map(|&clock| self.offsets[clock].iter().map(|offset| offset + self.constants[clock] as f64).collect())
+                .collect();
+            let common = mean_of_agreeing(&rows);
+            for clock in (0..self.offsets.len()).filter(|clock| self.observations.component[*clock] == group) {
+                self.offsets[clock].iter_mut().zip(&common).for_each(|(offset, common)| *offset -= common);
+            }
+        }
+    }
+
     /// In which windows each clock was observed, and how its drift changes.
     fn known(&self) -> Vec<Known> {
         let mut known = vec![Known::default(); self.offsets.len()];
@@ -113,5 +159,18 @@ impl Estimator {
             half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
             gain: self.gain,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_astray_does_not_count_into_the_mean_of_a_group() {
+        let rows = [vec![1.0, 3.0], vec![3.0, 5.0], vec![2.0, 4.0], vec![900.0, -700.0]];
+        assert_eq!(mean_of_agreeing(&rows), [2.0, 4.0]);
+        assert_eq!(mean_of_agreeing(&rows[..2]), [2.0, 4.0]);
+        assert_eq!(mean_of_agreeing(&rows[..1]), [1.0, 3.0]);
     }
 }

@@ -99,3 +99,35 @@ fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewh
     estimator.shortest.other_node = Ticks(20);
     assert_eq!(estimator.fit(&anchors, &grid).contradiction, 30.0);
 }
+
+#[test]
+fn a_clock_that_bends_by_many_latencies_within_an_early_window_is_found() {
+    // 25 s, a sine of 20 us and 0.25 s, messages that take 3 us in both directions at once: the 512 windows of the first look are 50 ms long.
+    let shows = |time: i64| time + (20_000.0 * (time as f64 * std::f64::consts::TAU / 0.25e9).sin()).round() as i64;
+    let sent = |k: i64| k * 500_000 + 7919 * (k % 13);
+    let take = |k: i64| 3000 + 137 * (k % 7) + if k % 29 == 0 { 9000 } else { 0 };
+    let trip = |k: i64| {
+        let time = sent(k);
+        [(0, 1, time, shows(time + take(k))), (1, 0, shows(time), time + take(k + 3))]
+    };
+    let messages: Vec<_> = (0..50_000).flat_map(trip).collect();
+    let found = estimate(Method::Network, 1_000_000_000, &messages).unwrap();
+    let off = |k: i64| (found[1].map(Ticks(shows(sent(k)))).0 - sent(k)) as f64;
+    let squares: f64 = (0..50_000).map(|k| off(k) * off(k)).sum();
+    let rms = (squares / 50_000.0).sqrt();
+    assert!(rms < 500.0, "{rms} ns");
+}
+
+#[test]
+fn clocks_that_no_message_ties_to_the_reference_follow_the_mean_of_what_was_recorded() {
+    // Clocks 0 and 1 talk, and 2 and 3. Those of the latter are 10 us ahead of what was recorded and 4 us behind it in the middle.
+    let mut map = clocks(4);
+    let recorded = [0, 1_000_000_000].map(|time| ClockOffset { time, offset: 0, standard_deviation: 0.0 });
+    map.offsets = vec![recorded.to_vec(); 4];
+    let mut estimator = Estimator::new(&map, 1_000_000_000, Method::Network, Reference::Auto, Limits::default());
+    estimator.observations.component = vec![0, 0, 2, 2];
+    estimator.offsets = vec![vec![0.0; 3], vec![0.0, 5.0, 0.0], vec![0.0; 3], vec![0.0, 14.0, 0.0]];
+    estimator.centre_groups(&map);
+    assert_eq!(estimator.offsets[..2], [vec![0.0; 3], vec![0.0, 5.0, 0.0]]);
+    assert_eq!(estimator.offsets[2..], [vec![0.0, -7.0, 0.0], vec![0.0, 7.0, 0.0]]);
+}
