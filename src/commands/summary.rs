@@ -6,7 +6,8 @@ use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::communicators::name as name_of;
 use crate::matching::extract::Leftovers;
-use crate::matching::messages::{InDoubt, MessageCounts};
+use crate::matching::messages::{InDoubt, MessageCounts, Trust};
+use crate::matching::threads::ThreadCount;
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::details::collective_kind;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
@@ -277,6 +278,15 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
     }
 }
 
+fn thread_steps(kind: Trust, count: &ThreadCount) -> Option<report::ThreadSteps> {
+    (*count != ThreadCount::default()).then_some(report::ThreadSteps {
+        kind: collective_kind(kind.op()?, false)?,
+        one_timeline: count.shared,
+        several_timelines: count.apart,
+        left_out: count.left_out,
+    })
+}
+
 fn matching(
     definitions: &Definitions,
     messages: &MessageCounts,
@@ -320,6 +330,7 @@ fn matching(
         sends: pair.sends,
         receives: pair.receives,
     };
+    matching.threads = messages.threads.0.iter().filter_map(|(&kind, count)| thread_steps(kind, count)).collect();
     matching.set_unmatched_pairs(messages.unmatched.iter().map(pair).collect());
     for (&op, counts) in &collectives.by_op {
         let op = CollectiveOp(op);

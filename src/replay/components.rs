@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
     let mut forest = Forest::new(program.nodes.len());
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        forest.join(program.first + channel.source, channel.destination);
+        forest.join(program.number(channel.source), channel.destination);
     }
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         comm.processes.windows(2).for_each(|pair| forest.join(pair[0], pair[1]));
@@ -33,10 +33,10 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     let mut forest = Forest::new(program.nodes.len());
     let mut edges: BTreeSet<(u32, u32)> = BTreeSet::new();
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        edges.insert((program.first + channel.source, channel.destination));
+        edges.insert((program.number(channel.source), channel.destination));
     }
     for channel in program.messages.incoming.iter().filter(|channel| !channel.receives.is_empty()) {
-        edges.insert((channel.source, program.first + channel.destination));
+        edges.insert((channel.source, program.number(channel.destination)));
     }
     for comm in program.collectives.comms.iter().filter(|comm| comm.home == here) {
         let kinds: BTreeSet<(CollectiveClass, u32)> =

@@ -167,6 +167,7 @@ fn definitions() -> Definitions {
         regions: vec![Region { id: RegionId(9), name: "main".into() }],
         windows: vec![Window { id: WindowId(3), name: "w".into(), comm: CommId(4) }],
         groups: vec![(GroupId(6), [0].into())],
+        thread_barriers: vec![RegionId(9)],
     }
 }
 
