@@ -22,7 +22,7 @@ use crate::report::{
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
     Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
-use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
+use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -231,7 +231,17 @@ fn warn(sum: &mut Part, opened: &Opened) {
         );
     }
 
+    let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
+    sum.warnings.add_many(
+        "locations are streams of accelerators: the trace does not tell which call has launched what runs there, so they keep the clock and the \
+         correction of the process that drives them, unless recorded clock offsets say otherwise",
+        accelerators.count() as u64,
+    );
     let counted = [
+        (
+            left.foreign_accesses,
+            "one-sided operations on windows of no MPI processes (as between hosts and accelerators) take part in nothing",
+        ),
         (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
         (

@@ -59,6 +59,8 @@ pub struct Leftovers {
     pub solo_collectives: u64,
     /// Collectives on windows that are not defined or belong to no MPI processes.
     pub foreign_windows: u64,
+    /// One-sided operations on windows that are not defined or belong to no MPI processes, as transfers between hosts and accelerators are.
+    pub foreign_accesses: u64,
     /// One-sided operations between two fences, which are synchronised by them.
     pub fence_accesses: u64,
     /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
@@ -77,6 +79,7 @@ impl Leftovers {
         self.inter_collectives += other.inter_collectives;
         self.solo_collectives += other.solo_collectives;
         self.foreign_windows += other.foreign_windows;
+        self.foreign_accesses += other.foreign_accesses;
         self.fence_accesses += other.fence_accesses;
         self.lock_accesses += other.lock_accesses;
         self.group_accesses += other.group_accesses;
@@ -230,10 +233,7 @@ impl<'a> Extractor<'a> {
     /// Whether `event` can matter here.
     #[inline]
     pub fn is_relevant(event: &Event) -> bool {
-        !matches!(
-            event,
-            Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::Thread(_)
-        )
+        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::Thread(_))
     }
 
     /// Adds an event that is visited only because it is close to its neighbour.
@@ -541,6 +541,11 @@ impl<'a> Extractor<'a> {
 
     /// A one-sided operation.
     fn access(&mut self, window: WindowId) -> bool {
+        let of_mpi = |index: u32| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
+        if !self.table.window(window).is_some_and(of_mpi) {
+            self.out.leftovers.foreign_accesses += 1;
+            return false;
+        }
         let epoch = self.epochs.entry(window).or_default();
         if !epoch.locked.is_empty() {
             self.out.leftovers.lock_accesses += 1;

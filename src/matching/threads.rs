@@ -167,28 +167,28 @@ impl<'a> ThreadSteps<'a> {
         let location = |step: usize| self.steps[step].at.location as usize;
         let time = |step: usize| self.steps[step].at.time;
         let stays = |location: usize| location == 0 || bound[location];
-        // Of a violated pair, the one that is not the process's main thread has the wrong clock.
-        for pair in &found.pairs {
-            let (from, to) = (location(pair.from), location(pair.to));
-            if time(pair.from) > time(pair.to) && !own[from] && !own[to] {
-                own[from] |= !stays(from);
-                own[to] |= !stays(to);
-            }
-        }
-        for barrier in &found.barriers {
-            let shared = |step: &&usize| !own[location(**step)];
-            let Some(latest) = barrier.arrivals.iter().filter(shared).copied().max_by_key(|&step| time(step)) else {
-                continue;
-            };
-            let early: Vec<usize> =
-                barrier.departures.iter().filter(shared).copied().filter(|&step| time(step) < time(latest)).collect();
-            if early.is_empty() {
-                continue;
-            }
-            own[location(latest)] |= !stays(location(latest));
-            early.into_iter().map(location).filter(|&l| !stays(l)).for_each(|l| own[l] = true);
-        }
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
+        // Those that contradict threads which stay have another clock; of those that contradict only each other, nobody knows which.
+        for with_stays in [true, false] {
+            let known = own.clone();
+            let shared = |step: usize| !known[location(step)];
+            let fixed = |step: usize| !with_stays || stays(location(step));
+            for pair in &found.pairs {
+                let wrong = time(pair.from) > time(pair.to) && shared(pair.from) && shared(pair.to);
+                if wrong && (fixed(pair.from) || fixed(pair.to)) {
+                    [pair.from, pair.to].map(location).into_iter().filter(|&l| !stays(l)).for_each(|l| own[l] = true);
+                }
+            }
+            for barrier in &found.barriers {
+                let shared = |steps: &[usize]| -> Vec<usize> { steps.iter().copied().filter(|&s| shared(s)).collect() };
+                let (arrivals, departures) = (shared(&barrier.arrivals), shared(&barrier.departures));
+                let latest = arrivals.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).max();
+                let earliest = departures.iter().filter(|&&s| fixed(s)).map(|&s| time(s)).min();
+                let late = arrivals.into_iter().filter(|&s| earliest.is_some_and(|earliest| time(s) > earliest));
+                let early = departures.into_iter().filter(|&s| latest.is_some_and(|latest| time(s) < latest));
+                late.chain(early).map(location).filter(|&l| !stays(l)).for_each(|l| own[l] = true);
+            }
+        }
         let mut parts = 0;
         let part_of: Vec<u32> = own
             .iter()
@@ -391,9 +391,10 @@ impl ThreadSteps<'_> {
                 What::Depart => match open.barrier.take() {
                     Some((region, arrival, depth)) if depth > 0 => open.barrier = Some((region, arrival, depth - 1)),
                     Some((_, arrival, _)) => {
-                        let membership = open.teams.last().and_then(|&(team, place)| {
-                            teams.get_mut(&team)?.get_mut(&at.location)?.get_mut(place)
-                        });
+                        let membership = open
+                            .teams
+                            .last()
+                            .and_then(|&(team, place)| teams.get_mut(&team)?.get_mut(&at.location)?.get_mut(place));
                         match membership {
                             Some(membership) => membership.barriers.push((arrival, step)),
                             None => found.counts.of(Trust::Barrier).left_out += 1,

@@ -33,7 +33,7 @@ pub struct ClockMap {
     /// The same as a function.
     pub bases: Vec<LinearClock>,
     /// Locations with timelines of their own, and their recorded clocks: these are refined as that of their process.
-    own: Vec<(OwnTimeline, LinearClock)>,
+    pub own: Vec<(OwnTimeline, LinearClock)>,
 }
 
 /// Recorded offsets of one timeline.
@@ -46,14 +46,9 @@ struct Recorded {
 impl ClockMap {
     /// One clock per node, but one per timeline on the nodes in `split` and on nodes whose recorded offsets differ by more than
     /// `apart` ticks.
-    fn new(
-        nodes: &[u32],
-        recorded: &[Recorded],
-        own: &[OwnTimeline],
-        split: &[u32],
-        apart: f64,
-    ) -> Result<ClockMap> {
-        let (recorded, recorded_own) = recorded.split_at(recorded.partition_point(|r| (r.timeline as usize) < nodes.len()));
+    fn new(nodes: &[u32], recorded: &[Recorded], own: &[OwnTimeline], split: &[u32], apart: f64) -> Result<ClockMap> {
+        let (recorded, recorded_own) =
+            recorded.split_at(recorded.partition_point(|r| (r.timeline as usize) < nodes.len()));
         let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
         let mut whole = ClockMap::default();
         let mut separate: Vec<bool> = vec![false; count];

@@ -162,7 +162,8 @@ pub fn load_with(
     let mut messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
     let node_of = |process: u32| nodes[process as usize];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
-    let mut collectives = match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
+    let mut collectives =
+        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
     let mut leftovers = Leftovers::default();
     extracts.iter().for_each(|extract| {
         leftovers.add(&extract.leftovers);

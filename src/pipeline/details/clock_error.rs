@@ -105,11 +105,7 @@ fn choose(
 
 /// Calls `visit` with node, pre-synchronised time and parts of the correction of every visited event, and of the first and
 /// last event of every location.
-fn samples(
-    loaded: &Loaded,
-    corrections: Option<&[Correction]>,
-    visit: &mut dyn FnMut(u32, i64, [i64; 3]),
-) {
+fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
     let identity = Correction::identity();
     for (local, timeline) in loaded.program.timelines.iter().enumerate() {
         let whole = corrections.map_or(&identity, |corrections| &corrections[local]);
