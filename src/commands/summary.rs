@@ -129,7 +129,7 @@ pub fn gather(
         if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync != Method::None && location.offsets.len() == 1 {
+        if presync != Method::None && location.offsets.len() == 1 && !location.put_right {
             part.lone_offsets.push(id);
         }
     }

@@ -335,7 +335,8 @@ fn offers(
         let mut keys: Vec<(MessageKey, Vec<MessageEnd>)> = extract.sends.drain().collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, sends) in keys {
-            if key.peer == source {
+            // Of a process with several timelines, they go from one to another.
+            if key.peer == source && extract.part_of.iter().all(|&part| part == 0) {
                 let lists = [extract.receives.remove(&key), extract.unplaced.remove(&key)];
                 let receives = lists.iter().flatten().map(Vec::len).sum::<usize>();
                 let matched = sends.len().min(receives);
@@ -410,6 +411,16 @@ impl MessageCounts {
             let pair = self.unmatched.entry((source, destination)).or_default();
             pair.sends += sends as u64;
             pair.receives += receives as u64;
+        }
+    }
+
+    /// Counts pairs of a timeline with itself as what they are.
+    pub(super) fn keep_to_self(&mut self, trust: Trust, pairs: u64) {
+        if trust.of_messages() {
+            self.matched = self.matched.saturating_sub(pairs);
+            self.to_self += pairs;
+        } else if trust == Trust::Implied {
+            self.implied = self.implied.saturating_sub(pairs);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Messages and collective operations are matched process by process, whichever thread made the call. Afterwards the timelines are taken apart: the
 //! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
-//! one per pair of them. Locations that take part in collective operations stay with their process ([`binds`]).
+//! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`Bound`]).
 
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::collectives::Collectives;
@@ -10,8 +10,8 @@ use crate::matching::doubts::tell_indices;
 use crate::matching::extract::Extract;
 use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::trace::{Event, Result};
-use std::collections::BTreeMap;
+use crate::trace::{Error, Event, Result};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The timeline of one or more locations that were of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,17 +22,46 @@ pub struct Part {
     pub locations: Vec<u32>,
 }
 
-/// Whether a location in which this event occurs has to stay with its process: an operation of several processes has one timeline of each.
-pub fn binds(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::MpiCollectiveBegin
-            | Event::MpiCollectiveEnd(_)
-            | Event::NonBlockingCollectiveRequest(_)
-            | Event::NonBlockingCollectiveComplete(..)
-            | Event::RmaCollectiveBegin
-            | Event::RmaCollectiveEnd(_)
-    )
+/// Which locations of a process have to stay in its timeline: a member of a communicator or window is one timeline, so those that share its
+/// operations do.
+#[derive(Debug, Default)]
+pub struct Bound {
+    /// The location that operates on each communicator and window.
+    operates: BTreeMap<(bool, u32), u32>,
+    /// The location that has begun each non-blocking operation.
+    begun: BTreeMap<u64, u32>,
+    bound: BTreeSet<u32>,
+}
+
+impl Bound {
+    /// Reads an event of a location.
+    #[inline]
+    pub fn read(&mut self, location: u32, event: &Event) {
+        match event {
+            Event::MpiCollectiveEnd(collective) => self.operate((false, collective.comm.0), location),
+            Event::RmaCollectiveEnd(collective) => self.operate((true, collective.window.0), location),
+            Event::NonBlockingCollectiveRequest(request) => drop(self.begun.insert(*request, location)),
+            Event::NonBlockingCollectiveComplete(collective, request) => {
+                self.operate((false, collective.comm.0), location);
+                if let Some(begun) = self.begun.remove(request).filter(|&begun| begun != location) {
+                    self.bound.extend([begun, location]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn operate(&mut self, on: (bool, u32), location: u32) {
+        let known = *self.operates.entry(on).or_insert(location);
+        if known != location {
+            self.bound.extend([known, location]);
+        }
+    }
+
+    /// Whether each of so many locations has to stay.
+    pub fn of(&self, locations: usize) -> Vec<bool> {
+        (0..locations as u32).map(|location| self.bound.contains(&location)).collect()
+    }
 }
 
 /// Where the events of a timeline have gone: local timeline and event.
@@ -85,9 +114,18 @@ pub fn split(
     split_channels(transport, numbers, &moved, messages)?;
     for member in collectives.comms.iter_mut().flat_map(|comm| &mut comm.members) {
         if let Some(moved) = moved.get(&member.timeline) {
+            // All of them are in one timeline: see `Bound`.
+            let timeline = member.begins.first().map_or(member.timeline, |&begin| moved[begin as usize].0);
             for event in member.begins.iter_mut().chain(&mut member.ends) {
-                *event = moved[*event as usize].1;
+                let (gone, place) = moved[*event as usize];
+                if gone != timeline {
+                    return Err(Error::new(
+                        "collective operations of one communicator in two timelines; this is a bug",
+                    ));
+                }
+                *event = place;
             }
+            member.timeline = timeline;
         }
     }
     threads(transport, numbers, &moved, extracts, messages)?;
@@ -201,7 +239,11 @@ fn split_channels(
             });
             piece.receives.push(event);
         }
-        for (number, piece) in (0..).zip(pieces.into_values()) {
+        // What a timeline sends to itself constrains nobody.
+        let to_itself = |piece: &InChannel| piece.source == numbers.of(piece.destination);
+        let itself = pieces.values().filter(|piece| to_itself(piece)).map(|piece| piece.receives.len() as u64).sum();
+        messages.counts.keep_to_self(channel.trust, itself);
+        for (number, piece) in (0..).zip(pieces.into_values().filter(|piece| !to_itself(piece))) {
             words.extend([u64::from(channel.remote), number, u64::from(checked_index(incoming.len())?)]);
             incoming.push(piece);
         }
@@ -228,7 +270,7 @@ fn split_channels(
             });
             piece.sends.push(event);
         }
-        split.push(pieces.into_values().collect());
+        split.push(pieces.into_values().filter(|piece| numbers.of(piece.source) != piece.destination).collect());
     }
     for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
         for answer in words.chunks_exact(3) {

@@ -10,7 +10,7 @@ use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
 use crate::matching::fences::Fences;
 use crate::matching::messages::match_messages;
-use crate::matching::split::{self, Numbers, Part, binds};
+use crate::matching::split::{self, Bound, Numbers, Part};
 use crate::matching::threads::{Divided, ThreadSteps};
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::clocks::RefinedClocks;
@@ -58,8 +58,10 @@ pub struct LoadedLocation {
     pub index: usize,
     /// Its clock model.
     pub clock: Clock,
-    /// Number of recorded offsets that the model was made from.
+    /// Recorded offsets that the model was made from.
     pub offsets: Vec<ClockOffset>,
+    /// They were put right by a constant, since steps of threads contradict them.
+    pub put_right: bool,
     /// What the scan counted.
     pub summary: ScanSummary,
 }
@@ -370,7 +372,7 @@ fn scan(
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
-        loaded.push(LoadedLocation { index, clock, offsets, summary });
+        loaded.push(LoadedLocation { index, clock, offsets, put_right: false, summary });
     }
     let mut divided = Divided::default();
     let mut event_of: BTreeMap<(u32, u64), u32> = BTreeMap::new();
@@ -418,19 +420,19 @@ struct Threads<'a> {
     /// Whether they are looked at.
     wanted: bool,
     /// Locations that stay with their process.
-    bound: Vec<bool>,
+    bound: Bound,
 }
 
 impl<'a> Threads<'a> {
     fn new(opened: &'a Opened, options: &LoadOptions, locations: usize) -> Self {
         let steps = ThreadSteps::new(&opened.definitions.thread_barriers);
-        Threads { steps, wanted: options.own_timelines && locations > 1, bound: vec![false; locations] }
+        Threads { steps, wanted: options.own_timelines && locations > 1, bound: Bound::default() }
     }
 
     /// Whether an event is a step; takes note of what binds its location to the process.
     #[inline]
     fn takes(&mut self, location: usize, event: &Event) -> bool {
-        self.bound[location] |= binds(event);
+        self.bound.read(location as u32, event);
         self.wanted && self.steps.takes(event)
     }
 
@@ -443,24 +445,24 @@ impl<'a> Threads<'a> {
         warnings: &mut Warnings,
     ) -> Divided {
         let locations = loaded.len();
-        let mut apart = vec![false; locations];
+        let (mut apart, bound) = (vec![false; locations], self.bound.of(locations));
         for (number, location) in loaded.iter().enumerate().skip(1) {
             let differs = options.presync != Method::None && differ(&loaded[0].offsets, &location.offsets);
             apart[number] = match refined {
                 Some((clocks, timeline)) => clocks.has_own(timeline, number as u32),
                 None => differs,
             };
-            if differs && (self.bound[number] || !options.own_timelines) {
+            if differs && (bound[number] || !options.own_timelines) {
                 warnings.add(
-                    "the recorded clock offsets of locations differ from those of their process; they keep its correction, since they take part \
-                     in collective operations or nothing else was asked for",
+                    "the recorded clock offsets of locations differ from those of their process; they keep its correction, since they share \
+                     collective operations with others, or since a process is kept whole here",
                 );
             }
         }
         if !self.wanted {
             return Divided::default();
         }
-        let divided = self.steps.divide(&apart, &self.bound);
+        let divided = self.steps.divide(&apart, &bound);
         let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;
         if own > 0 && refined.is_none() {
             warnings.add_many(
@@ -507,6 +509,7 @@ fn put_right(
             continue;
         }
         let location = &mut loaded[number as usize];
+        location.put_right = true;
         if location.offsets.is_empty() {
             location.offsets.push(ClockOffset { time: 0, offset: 0, standard_deviation: 0.0 });
         }

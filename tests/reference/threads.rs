@@ -5,7 +5,8 @@
 use super::matching::{Dependency, Kind, Matching};
 use super::model::{BARRIER, EventRef, Process, Recorded, Trace};
 use clc_replay::trace::{
-    CommId, CommMembers, Communicator, Event, Message, RegionId, ThreadEvent, ThreadLock, ThreadStart, ThreadTask,
+    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root, ThreadEvent,
+    ThreadLock, ThreadStart, ThreadTask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,6 +110,9 @@ impl Run {
             if self.numbers.chance(2) {
                 self.tasks(p, members, round);
             }
+            if self.numbers.chance(3) {
+                self.within(p, members);
+            }
             for _ in 0..self.numbers.below(3) {
                 self.barrier(p, members);
                 self.locks(p, members);
@@ -119,6 +123,26 @@ impl Run {
             let last = ends.iter().map(|&end| self.time(end)).max().unwrap_or(0);
             let join = self.step((p, 0), last, ThreadEvent::Join { model: 3 });
             ends.into_iter().for_each(|end| self.pair(end, join));
+        }
+    }
+
+    /// A thread of a process sends to another one of it.
+    fn within(&mut self, p: usize, members: &[usize]) {
+        let [sender, receiver] = [0; 2].map(|_: i32| members[self.numbers.below(members.len() as u64) as usize]);
+        let message = Message { peer: p as u32, comm: CommId(0), tag: 99, length: 4 };
+        let sent = self.record((p, sender), 0, Event::MpiSend(message));
+        let least = self.time(sent) + 1;
+        self.record((p, receiver), least, Event::MpiRecv(message));
+    }
+
+    /// All processes meet, each by the same one of its threads every time.
+    fn meet(&mut self, threads: &[usize]) {
+        let places: Vec<(usize, usize)> = threads.iter().copied().enumerate().collect();
+        let begins: Vec<At> = places.iter().map(|&at| self.record(at, 0, Event::MpiCollectiveBegin)).collect();
+        let last = begins.iter().map(|&at| self.time(at)).max().unwrap_or(0);
+        let (op, comm, root) = (CollectiveOp::BARRIER, CommId(0), Root::None);
+        for at in places {
+            self.record(at, last + 1, Event::MpiCollectiveEnd(Collective { op, comm, root, sent: 0, received: 0 }));
         }
     }
 
@@ -189,10 +213,15 @@ pub fn hybrid(seed: u64) -> Hybrid {
             (at, start)
         })
         .collect();
+    let who: Vec<usize> = threads.iter().map(|&count| run.numbers.below(count as u64) as usize).collect();
+    let meets = run.numbers.chance(2);
     for round in 0..1 + run.numbers.below(4) as u32 {
         let mains: Vec<(usize, usize)> = (0..processes).map(|p| (p, 0)).collect();
         run.messages(&mains, 1);
         run.region(round);
+        if meets {
+            run.meet(&who);
+        }
     }
     for (p, (_, start)) in created.into_iter().enumerate() {
         let end = run.step((p, threads[p] - 1), 0, ThreadEvent::End(start));
@@ -281,6 +310,21 @@ pub fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> 
             .collect(),
         ..Matching::default()
     };
+    // What was within a process may now be between timelines.
+    for &(send, receive) in matching.messages.iter().filter(|(send, receive)| send.process == receive.process) {
+        let (send, receive) = (moved(send), moved(receive));
+        if send.process != receive.process {
+            found.dependencies.push(Dependency { kind: Kind::PointToPoint, send, receive, latency: 0 });
+        }
+    }
+    // Members of communicators count as their process, and as the timeline that has made the call.
+    found.calls = matching.calls.iter().map(|&call| moved(call)).collect();
+    let both = matching.calls.iter().map(|&call| (call.process, moved(call).process)).filter(|(p, own)| p != own);
+    let both: BTreeSet<(usize, usize)> = both.collect();
+    found.groups = matching.groups.clone();
+    found.groups.extend(both.iter().map(|&(p, own)| vec![p, own]));
+    found.tells = matching.tells.clone();
+    found.tells.extend(both.iter().flat_map(|&(p, own)| [(p, own), (own, p)]));
     let mut orders: BTreeSet<(EventRef, EventRef)> = BTreeSet::new();
     orders.extend(hybrid.pairs.iter().map(|&(from, to)| (of(from), of(to))));
     for (arrivals, departures) in &hybrid.barriers {
