@@ -212,7 +212,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
         ));
     }
     if opened.timelines.processes == 0 {
-        sum.warnings.add("the archive defines no MPI processes: nothing can be compared");
+        sum.warnings.add("the archive defines no MPI processes: nothing between processes can be compared");
     }
     if sum.joined_communicators > 0 {
         sum.warnings.add(format!(
