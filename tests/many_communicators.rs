@@ -52,6 +52,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         alltoallv: false,
         fences: clc_replay::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
+        own_timelines: true,
     };
     let loaded = load(&mut transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();
     let mut by_process = vec![0; ranks];

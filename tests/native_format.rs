@@ -126,7 +126,8 @@ fn printed(event: &Event) -> Option<String> {
         | Event::RmaReleaseLock(_)
         | Event::RmaPut(_)
         | Event::RmaGet(_)
-        | Event::RmaAtomic(_)) => unreachable!("no fixture has {other:?}"),
+        | Event::RmaAtomic(_)
+        | Event::Thread(_)) => unreachable!("no fixture has {other:?}"),
         Event::NonBlockingCollectiveRequest(request) => format!("85 {request}"),
         Event::NonBlockingCollectiveComplete(c, request) => format!("86 {} {request}", collective(c)),
     })

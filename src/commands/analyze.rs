@@ -8,6 +8,7 @@ use crate::commands::replayed::Replayed;
 use crate::commands::{Outcome, summary};
 use crate::pipeline::analysis::{AnalysisOptions, analyse};
 use crate::pipeline::files;
+use crate::pipeline::load::LoadOptions;
 use crate::pipeline::open::open;
 use crate::pipeline::overwrite::Content;
 use crate::pipeline::regions::regions_of_worst;
@@ -38,12 +39,12 @@ pub fn analyze(
     let mut run = Run { transport, opened: &opened, timing: &mut timing, progress, warnings: &mut warnings };
     // Before and after, or the trace as it is.
     let (examined, corrected) = if options.as_recorded {
-        let load_options = as_recorded(synchronisation, resolution)?;
+        let load_options = LoadOptions { own_timelines: false, ..as_recorded(synchronisation, resolution)? };
         let examined = run.examine(load_options, synchronisation, false)?;
         timing.lap("check", examined.loaded.program.events());
         (examined, None)
     } else {
-        let replayed = run.replay(&options.trace, &options.correction, synchronisation, false)?;
+        let replayed = run.replay(&options.trace, &options.correction, synchronisation, false, false)?;
         let Replayed { examined, parameters, passes, result } = replayed;
         let program = &examined.loaded.program;
         let after = survey(transport, program, &result.times(program))?;

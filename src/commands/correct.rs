@@ -51,7 +51,7 @@ pub fn correct(
 
     let keep = options.wants_details();
     let mut run = Run { transport, opened: &opened, timing: &mut timing, progress, warnings: &mut warnings };
-    let replayed = run.replay(&options.trace, &options.correction, &options.synchronisation, keep)?;
+    let replayed = run.replay(&options.trace, &options.correction, &options.synchronisation, keep, true)?;
     let Replayed { examined, parameters, passes, result } = replayed;
     let Examined { loaded, load_options, clocks, raw, presynchronised } = examined;
     let program = &loaded.program;

@@ -58,6 +58,7 @@ pub fn evaluate(
         alltoallv: options.synchronisation.alltoallv,
         fences: options.synchronisation.fences,
         separation: parameters.minimum_separation,
+        own_timelines: false,
     };
     let mut loaded = load(transport, base, &load_options, progress, &mut warnings)?;
     let wanted = options.synchronisation.wanted();

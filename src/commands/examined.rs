@@ -51,6 +51,7 @@ pub fn as_recorded(synchronisation: &SynchronisationOptions, resolution: u64) ->
         alltoallv: synchronisation.alltoallv,
         fences: synchronisation.fences,
         separation: Ticks::ZERO,
+        own_timelines: true,
     })
 }
 

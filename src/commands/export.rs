@@ -34,6 +34,7 @@ pub fn export(
         alltoallv: options.synchronisation.alltoallv,
         fences: options.synchronisation.fences,
         separation: Ticks::ZERO,
+        own_timelines: false,
     };
     let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     refine(transport, &opened, &mut loaded, &load_options, options.synchronisation.wanted(), progress)?;

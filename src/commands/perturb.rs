@@ -53,6 +53,7 @@ pub fn perturb(
         alltoallv: false,
         fences: Fences::default(),
         separation: Parameters::default().minimum_separation,
+        own_timelines: false,
     };
     let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
     let program = &loaded.program;

@@ -22,7 +22,8 @@ pub struct Replayed {
 }
 
 impl Run<'_> {
-    /// Examines the trace (at `path`) and replays forward and backward; `keep` the recorded times for details. Collective over the analysis
+    /// Examines the trace (at `path`) and replays forward and backward; `keep` the recorded times for details. Locations
+    /// can have timelines of their own if `own_timelines`. Collective over the analysis
     /// ranks.
     ///
     /// # Errors
@@ -33,6 +34,7 @@ impl Run<'_> {
         correction: &CorrectionOptions,
         synchronisation: &SynchronisationOptions,
         keep: bool,
+        own_timelines: bool,
     ) -> Result<Replayed> {
         let resolution = self.opened.definitions.clock.resolution;
         let mut parameters = correction.parameters(synchronisation, resolution)?;
@@ -42,6 +44,7 @@ impl Run<'_> {
             alltoallv: synchronisation.alltoallv,
             fences: synchronisation.fences,
             separation: parameters.minimum_separation,
+            own_timelines,
         };
         let examined = self.examine(load_options, synchronisation, keep)?;
         let program = &examined.loaded.program;

@@ -6,7 +6,8 @@ use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::communicators::name as name_of;
 use crate::matching::extract::Leftovers;
-use crate::matching::messages::{InDoubt, MessageCounts};
+use crate::matching::messages::{InDoubt, MessageCounts, Trust};
+use crate::matching::threads::ThreadCount;
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::details::collective_kind;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
@@ -21,7 +22,7 @@ use crate::report::{
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
     Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
-use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, Result, Ticks};
+use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,7 +129,7 @@ pub fn gather(
         if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync != Method::None && location.offsets.len() == 1 {
+        if presync != Method::None && location.offsets.len() == 1 && !location.put_right {
             part.lone_offsets.push(id);
         }
     }
@@ -211,7 +212,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
         ));
     }
     if opened.timelines.processes == 0 {
-        sum.warnings.add("the archive defines no MPI processes: nothing can be compared");
+        sum.warnings.add("the archive defines no MPI processes: nothing between processes can be compared");
     }
     if sum.joined_communicators > 0 {
         sum.warnings.add(format!(
@@ -230,7 +231,17 @@ fn warn(sum: &mut Part, opened: &Opened) {
         );
     }
 
+    let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
+    sum.warnings.add_many(
+        "locations are streams of accelerators: the trace does not tell which call has launched what runs there, so they keep the clock and the \
+         correction of the process that drives them, unless recorded clock offsets say otherwise",
+        accelerators.count() as u64,
+    );
     let counted = [
+        (
+            left.foreign_accesses,
+            "one-sided operations on windows of no MPI processes (as between hosts and accelerators) take part in nothing",
+        ),
         (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
         (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
         (
@@ -277,6 +288,15 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
     }
 }
 
+fn thread_steps(kind: Trust, count: &ThreadCount) -> Option<report::ThreadSteps> {
+    (*count != ThreadCount::default()).then_some(report::ThreadSteps {
+        kind: collective_kind(kind.op()?, false)?,
+        one_timeline: count.shared,
+        several_timelines: count.apart,
+        left_out: count.left_out,
+    })
+}
+
 fn matching(
     definitions: &Definitions,
     messages: &MessageCounts,
@@ -320,6 +340,7 @@ fn matching(
         sends: pair.sends,
         receives: pair.receives,
     };
+    matching.threads = messages.threads.0.iter().filter_map(|(&kind, count)| thread_steps(kind, count)).collect();
     matching.set_unmatched_pairs(messages.unmatched.iter().map(pair).collect());
     for (&op, counts) in &collectives.by_op {
         let op = CollectiveOp(op);

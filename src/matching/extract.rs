@@ -9,6 +9,7 @@ use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
 use crate::matching::orders::GroupKey;
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
+use crate::matching::threads::{ThreadCounts, ThreadOrder};
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use crate::trace::{
     Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
@@ -58,6 +59,8 @@ pub struct Leftovers {
     pub solo_collectives: u64,
     /// Collectives on windows that are not defined or belong to no MPI processes.
     pub foreign_windows: u64,
+    /// One-sided operations on windows that are not defined or belong to no MPI processes, as transfers between hosts and accelerators are.
+    pub foreign_accesses: u64,
     /// One-sided operations between two fences, which are synchronised by them.
     pub fence_accesses: u64,
     /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
@@ -76,6 +79,7 @@ impl Leftovers {
         self.inter_collectives += other.inter_collectives;
         self.solo_collectives += other.solo_collectives;
         self.foreign_windows += other.foreign_windows;
+        self.foreign_accesses += other.foreign_accesses;
         self.fence_accesses += other.fence_accesses;
         self.lock_accesses += other.lock_accesses;
         self.group_accesses += other.group_accesses;
@@ -123,6 +127,12 @@ pub struct Extract {
     pub group_sends: HashMap<GroupKey, Vec<u32>>,
     /// Steps on windows that wait for others, in program order.
     pub group_receives: HashMap<GroupKey, Vec<u32>>,
+    /// By location: 0 if it is in the timeline of its process, else the number of its own one. Empty if all are.
+    pub part_of: Vec<u32>,
+    /// What orders threads with timelines of their own.
+    pub thread_orders: Vec<ThreadOrder>,
+    /// Steps of threads.
+    pub threads: ThreadCounts,
     /// Everything else.
     pub leftovers: Leftovers,
 }
@@ -223,12 +233,24 @@ impl<'a> Extractor<'a> {
     /// Whether `event` can matter here.
     #[inline]
     pub fn is_relevant(event: &Event) -> bool {
-        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_))
+        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::Thread(_))
     }
 
     /// Adds an event that is visited only because it is close to its neighbour.
     pub fn near(&mut self, at: Place) -> Result<u32> {
         self.out.sync.push(at.time, at.raw, at.number, at.location)
+    }
+
+    /// As [`Extractor::near`], unless the event is the one that was visited last.
+    ///
+    /// # Errors
+    /// There are too many events.
+    pub fn once(&mut self, at: Place) -> Result<u32> {
+        let sync = &self.out.sync;
+        match sync.len().checked_sub(1) {
+            Some(last) if sync.location(last) == at.location && sync.number(last) == at.number => Ok(last as u32),
+            _ => self.near(at),
+        }
     }
 
     /// The region around the next blocking receive of a location is entered at `at`. Where that is not told, the receive is posted at its
@@ -349,7 +371,7 @@ impl<'a> Extractor<'a> {
             Event::RmaGroupSync(sync) => Ok(self.group_sync(at, sync)),
             Event::Enter(region) => self.enter(at, *region),
             Event::Leave(region) => self.leave(at, *region),
-            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) => Ok(false),
+            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) | Event::Thread(_) => Ok(false),
         }
     }
 
@@ -519,6 +541,11 @@ impl<'a> Extractor<'a> {
 
     /// A one-sided operation.
     fn access(&mut self, window: WindowId) -> bool {
+        let of_mpi = |index: u32| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
+        if !self.table.window(window).is_some_and(of_mpi) {
+            self.out.leftovers.foreign_accesses += 1;
+            return false;
+        }
         let epoch = self.epochs.entry(window).or_default();
         if !epoch.locked.is_empty() {
             self.out.leftovers.lock_accesses += 1;
@@ -645,6 +672,7 @@ mod tests {
             regions: vec![],
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::matching::extract::{Extract, MessageEnd, MessageKey};
 use crate::matching::orders;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
+use crate::matching::threads::ThreadCounts;
 use crate::matching::undefined::Gaps;
 use crate::trace::{CollectiveOp, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,16 @@ pub enum Trust {
     /// No messages: sends that come before receives because others do that are not known. To be respected, but they say nothing about the
     /// clocks or about waiting.
     Implied,
+    /// No messages: fork and begin of a team of threads, its end and the join.
+    Forked,
+    /// No messages: arrival at a barrier of a team of threads, and departure of others.
+    Barrier,
+    /// No messages: creation and begin of a thread, its end and the wait for it.
+    Created,
+    /// No messages: creation of a task, and its first run.
+    Tasked,
+    /// No messages: release of a lock by a thread, and the next acquisition.
+    Locked,
 }
 
 /// The sending end of a channel.
@@ -68,9 +79,14 @@ pub struct InChannel {
 }
 
 impl Trust {
-    /// Whether records are missing.
+    /// Whether it may be wrong: records are missing, or the steps of threads were put together by their order.
     pub fn in_doubt(self) -> bool {
-        matches!(self, Trust::Aligned | Trust::Implied)
+        matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
+    }
+
+    /// Whether the pairs are of threads of one process, between which there is no minimum latency.
+    pub fn of_threads(self) -> bool {
+        matches!(self, Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked)
     }
 
     /// Whether the pairs are messages.
@@ -83,6 +99,11 @@ impl Trust {
         match self {
             Trust::Acknowledged => Some(CollectiveOp::SYNCHRONOUS_SEND),
             Trust::Grouped => Some(CollectiveOp::WIN_GROUP),
+            Trust::Forked => Some(CollectiveOp::THREAD_FORK),
+            Trust::Barrier => Some(CollectiveOp::THREAD_BARRIER),
+            Trust::Created => Some(CollectiveOp::THREAD_CREATE),
+            Trust::Tasked => Some(CollectiveOp::THREAD_TASK),
+            Trust::Locked => Some(CollectiveOp::THREAD_LOCK),
             Trust::Sound | Trust::Aligned | Trust::Implied => None,
         }
     }
@@ -155,6 +176,8 @@ pub struct MessageCounts {
     pub grouped: u64,
     /// Such steps that found no partner.
     pub loose_steps: u64,
+    /// Steps of threads.
+    pub threads: ThreadCounts,
 }
 
 /// All channels with an end at this analysis rank.
@@ -312,7 +335,8 @@ fn offers(
         let mut keys: Vec<(MessageKey, Vec<MessageEnd>)> = extract.sends.drain().collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, sends) in keys {
-            if key.peer == source {
+            // Of a process with several timelines, they go from one to another.
+            if key.peer == source && extract.part_of.iter().all(|&part| part == 0) {
                 let lists = [extract.receives.remove(&key), extract.unplaced.remove(&key)];
                 let receives = lists.iter().flatten().map(Vec::len).sum::<usize>();
                 let matched = sends.len().min(receives);
@@ -390,6 +414,16 @@ impl MessageCounts {
         }
     }
 
+    /// Counts pairs of a timeline with itself as what they are.
+    pub(super) fn keep_to_self(&mut self, trust: Trust, pairs: u64) {
+        if trust.of_messages() {
+            self.matched = self.matched.saturating_sub(pairs);
+            self.to_self += pairs;
+        } else if trust == Trust::Implied {
+            self.implied = self.implied.saturating_sub(pairs);
+        }
+    }
+
     /// Names the channels that leave out most.
     pub fn keep_examples(&mut self) {
         self.in_doubt.sort_unstable_by_key(|doubt| {
@@ -402,6 +436,8 @@ impl MessageCounts {
     pub fn take_back(&mut self, (source, destination): (u32, u32), trust: Trust, count: usize) {
         if trust == Trust::Implied {
             self.implied -= count as u64;
+        } else if trust.of_threads() {
+            self.threads.leave(trust, count as u64);
         } else {
             self.matched -= count as u64;
             self.leave(source, destination, count, count);
@@ -423,6 +459,7 @@ impl MessageCounts {
         self.acknowledged += other.acknowledged;
         self.grouped += other.grouped;
         self.loose_steps += other.loose_steps;
+        self.threads.merge(&other.threads);
         for (&pair, &count) in &other.contradicted {
             *self.contradicted.entry(pair).or_default() += count;
         }

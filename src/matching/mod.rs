@@ -3,7 +3,8 @@
 //! [`extract`] turns the events of one timeline into its synchronisation events; [`messages`] joins sends and receives over all
 //! analysis ranks ([`doubts`] and [`align`] where records are missing), [`orders`] what is no message but orders two
 //! processes as well, [`collectives`] the members of collective instances ([`groups`]
-//! of inter-communicators, [`fences`] of windows). Uses the transport, the semantics of operations and
+//! of inter-communicators, [`fences`] of windows). What threads of a process do with each other is in [`threads`], and [`split`] gives those whose clocks
+//! differ timelines of their own. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
 pub mod align;
@@ -18,5 +19,7 @@ pub mod messages;
 pub mod orders;
 pub mod placement;
 pub mod requests;
+pub mod split;
 pub mod sync;
+pub mod threads;
 pub mod undefined;

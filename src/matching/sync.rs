@@ -140,6 +140,11 @@ impl SyncTimeline {
         }
     }
 
+    /// Takes all parts back.
+    pub fn forget_parts(&mut self) {
+        self.part.fill(SyncKind::Local as u32);
+    }
+
     /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,
     /// from those here.
     pub fn mirrored(&self, part: impl Fn(SyncKind, usize) -> (SyncKind, u32)) -> SyncTimeline {

@@ -75,9 +75,8 @@ impl Waiting {
         if self.wanted == Wanted::default() {
             return Ok(None);
         }
-        let first = loaded.program.first as usize;
         let mapped = self.calls.iter().enumerate().map(|(local, calls)| -> Vec<i64> {
-            let clock = refined.of(first + local);
+            let clock = refined.of(loaded.program.number(local as u32) as usize);
             calls.iter().map(|call| clock.map(Ticks(call.other)).0).collect()
         });
         let others: Vec<Vec<i64>> = mapped.collect();
@@ -104,7 +103,7 @@ fn of_timeline(
 ) -> Result<Calls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
-    let own = clocks[program.first as usize + local];
+    let own = clocks[program.number(local as u32) as usize];
     let clock = |process: u32| clocks[process as usize];
     let wanted = |(kind, link): (SyncKind, usize)| match kind {
         SyncKind::Send => {
@@ -141,7 +140,7 @@ fn of_timeline(
                         found.push((sends, at.abs_diff(call.other as u64) as i64, call));
                     }
                 }
-                Event::Other | Event::MpiRequestTest(_) => {}
+                Event::Other | Event::MpiRequestTest(_) | Event::Thread(_) => {}
                 _ => {
                     let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| wanted.2);
                     let Some(region) = regions.last_mut() else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::pipeline::calls::Waiting;
 use crate::pipeline::choice::choose;
 use crate::pipeline::estimator::{Decision, Estimator, FIRST, refinement};
 use crate::pipeline::latency::settle_latency;
-use crate::pipeline::load::{LoadOptions, Loaded, load_with};
+use crate::pipeline::load::{LoadOptions, Loaded, OwnTimeline, load_with};
 use crate::pipeline::open::Opened;
 use crate::presync::reference::Reference;
 use crate::presync::windows::Grid;
@@ -32,6 +32,8 @@ pub struct ClockMap {
     pub offsets: Vec<Vec<ClockOffset>>,
     /// The same as a function.
     pub bases: Vec<LinearClock>,
+    /// Locations with timelines of their own, and their recorded clocks: these are refined as that of their process.
+    pub own: Vec<(OwnTimeline, LinearClock)>,
 }
 
 /// Recorded offsets of one timeline.
@@ -44,7 +46,9 @@ struct Recorded {
 impl ClockMap {
     /// One clock per node, but one per timeline on the nodes in `split` and on nodes whose recorded offsets differ by more than
     /// `apart` ticks.
-    fn new(nodes: &[u32], recorded: &[Recorded], split: &[u32], apart: f64) -> Result<ClockMap> {
+    fn new(nodes: &[u32], recorded: &[Recorded], own: &[OwnTimeline], split: &[u32], apart: f64) -> Result<ClockMap> {
+        let (recorded, recorded_own) =
+            recorded.split_at(recorded.partition_point(|r| (r.timeline as usize) < nodes.len()));
         let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
         let mut whole = ClockMap::default();
         let mut separate: Vec<bool> = vec![false; count];
@@ -83,6 +87,12 @@ impl ClockMap {
             }
         }
         whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
+        for (number, own) in (nodes.len() as u32..).zip(own) {
+            let offsets = recorded_own.iter().find(|record| record.timeline == number);
+            let clock = LinearClock::new(offsets.map_or(&[], |record| &record.offsets))?;
+            whole.own.push((own.clone(), clock));
+            whole.of_timeline.push(whole.of_timeline[own.of as usize]);
+        }
         Ok(whole)
     }
 }
@@ -105,6 +115,8 @@ fn differ(offsets: &[ClockOffset], measured: &[ClockOffset], clock: &LinearClock
 pub struct RefinedClocks {
     of_timeline: Vec<u32>,
     clocks: Vec<Clock>,
+    /// Of locations with timelines of their own, which come last.
+    own: Vec<(OwnTimeline, Clock)>,
 }
 
 impl RefinedClocks {
@@ -115,12 +127,37 @@ impl RefinedClocks {
             let more = knots.get(clock).map_or(Ok(LinearClock::identity()), refinement)?;
             clocks.push(Clock::refined(base.clone(), more));
         }
-        Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks })
+        let mut own = Vec::with_capacity(map.own.len());
+        for (timeline, base) in &map.own {
+            let clock = map.of_timeline[timeline.of as usize] as usize;
+            let more = knots.get(clock).map_or(Ok(LinearClock::identity()), refinement)?;
+            own.push((timeline.clone(), Clock::refined(base.clone(), more)));
+        }
+        Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks, own })
     }
 
     /// The clock of a timeline of the trace.
     pub fn of(&self, timeline: usize) -> &Clock {
-        &self.clocks[self.of_timeline[timeline] as usize]
+        let others = self.of_timeline.len() - self.own.len();
+        match timeline.checked_sub(others).and_then(|own| self.own.get(own)) {
+            Some((_, clock)) => clock,
+            None => &self.clocks[self.of_timeline[timeline] as usize],
+        }
+    }
+
+    /// Whether a location of a process (by its place) has a clock of its own.
+    pub fn has_own(&self, timeline: usize, location: u32) -> bool {
+        self.own_of(timeline, location).is_some()
+    }
+
+    /// The clock of a location of a process.
+    pub fn of_location(&self, timeline: usize, location: u32) -> &Clock {
+        self.own_of(timeline, location).unwrap_or_else(|| self.of(timeline))
+    }
+
+    fn own_of(&self, timeline: usize, location: u32) -> Option<&Clock> {
+        let own = self.own.iter().find(|(own, _)| own.of as usize == timeline && own.location == location);
+        own.map(|(_, clock)| clock)
     }
 }
 
@@ -193,7 +230,7 @@ pub fn refine(
     let recorded = recorded_offsets(transport, loaded)?;
     let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
     let mut split = Vec::new();
-    let mut map = ClockMap::new(&nodes, &recorded, &split, apart)?;
+    let mut map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = FIRST;
@@ -232,7 +269,7 @@ pub fn refine(
             Some(Decision::Inspect(stretches)) => asked = Some(stretches),
             Some(Decision::Split(clocks)) => {
                 split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
-                map = ClockMap::new(&nodes, &recorded, &split, apart)?;
+                map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
                 estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
                 windows = FIRST;
@@ -304,7 +341,7 @@ fn adopt(
     }
     let mut outcome = Ok(());
     for (local, locations) in loaded.locations.iter_mut().enumerate() {
-        let clock = refined.of(loaded.program.first as usize + local);
+        let clock = refined.of(loaded.program.number(local as u32) as usize);
         for location in locations {
             if let Some((first, last)) = location.summary.time_span {
                 outcome = outcome.and(clock.check_range(Ticks(first as i64), Ticks(last as i64)));
@@ -332,7 +369,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
         .enumerate()
         .filter_map(|(local, locations)| {
             let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
-            Some(Recorded { timeline: loaded.program.first + local as u32, offsets: offsets.clone() })
+            Some(Recorded { timeline: loaded.program.number(local as u32), offsets: offsets.clone() })
         })
         .collect();
     let mut all: Vec<Recorded> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
@@ -344,7 +381,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
 fn mapped_times(workers: Workers, loaded: &Loaded, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
     let timelines = &loaded.program.timelines;
     workers.run(timelines.len(), &Silent, |local, _| {
-        let mut cursor = refined.of(loaded.program.first as usize + local).cursor();
+        let mut cursor = refined.of(loaded.program.number(local as u32) as usize).cursor();
         Ok(timelines[local].raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect())
     })
 }
@@ -354,7 +391,7 @@ fn span(transport: &mut dyn Transport, loaded: &Loaded, refined: &RefinedClocks)
     // The latest is negated: one minimum for both.
     let mut ends = [i64::MAX; 2];
     for (local, locations) in loaded.locations.iter().enumerate() {
-        let clock = refined.of(loaded.program.first as usize + local);
+        let clock = refined.of(loaded.program.number(local as u32) as usize);
         for (first, last) in locations.iter().filter_map(|location| location.summary.time_span) {
             let map = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
             ends = [ends[0].min(map(first)), ends[1].min(-map(last))];
@@ -377,7 +414,7 @@ mod tests {
     /// How many clocks the two processes of one node have.
     fn clocks(one: &[(u64, i64)], other: &[(u64, i64)]) -> usize {
         let records = [recorded(0, one), recorded(1, other)];
-        ClockMap::new(&[0, 0], &records, &[], 20.0).expect("a map").bases.len()
+        ClockMap::new(&[0, 0], &records, &[], &[], 20.0).expect("a map").bases.len()
     }
 
     #[test]

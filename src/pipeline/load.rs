@@ -3,23 +3,26 @@
 use crate::archive::ScanSummary;
 use crate::clc::forward::ForwardParameters;
 use crate::clc::latency::{LatencyBasis, MinimumLatency};
-use crate::comm::{ReduceOp, Transport, agree};
+use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::matching::calls::Calls;
 use crate::matching::collectives::{Rules, match_collectives};
 use crate::matching::communicators::{CommTable, join_everywhere};
 use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
 use crate::matching::fences::Fences;
 use crate::matching::messages::match_messages;
+use crate::matching::split::{self, Bound, Numbers, Part};
+use crate::matching::threads::{Divided, ThreadSteps};
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
-use crate::presync::{Clock, Method, RANGE};
-use crate::replay::program::Program;
+use crate::presync::{Clock, LinearClock, Method, RANGE};
+use crate::replay::program::{OwnTimelines, Program};
 use crate::replay::settle::settle;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
 use crate::trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
 use crate::workers::Advance;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How to load.
@@ -35,6 +38,17 @@ pub struct LoadOptions {
     pub fences: Fences,
     /// δ: events closer than this allows for are kept.
     pub separation: Ticks,
+    /// Whether locations can have timelines of their own.
+    pub own_timelines: bool,
+}
+
+/// A location whose clock is not that of its process, and which has a timeline of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTimeline {
+    /// The timeline of its process.
+    pub of: u32,
+    /// Its place among the locations of the process.
+    pub location: u32,
 }
 
 /// One hosted location.
@@ -44,8 +58,10 @@ pub struct LoadedLocation {
     pub index: usize,
     /// Its clock model.
     pub clock: Clock,
-    /// Number of recorded offsets that the model was made from.
+    /// Recorded offsets that the model was made from.
     pub offsets: Vec<ClockOffset>,
+    /// They were put right by a constant, since steps of threads contradict them.
+    pub put_right: bool,
     /// What the scan counted.
     pub summary: ScanSummary,
 }
@@ -55,6 +71,8 @@ pub struct LoadedLocation {
 pub struct Loaded {
     /// Matched synchronisation events.
     pub program: Program,
+    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`Opened::timelines`].
+    pub own: Vec<OwnTimeline>,
     /// Locations of every hosted timeline, in the timeline's order.
     pub locations: Vec<Vec<LoadedLocation>>,
     /// Added to every pre-synchronised time, so that none is negative.
@@ -117,16 +135,17 @@ pub fn load_with(
     let run = |calls: Known<'_>| {
         opened.workers.run(hosted.len(), progress, |job, advance| {
             let timeline = hosted.start + job;
-            let clock = refined.map(|refined| refined.of(timeline));
-            scan(opened, &opened.timelines.all[timeline], &table, options, clock, calls, advance)
+            let clocks = refined.map(|refined| (refined, timeline));
+            scan(opened, &opened.timelines.all[timeline], &table, options, clocks, calls, advance)
         })
     };
     let synchronous = calls.synchronous();
     let mut scanned = agree(transport, run(Known::Sought(&synchronous)))?;
     // Few traces have what only regions tell; those are read once more.
-    let mut with_orders = [i64::from(scanned.iter().any(Scanned::has_orders))];
-    transport.all_reduce(ReduceOp::Max, &mut with_orders)?;
-    let with_orders = with_orders[0] != 0;
+    let divided = |scanned: &Scanned| scanned.extract.part_of.iter().any(|&part| part > 0);
+    let mut found = [i64::from(scanned.iter().any(Scanned::has_orders)), i64::from(scanned.iter().any(divided))];
+    transport.all_reduce(ReduceOp::Max, &mut found)?;
+    let [with_orders, with_own] = found.map(|found| found != 0);
     if with_orders {
         scanned = agree(transport, run(Known::All(&calls)))?;
     }
@@ -141,16 +160,31 @@ pub fn load_with(
     let (shift, span) = fit_to_zero(transport, &mut extracts, &locations)?;
     let raw_origin = raw_origin(transport, &locations)?;
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
-    let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
-    let messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
+    let mut nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+    let mut messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
     let node_of = |process: u32| nodes[process as usize];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
-    let collectives = match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
+    let mut collectives =
+        match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;
     let mut leftovers = Leftovers::default();
-    extracts.iter().for_each(|extract| leftovers.add(&extract.leftovers));
-    let ids: Vec<Vec<LocationId>> =
-        locations.iter().map(|list| list.iter().map(|l| opened.definitions.locations[l.index].id).collect()).collect();
-    let undefined_peers = undefined_peers(&extracts, &ids);
+    extracts.iter().for_each(|extract| {
+        leftovers.add(&extract.leftovers);
+        messages.counts.threads.merge(&extract.threads);
+    });
+    let ids_of = |locations: &[Vec<LoadedLocation>]| -> Vec<Vec<LocationId>> {
+        let id = |location: &LoadedLocation| opened.definitions.locations[location.index].id;
+        locations.iter().map(|list| list.iter().map(id).collect()).collect()
+    };
+    let undefined_peers = undefined_peers(&extracts, &ids_of(&locations));
+    let (mut own, mut own_timelines) = (Vec::new(), OwnTimelines::default());
+    if with_own {
+        let parts = split::parts(&extracts);
+        (own, own_timelines) = number(transport, opened, first, &parts)?;
+        let numbers = Numbers { first, shared: extracts.len() as u32, further: own_timelines.first };
+        split::split(transport, numbers, &parts, &mut extracts, &mut messages, &mut collectives)?;
+        divide(&parts, &mut locations);
+        nodes.extend(own.iter().map(|own: &OwnTimeline| opened.timelines.all[own.of as usize].node));
+    }
     let mut program = Program {
         first,
         timelines: extracts.into_iter().map(|extract| extract.sync).collect(),
@@ -158,14 +192,53 @@ pub fn load_with(
         collectives,
         latency: options.latency,
         nodes,
-        locations: ids,
+        locations: ids_of(&locations),
+        own: own_timelines,
         undefined_peers,
         ..Program::default()
     };
     program.index_communicators();
     settle(transport, &mut program)?;
     let latency_basis = LatencyBasis::default();
-    Ok(Loaded { program, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
+    Ok(Loaded { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
+}
+
+/// Numbers the timelines of single locations of the whole trace. Collective over the analysis ranks.
+fn number(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    first: u32,
+    parts: &[Part],
+) -> Result<(Vec<OwnTimeline>, OwnTimelines)> {
+    let here: Vec<OwnTimeline> = parts
+        .iter()
+        .map(|part| OwnTimeline { of: first + part.of, location: part.locations.first().copied().unwrap_or(0) })
+        .collect();
+    let everywhere = all_gather_values(transport, &here)?;
+    let before: usize = everywhere.iter().take(transport.rank()).map(Vec::len).sum();
+    let own: Vec<OwnTimeline> = everywhere.into_iter().flatten().collect();
+    let others = opened.timelines.all.len() as u32;
+    let timelines = OwnTimelines {
+        first: others + before as u32,
+        here: parts.len() as u32,
+        others,
+        of: own.iter().map(|own| own.of).collect(),
+    };
+    Ok((own, timelines))
+}
+
+/// Moves the locations of `parts` to lists of their own.
+fn divide(parts: &[Part], locations: &mut Vec<Vec<LoadedLocation>>) {
+    // From the last one on, so that places stay.
+    let mut moved: Vec<Vec<LoadedLocation>> = Vec::with_capacity(parts.len());
+    for part in parts.iter().rev() {
+        let list = &mut locations[part.of as usize];
+        let mut own: Vec<LoadedLocation> =
+            part.locations.iter().rev().map(|&location| list.remove(location as usize)).collect();
+        own.reverse();
+        moved.push(own);
+    }
+    locations.extend(moved.into_iter().rev());
 }
 
 /// The first events that name no partner.
@@ -215,7 +288,7 @@ fn scan(
     timeline: &Timeline,
     table: &CommTable<'_>,
     options: &LoadOptions,
-    refined: Option<&Clock>,
+    refined: Option<(&RefinedClocks, usize)>,
     known: Known<'_>,
     advance: Advance<'_>,
 ) -> Result<Scanned> {
@@ -243,7 +316,8 @@ fn scan(
         close => close,
     };
     let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
-    let mut loaded = Vec::new();
+    let mut loaded: Vec<LoadedLocation> = Vec::new();
+    let mut threads = Threads::new(opened, options, timeline.locations.len());
     for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
         let id = opened.definitions.locations[index].id;
         let own = &local.clock_offsets;
@@ -252,7 +326,7 @@ fn scan(
         }
         let offsets = if own.is_empty() { fallback.clone() } else { own.clone() };
         let clock = match refined {
-            Some(clock) => clock.clone(),
+            Some((clocks, timeline)) => clocks.of_location(timeline, number as u32).clone(),
             None => options
                 .presync
                 .clock(&offsets)
@@ -273,6 +347,9 @@ fn scan(
             Some(list) => archive.scan_with(id, local, |event_number, raw, event| {
                 count();
                 within.look(&event);
+                if threads.takes(number, &event) {
+                    threads.steps.add(visits.place(event_number, raw)?, &event);
+                }
                 visits.collect(event_number, raw, &event, list)
             }),
             None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {
@@ -295,26 +372,155 @@ fn scan(
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
-        loaded.push(LoadedLocation { index, clock, offsets, summary });
+        loaded.push(LoadedLocation { index, clock, offsets, put_right: false, summary });
     }
+    let mut divided = Divided::default();
+    let mut event_of: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     if let Some(mut visits) = several {
-        visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number));
+        divided = threads.divide(&loaded, refined, options, &mut warnings);
+        if divided.is_divided() {
+            if refined.is_none() && options.presync.refines() {
+                put_right(&divided, options, &mut loaded, &mut visits, &mut threads.steps)?;
+            }
+            let step = |at: Place| Visit { at, what: Visited::Step, near: false };
+            visits.extend(threads.steps.places(&divided).into_iter().map(step));
+        }
+        visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
         for Visit { at, what, near } in visits {
             let index = timeline.locations[at.location as usize];
             let id = opened.definitions.locations[index].id;
             let visited = match what {
                 Visited::Event(event) => extractor.event(at, &event),
                 Visited::EnterReceive => extractor.enter_receive(at).map(|()| true),
+                Visited::Step => extractor.once(at).map(|event| {
+                    event_of.insert((at.location, at.number), event);
+                    true
+                }),
                 Visited::Neighbour => Ok(false),
             };
             let visited =
                 visited.map_err(|error| error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id))?;
             if near && !visited {
-                extractor.near(at)?;
+                extractor.once(at)?;
             }
         }
     }
-    Ok(Scanned { extract: extractor.finish(), locations: loaded, warnings })
+    let mut extract = extractor.finish();
+    if divided.is_divided() {
+        extract.thread_orders = threads.steps.orders(&divided, &event_of);
+        extract.part_of = divided.part_of;
+    }
+    extract.threads = divided.counts;
+    Ok(Scanned { extract, locations: loaded, warnings })
+}
+
+/// The steps of the threads of a process, while it is scanned.
+struct Threads<'a> {
+    steps: ThreadSteps<'a>,
+    /// Whether they are looked at.
+    wanted: bool,
+    /// Locations that stay with their process.
+    bound: Bound,
+}
+
+impl<'a> Threads<'a> {
+    fn new(opened: &'a Opened, options: &LoadOptions, locations: usize) -> Self {
+        let steps = ThreadSteps::new(&opened.definitions.thread_barriers);
+        Threads { steps, wanted: options.own_timelines && locations > 1, bound: Bound::default() }
+    }
+
+    /// Whether an event is a step; takes note of what binds its location to the process.
+    #[inline]
+    fn takes(&mut self, location: usize, event: &Event) -> bool {
+        self.bound.read(location as u32, event);
+        self.wanted && self.steps.takes(event)
+    }
+
+    /// Which locations have timelines of their own: those whose recorded offsets are not those of the process, and those whose steps are out of order.
+    fn divide(
+        &self,
+        loaded: &[LoadedLocation],
+        refined: Option<(&RefinedClocks, usize)>,
+        options: &LoadOptions,
+        warnings: &mut Warnings,
+    ) -> Divided {
+        let locations = loaded.len();
+        let (mut apart, bound) = (vec![false; locations], self.bound.of(locations));
+        for (number, location) in loaded.iter().enumerate().skip(1) {
+            let differs = options.presync != Method::None && differ(&loaded[0].offsets, &location.offsets);
+            apart[number] = match refined {
+                Some((clocks, timeline)) => clocks.has_own(timeline, number as u32),
+                None => differs,
+            };
+            if differs && (bound[number] || !options.own_timelines) {
+                warnings.add(
+                    "the recorded clock offsets of locations differ from those of their process; they keep its correction, since they share \
+                     collective operations with others, or since a process is kept whole here",
+                );
+            }
+        }
+        if !self.wanted {
+            return Divided::default();
+        }
+        let divided = self.steps.divide(&apart, &bound);
+        let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;
+        if own > 0 && refined.is_none() {
+            warnings.add_many(
+                "locations have clocks of their own: recorded offsets differ from those of their process, or steps of threads are out of order",
+                own,
+            );
+        }
+        divided
+    }
+}
+
+/// Whether recorded offsets are those of different clocks, by more than rounding.
+fn differ(one: &[ClockOffset], other: &[ClockOffset]) -> bool {
+    if one == other || one.is_empty() || other.is_empty() {
+        return false;
+    }
+    let (Ok(one_clock), Ok(other_clock)) = (LinearClock::new(one), LinearClock::new(other)) else { return true };
+    one.iter().chain(other).any(|offset| {
+        let time = Ticks(offset.time.min(RANGE as u64) as i64);
+        (one_clock.map(time).0 - other_clock.map(time).0).abs() > 1
+    })
+}
+
+/// Puts the clocks of locations with timelines of their own right by a constant, where their steps with other threads tell it.
+fn put_right(
+    divided: &Divided,
+    options: &LoadOptions,
+    loaded: &mut [LoadedLocation],
+    visits: &mut [Visit],
+    steps: &mut ThreadSteps<'_>,
+) -> Result<()> {
+    for (&number, &(least, most)) in &divided.bounds {
+        if divided.part_of[number as usize] == 0 {
+            continue;
+        }
+        let ahead = match (least > i64::MIN, most < i64::MAX) {
+            // Between what both directions say, also where they contradict each other.
+            (true, true) if least > 0 || most < 0 => ((i128::from(least) + i128::from(most)) / 2) as i64,
+            (true, false) => least.max(0),
+            (false, true) => most.min(0),
+            _ => 0,
+        };
+        if ahead == 0 {
+            continue;
+        }
+        let location = &mut loaded[number as usize];
+        location.put_right = true;
+        if location.offsets.is_empty() {
+            location.offsets.push(ClockOffset { time: 0, offset: 0, standard_deviation: 0.0 });
+        }
+        location.offsets.iter_mut().for_each(|offset| offset.offset = offset.offset.saturating_add(ahead));
+        location.clock = options.presync.clock(&location.offsets).map(Clock::from)?;
+        let clock = &location.clock;
+        let time = |raw: i64| clock.map(Ticks(raw)).0;
+        visits.iter_mut().filter(|visit| visit.at.location == number).for_each(|v| v.at.time = time(v.at.raw));
+        steps.map(number, time);
+    }
+    Ok(())
 }
 
 /// An event to visit, where the events of several locations have to be merged first.
@@ -332,8 +538,22 @@ enum Visited {
     Event(Event),
     /// It enters the region in which the next blocking receive of the location is recorded. The same event may be visited as a neighbour, too.
     EnterReceive,
+    /// It is a step of a thread that is tied to others with other clocks. The same event may be visited for other reasons, too.
+    Step,
     /// It is only close to one that is visited.
     Neighbour,
+}
+
+impl Visited {
+    /// In which order the reasons of one event come.
+    fn order(&self) -> u8 {
+        match self {
+            Visited::EnterReceive => 0,
+            Visited::Event(_) => 1,
+            Visited::Step => 2,
+            Visited::Neighbour => 3,
+        }
+    }
 }
 
 /// Finds out whether a location sends in one of some regions, where enters and leaves are read.

@@ -11,7 +11,7 @@ use crate::presync::ModelKind;
 use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
 use crate::trace::progress::Progress;
-use crate::trace::{ClockProperties, Correction, Cursor, Error, Position, Result, Ticks};
+use crate::trace::{ClockProperties, Correction, Cursor, Error, LocationId, Position, Result, Ticks};
 use crate::workers::Advance;
 use std::collections::HashMap;
 use std::path::Path;
@@ -291,16 +291,19 @@ pub fn map_markers(
         .map(|(timeline, location)| (opened.definitions.locations[location].group.0, timeline))
         .collect();
     let hosted = opened.placement.hosted_by(transport.rank());
+    let local = |id: LocationId| loaded.program.locations.iter().position(|list| list.contains(&id));
     // Markers that move with a timeline of this rank: (number, begin, end).
     let mut moved: Vec<(u64, u64, u64)> = Vec::new();
     for (number, marker) in markers.iter().enumerate() {
         let timeline = match marker.scope {
-            MarkerScope::Location(id) => opened.timelines.of_location(&opened.definitions, id),
-            MarkerScope::LocationGroup(id) => groups.get(&id).copied(),
+            MarkerScope::Location(id) => local(id),
+            MarkerScope::LocationGroup(id) => {
+                groups.get(&id).filter(|timeline| hosted.contains(timeline)).map(|timeline| timeline - hosted.start)
+            }
             MarkerScope::Global | MarkerScope::Other => None,
         };
-        if let Some(timeline) = timeline.filter(|timeline| hosted.contains(timeline)) {
-            let map = |time: u64| map_global(&corrections[timeline - hosted.start], loaded.shift, 0, time);
+        if let Some(timeline) = timeline {
+            let map = |time: u64| map_global(&corrections[timeline], loaded.shift, 0, time);
             moved.push((number as u64, map(marker.time), map(marker.time.saturating_add(marker.duration))));
         }
     }

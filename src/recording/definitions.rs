@@ -87,6 +87,7 @@ impl Plan {
             regions: Vec::new(),
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         }
     }
 

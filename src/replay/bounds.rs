@@ -57,7 +57,7 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
 ) {
     let messages = &program.messages;
     for channel in messages.outgoing[among].iter().filter(|channel| channel.host as usize == here) {
-        let latency = program.message_latency(program.first + channel.source, channel.destination);
+        let latency = program.message_latency(program.number(channel.source), channel.destination);
         let sender = times[channel.source as usize].as_ref();
         let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives);
         for (&send, &receive) in channel.sends.iter().zip(receives) {
@@ -82,7 +82,7 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
         let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for (channel, range) in parts {
             let channel = &messages.outgoing[channel];
-            let latency = program.message_latency(program.first + channel.source, channel.destination);
+            let latency = program.message_latency(program.number(channel.source), channel.destination);
             let sender = times[channel.source as usize].as_ref();
             let words = outgoing.entry(channel.host as usize).or_default();
             words.extend([u64::from(channel.remote), range.len() as u64]);

@@ -109,7 +109,7 @@ fn messages(
     // What is known of the receive of a message: the clocks it goes between, its latency in force, and its call.
     let of = |index: usize, event: u32| {
         let end = &program.messages.incoming[index];
-        let destination = program.first + end.destination;
+        let destination = program.number(end.destination);
         let pair = (clocks[end.source as usize], clocks[destination as usize]);
         if !end.is_certain() || !wanted.one_way.contains(&pair) {
             return None;

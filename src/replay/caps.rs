@@ -33,7 +33,7 @@ impl Caps {
     /// Failures of the transport.
     pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
         let remote = of_receives(transport, program, |channel, event| {
-            let latency = program.message_latency(channel.source, program.first + channel.destination);
+            let latency = program.message_latency(channel.source, program.number(channel.destination));
             times[channel.destination as usize].as_ref()[event as usize] - latency
         })?;
         let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];

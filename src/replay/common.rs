@@ -46,7 +46,7 @@ pub fn common_times(
     let number: BTreeMap<u32, usize> = sizes.keys().zip(0..).map(|(&root, number)| (root, number)).collect();
     let sizes: Vec<u32> = sizes.into_values().collect();
     let of_timeline = |local: usize| -> Option<usize> {
-        let root = roots.get(program.first as usize + local)?;
+        let root = roots.get(program.number(local as u32) as usize)?;
         number.get(root).copied()
     };
 

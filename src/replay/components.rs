@@ -15,12 +15,22 @@ use std::collections::BTreeSet;
 pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
     let mut forest = Forest::new(program.nodes.len());
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        forest.join(program.first + channel.source, channel.destination);
+        forest.join(program.number(channel.source), channel.destination);
     }
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         comm.processes.windows(2).for_each(|pair| forest.join(pair[0], pair[1]));
     }
+    join_members(program, &mut forest);
     joined(transport, forest)
+}
+
+/// Members of communicators whose operations are made by a location with a timeline of its own count as their process, too.
+fn join_members(program: &Program, forest: &mut Forest) {
+    for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
+        for member in &comm.members {
+            forest.join(program.number(member.timeline), comm.processes[member.rank as usize]);
+        }
+    }
 }
 
 /// For each process the smallest one that it reaches along constraints and that reaches it; the same on all ranks. Collective over the
@@ -33,11 +43,12 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     let mut forest = Forest::new(program.nodes.len());
     let mut edges: BTreeSet<(u32, u32)> = BTreeSet::new();
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        edges.insert((program.first + channel.source, channel.destination));
+        edges.insert((program.number(channel.source), channel.destination));
     }
     for channel in program.messages.incoming.iter().filter(|channel| !channel.receives.is_empty()) {
-        edges.insert((channel.source, program.first + channel.destination));
+        edges.insert((channel.source, program.number(channel.destination)));
     }
+    join_members(program, &mut forest);
     for comm in program.collectives.comms.iter().filter(|comm| comm.home == here) {
         let kinds: BTreeSet<(CollectiveClass, u32)> =
             comm.instances.iter().map(|instance| (instance.class, instance.root)).collect();

@@ -42,6 +42,7 @@ pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Prog
         latency: program.latency,
         nodes: program.nodes.clone(),
         locations: program.locations.clone(),
+        own: program.own.clone(),
         mirrored: true,
         ..Program::default()
     };

@@ -141,7 +141,7 @@ pub fn inspect(
     message_bounds(transport, program, times, |index, event, bound| {
         let end = &program.messages.incoming[index];
         if end.is_certain() {
-            let destination = program.first + end.destination;
+            let destination = program.number(end.destination);
             let pair = (clocks[end.source as usize], clocks[destination as usize]);
             let sent = bound - program.message_latency(end.source, destination);
             see(pair, sent, times[end.destination as usize][event as usize]);
@@ -212,7 +212,7 @@ impl<'a> Collector<'a> {
             }
             if index != channel {
                 let end = &program.messages.incoming[index];
-                let destination = program.first + end.destination;
+                let destination = program.number(end.destination);
                 self.pair((clocks[end.source as usize], clocks[destination as usize]));
                 // The bounds contain the minimum latency in force, which is no observation.
                 latency = program.message_latency(end.source, destination);

@@ -106,8 +106,9 @@ pub fn profile<T: AsRef<[i64]>>(
     };
     for channel in &program.messages.incoming {
         let local = channel.destination as usize;
-        let receiver = program.first + channel.destination;
-        let groups = (classes.group_of[channel.source as usize], classes.group_of[receiver as usize]);
+        let group = |timeline: u32| classes.group_of[program.process_of(timeline) as usize];
+        let receiver = program.number(channel.destination);
+        let groups = (group(channel.source), group(receiver));
         let mut pair = Pair { messages: channel.receives.len() as u64, ..Pair::default() };
         for (k, &event) in channel.receives.iter().enumerate() {
             let event = event as usize;
@@ -144,7 +145,7 @@ pub fn profile<T: AsRef<[i64]>>(
                     let op = comm.instances[instance].op;
                     let question =
                         || Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
-                    let key = (Some(op.0), u32::MAX, program.first + member.timeline);
+                    let key = (Some(op.0), u32::MAX, program.number(member.timeline));
                     keep(key, excess, local, event, Some(op), &question);
                 }
             }

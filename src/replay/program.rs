@@ -34,6 +34,22 @@ pub struct Program {
     pub mirrored: bool,
     /// Index into `collectives.comms` by definition index of the communicator.
     pub comm_index: HashMap<u32, u32>,
+    /// Locations with timelines of their own.
+    pub own: OwnTimelines,
+}
+
+/// Timelines of locations whose clock is not that of their process: their numbers follow those of all other timelines, and at the rank that hosts their process
+/// they come last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnTimelines {
+    /// Number of the first of them that is hosted here.
+    pub first: u32,
+    /// How many are.
+    pub here: u32,
+    /// Number of other timelines of the trace.
+    pub others: u32,
+    /// The timeline of the process of each of them, of the whole trace.
+    pub of: Vec<u32>,
 }
 
 /// No logical send bounds this event.
@@ -42,8 +58,30 @@ pub const NO_LOWER_BOUND: i64 = i64::MIN;
 pub const NO_UPPER_BOUND: i64 = i64::MAX;
 
 impl Program {
-    /// μ of the messages from process `source` to process `destination`.
+    /// Global number of a hosted timeline.
+    #[inline]
+    pub fn number(&self, local: u32) -> u32 {
+        match local.checked_sub(self.timelines.len() as u32 - self.own.here) {
+            Some(own) => self.own.first + own,
+            None => self.first + local,
+        }
+    }
+
+    /// The timeline of the process that the locations of a timeline belong to: itself, unless they have one of their own.
+    #[inline]
+    pub fn process_of(&self, number: u32) -> u32 {
+        if self.own.of.is_empty() {
+            return number;
+        }
+        let own = number.checked_sub(self.own.others).and_then(|own| self.own.of.get(own as usize));
+        own.copied().unwrap_or(number)
+    }
+
+    /// μ of the messages from process `source` to process `destination`; none within a process.
     pub fn message_latency(&self, source: u32, destination: u32) -> i64 {
+        if !self.own.of.is_empty() && self.process_of(source) == self.process_of(destination) {
+            return 0;
+        }
         self.latency.of_pair(self.nodes[source as usize], self.nodes[destination as usize]).0
     }
 

@@ -88,8 +88,9 @@ impl Program {
             end.sends.drain(..).for_each(|event| timeline.unlink(event, index, &mut self.messages.fans));
         }
         if channel.receiving.0 == here {
+            let own = self.number(self.messages.incoming[channel.receiving.1 as usize].destination);
             let end = &mut self.messages.incoming[channel.receiving.1 as usize];
-            let pair = (end.source, self.first + end.destination);
+            let pair = (end.source, own);
             self.messages.counts.take_back(pair, end.trust, end.receives.len());
             let timeline = &mut self.timelines[end.destination as usize];
             let index = channel.receiving.1;

@@ -185,7 +185,7 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
             }
         };
         waiting.push(Waiting {
-            process: program.first + local as u32,
+            process: program.number(local as u32),
             location: program.locations[local][timeline.location(at) as usize],
             event: timeline.number(at),
             cause,
@@ -218,7 +218,7 @@ fn missing(
             let begin = member.begins[instance as usize] as usize;
             member.sends[instance as usize] && begin >= position[member.timeline as usize]
         });
-        here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.first + member.timeline)));
+        here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
     }
     let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.

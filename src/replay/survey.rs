@@ -94,6 +94,12 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     let mut worst: Option<Early> = None;
     let messages = &mut survey.messages;
     let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
+    // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
+    for (kind, count) in &program.messages.counts.threads.0 {
+        if let Some(op) = kind.op().filter(|_| count.shared > 0) {
+            orders.entry(op.0).or_default().checked += count.shared;
+        }
+    }
     message_bounds(transport, program, times, |channel, event, bound| {
         let timeline = program.messages.incoming[channel].destination;
         let excess = bound - times[timeline as usize].as_ref()[event as usize];
@@ -276,7 +282,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
 pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
-        process: program.first + local as u32,
+        process: program.process_of(program.number(local as u32)),
         location: program.locations[local][timeline.location(event) as usize],
         number: timeline.number(event),
         time: times[local].as_ref()[event],

@@ -26,7 +26,7 @@ impl Violation {
         let apart = |channel: usize| {
             let channel = &program.messages.incoming[channel];
             let set = |process: u32| mutual.get(process as usize);
-            set(channel.source) != set(program.first + channel.destination)
+            set(channel.source) != set(program.number(channel.destination))
         };
         let times = program.times(|timeline| &timeline.time);
         let here = Violation::here(transport, program, &times, apart)?;

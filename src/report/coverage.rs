@@ -41,7 +41,8 @@ impl Coverage {
 
     /// Of what was `checked`; `others` were found that are in no count of `matching`.
     pub fn new(checked: u64, matching: &Matching, others: u64, events: &[EventCount]) -> Coverage {
-        let ends = [matching.unmatched_sends, matching.unmatched_receives, matching.undefined_peers, others];
+        let steps = matching.threads.iter().map(|steps| steps.left_out).fold(0, u64::saturating_add);
+        let ends = [matching.unmatched_sends, matching.unmatched_receives, matching.undefined_peers, others, steps];
         let collectives = matching.collectives.iter().map(|op| {
             let unknown = if HANDLES.contains(&op.operation.as_str()) { 0 } else { op.unconstrained };
             op.incomplete.saturating_add(op.inconsistent).saturating_add(unknown)

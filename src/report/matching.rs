@@ -1,5 +1,6 @@
 //! Which messages and collective operations were found, and which take no part in the replay.
 
+use super::CollectiveKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,6 +40,9 @@ pub struct Matching {
     /// One-sided communication.
     #[serde(default)]
     pub windows: WindowUse,
+    /// Steps of the threads of processes, those that occur only.
+    #[serde(default)]
+    pub threads: Vec<ThreadSteps>,
     /// Collective operations, those that occur only.
     pub collectives: Vec<CollectiveCounts>,
 }
@@ -65,6 +69,19 @@ impl Matching {
             && self.undefined_peers == 0
             && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
     }
+}
+
+/// What threads of one process do with each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSteps {
+    /// What the steps are.
+    pub kind: CollectiveKind,
+    /// Pairs (of barriers: barriers) of threads that share a timeline: in order as recorded, and in any correction.
+    pub one_timeline: u64,
+    /// Pairs of steps of different timelines, which the replay keeps in order.
+    pub several_timelines: u64,
+    /// Steps that are in no pair: those of their partners are not in the trace, or cannot be told from others.
+    pub left_out: u64,
 }
 
 /// Calls of one region.

@@ -58,7 +58,9 @@ pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
 pub use json::{GENERATOR, escaped, json};
 pub use made::{Made, made_text};
-pub use matching::{CallCount, CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, UnmatchedPair, WindowUse};
+pub use matching::{
+    CallCount, CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, ThreadSteps, UnmatchedPair, WindowUse,
+};
 pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
 pub use phases::{Phase, Stopwatch};
 pub use run::{

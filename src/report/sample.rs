@@ -75,6 +75,12 @@ pub(super) fn corrected() -> Report {
         receives_never_completed: 7,
         cancelled_requests: 2,
         calls_without_records: vec![CallCount { region: "MPI_Mrecv".into(), count: 6 }],
+        threads: vec![ThreadSteps {
+            kind: CollectiveKind::Fork,
+            one_timeline: 25_600,
+            several_timelines: 400,
+            left_out: 0,
+        }],
         collectives: vec![
             CollectiveCounts {
                 operation: "allreduce".into(),

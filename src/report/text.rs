@@ -203,6 +203,11 @@ fn violations(report: &Report) -> String {
             WorstKind::Fence => ("a fence", ["begun", "ended"]),
             WorstKind::Group => ("the end of an epoch on a window", ["awaited", "ended"]),
             WorstKind::SynchronousSend => ("the end of a synchronous send", ["posted", "ended"]),
+            WorstKind::Fork => ("a fork or join of threads", ["before", "after"]),
+            WorstKind::ThreadBarrier => ("a barrier of threads", ["arrived", "departed"]),
+            WorstKind::ThreadCreation => ("the begin of a thread, or the wait for its end", ["before", "after"]),
+            WorstKind::Task => ("the run of a task", ["created", "run"]),
+            WorstKind::ThreadLock => ("a lock of threads", ["released", "acquired"]),
         };
         let _ = writeln!(text, "Worst {stage}: {what}, {} too early", duration(worst.seconds));
         for (verb, at) in verbs.into_iter().zip([&worst.from, &worst.to]) {
@@ -311,6 +316,9 @@ pub(super) fn left_out(report: &Report) -> String {
         windows.lock_accesses,
         "accesses to windows under locks: the trace does not tell in which order these were held",
     );
+    for steps in &matching.threads {
+        number(steps.left_out, &format!("{} without a partner that is known", steps.kind.name()));
+    }
     number(windows.unmatched_steps, "steps of post, start, complete and wait without a partner");
     let others =
         report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);

@@ -90,12 +90,34 @@ pub enum CollectiveKind {
     Group,
     /// The end of a synchronous send waits for the posting of its receive; counted by sends.
     SynchronousSend,
+    /// The threads of a team begin after the fork, and end before the join; counted by pairs.
+    Fork,
+    /// Nobody leaves a barrier of the threads of a team before all have arrived.
+    ThreadBarrier,
+    /// A thread begins after it was created, and ends before somebody has waited for it.
+    ThreadCreation,
+    /// A task runs after it was created.
+    Task,
+    /// A thread acquires a lock after the one before has released it.
+    ThreadLock,
 }
 
 impl CollectiveKind {
     /// All kinds, in the order of the report.
-    pub const ALL: [CollectiveKind; 7] =
-        [Self::OneToN, Self::NToOne, Self::NToN, Self::Prefix, Self::Fence, Self::Group, Self::SynchronousSend];
+    pub const ALL: [CollectiveKind; 12] = [
+        Self::OneToN,
+        Self::NToOne,
+        Self::NToN,
+        Self::Prefix,
+        Self::Fence,
+        Self::Group,
+        Self::SynchronousSend,
+        Self::Fork,
+        Self::ThreadBarrier,
+        Self::ThreadCreation,
+        Self::Task,
+        Self::ThreadLock,
+    ];
 
     /// The name in the text.
     pub fn name(self) -> &'static str {
@@ -107,6 +129,11 @@ impl CollectiveKind {
             Self::Fence => "fences",
             Self::Group => "posts, completions",
             Self::SynchronousSend => "synchronous sends",
+            Self::Fork => "forks, joins",
+            Self::ThreadBarrier => "thread barriers",
+            Self::ThreadCreation => "thread creations",
+            Self::Task => "tasks",
+            Self::ThreadLock => "thread locks",
         }
     }
 }
@@ -131,6 +158,16 @@ pub enum WorstKind {
     Group,
     /// See [`CollectiveKind::SynchronousSend`].
     SynchronousSend,
+    /// See [`CollectiveKind::Fork`].
+    Fork,
+    /// See [`CollectiveKind::ThreadBarrier`].
+    ThreadBarrier,
+    /// See [`CollectiveKind::ThreadCreation`].
+    ThreadCreation,
+    /// See [`CollectiveKind::Task`].
+    Task,
+    /// See [`CollectiveKind::ThreadLock`].
+    ThreadLock,
 }
 
 impl From<CollectiveKind> for WorstKind {
@@ -143,6 +180,11 @@ impl From<CollectiveKind> for WorstKind {
             CollectiveKind::Fence => Self::Fence,
             CollectiveKind::Group => Self::Group,
             CollectiveKind::SynchronousSend => Self::SynchronousSend,
+            CollectiveKind::Fork => Self::Fork,
+            CollectiveKind::ThreadBarrier => Self::ThreadBarrier,
+            CollectiveKind::ThreadCreation => Self::ThreadCreation,
+            CollectiveKind::Task => Self::Task,
+            CollectiveKind::ThreadLock => Self::ThreadLock,
         }
     }
 }

@@ -61,6 +61,7 @@ impl Scenario {
             regions: regions(),
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         }
     }
 }

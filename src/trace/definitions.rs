@@ -146,6 +146,8 @@ pub struct Definitions {
     /// Groups of MPI processes (global MPI ranks) that events name by themselves, as those that post and start epochs on windows do; by increasing
     /// id. Only where there are windows.
     pub groups: Vec<(GroupId, Arc<[u32]>)>,
+    /// Regions in which the threads of an OpenMP team wait for each other (OTF2 region roles barrier and implicit barrier), ascending.
+    pub thread_barriers: Vec<RegionId>,
 }
 
 /// Definitions on their way to another rank: a list of members that communicators share is sent once.
@@ -201,6 +203,7 @@ impl Definitions {
             regions: Vec::new(),
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an event says, as far as this program interprets it.
 
-use crate::trace::{CommId, GroupId, RegionId, WindowId};
+use crate::trace::{CommId, GroupId, RegionId, ThreadEvent, WindowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -43,6 +43,16 @@ impl CollectiveOp {
     pub const WIN_GROUP: Self = Self(0xFC);
     /// The end of a synchronous send: no collective operation, and in no file.
     pub const SYNCHRONOUS_SEND: Self = Self(0x7E);
+    /// Fork and begin of a team of threads, or its end and the join: no collective operation, and in no file.
+    pub const THREAD_FORK: Self = Self(0x7D);
+    /// A barrier of a team of threads, counted by pairs of timelines or, within one, by barriers.
+    pub const THREAD_BARRIER: Self = Self(0x7C);
+    /// Creation and begin of a thread, or its end and the wait for it.
+    pub const THREAD_CREATE: Self = Self(0x7B);
+    /// Creation of a task and the first time that a thread runs it.
+    pub const THREAD_TASK: Self = Self(0x7A);
+    /// The release of a lock by a thread and the next acquisition.
+    pub const THREAD_LOCK: Self = Self(0x79);
     /// A collective operation that this program does not know.
     pub const UNKNOWN: Self = Self(0x7F);
     /// The bit that tells collective operations on windows from those on communicators. It occurs in no file.
@@ -50,7 +60,7 @@ impl CollectiveOp {
 
     /// An operation on a communicator with the number that a file has for it.
     pub fn on_communicator(self) -> Self {
-        if self.0 < Self::SYNCHRONOUS_SEND.0 { self } else { Self::UNKNOWN }
+        if self.0 < Self::THREAD_LOCK.0 { self } else { Self::UNKNOWN }
     }
 
     /// An operation on a window with the number that a file has for it.
@@ -100,8 +110,14 @@ impl CollectiveOp {
             (CollectiveOp::ON_WINDOW | 21, "win_create_handle_and_allocate"),
             (CollectiveOp::ON_WINDOW | 22, "win_destroy_handle_and_deallocate"),
         ];
-        if self == Self::SYNCHRONOUS_SEND {
-            return "synchronous_send";
+        match self {
+            Self::SYNCHRONOUS_SEND => return "synchronous_send",
+            Self::THREAD_FORK => return "thread_fork_join",
+            Self::THREAD_BARRIER => return "thread_barrier",
+            Self::THREAD_CREATE => return "thread_create_wait",
+            Self::THREAD_TASK => return "thread_task",
+            Self::THREAD_LOCK => return "thread_lock",
+            _ => {}
         }
         if self.0 >= Self::ON_WINDOW {
             let named = ON_WINDOWS.iter().find(|(op, _)| *op == self.0);
@@ -283,6 +299,8 @@ pub enum Event {
     NonBlockingCollectiveRequest(u64),
     /// OTF2 `NonBlockingCollectiveComplete` (3.0), with its request id.
     NonBlockingCollectiveComplete(Collective, u64),
+    /// A step of a thread (OTF2 `ThreadFork` and others).
+    Thread(ThreadEvent),
 }
 
 /// One measured clock offset (OTF2 local definition `ClockOffset`).

@@ -13,6 +13,7 @@ mod ids;
 mod one_sided;
 mod places;
 pub mod progress;
+mod threads;
 mod ticks;
 mod timeline;
 
@@ -31,5 +32,6 @@ pub use fixed::Fraction;
 pub use ids::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
 pub use one_sided::{Advance, Curve, OneSided, Position, Shape, SideCursor, Stretch};
 pub use places::Places;
+pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};
 pub use ticks::Ticks;
 pub use timeline::{Timeline, Timelines};

@@ -156,6 +156,7 @@ mod tests {
             regions: Vec::new(),
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         }
     }
 

@@ -69,6 +69,7 @@ fn load_again(opened: &Opened, parameters: &Parameters) -> Loaded {
         alltoallv: false,
         fences: clc_replay::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
+        own_timelines: true,
     };
     load(&mut LocalTransport::alone(), opened, &options, &Silent, &mut Warnings::default()).expect("a trace")
 }

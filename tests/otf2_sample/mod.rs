@@ -70,6 +70,7 @@ pub fn definitions() -> Definitions {
         ],
         windows: Vec::new(),
         groups: Vec::new(),
+        thread_barriers: Vec::new(),
         regions: ["main", "MPI_Send", "läuft"]
             .iter()
             .zip(0..)

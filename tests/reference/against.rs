@@ -4,7 +4,7 @@ use super::backward::backward;
 use super::common::{self, Constants, common};
 use super::forward::{Control, forward_of, lamport_advance};
 use super::matching::{Rules, matching};
-use super::model::{PerLocation, Trace};
+use super::model::{PerLocation, Recorded, Trace};
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::clc::latency::MinimumLatency;
 use clc_replay::clc::semantics::CollectiveClass;
@@ -20,7 +20,7 @@ use clc_replay::replay::survey::survey;
 use clc_replay::replay::{amortise, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Error, Event, Fraction, Position, Result, Ticks};
+use clc_replay::trace::{ClockOffset, Error, Event, Fraction, Position, Result, Ticks};
 use clc_replay::workers::Workers;
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
@@ -32,13 +32,18 @@ pub static CANONICAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes `trace` as an OTF2 archive into `directory`, which must not exist.
 pub fn write(trace: &Trace, directory: &Path) {
+    write_with(trace, directory, |_, _| Vec::new());
+}
+
+/// The same with the recorded clock offsets of each process and location.
+pub fn write_with(trace: &Trace, directory: &Path, offsets: impl Fn(usize, usize) -> Vec<ClockOffset>) {
     let definitions = trace.definitions();
     let archive = ArchiveWriter::create(directory, "traces", CreateOptions::default()).unwrap();
     let mut counts = HashMap::new();
     for (p, process) in trace.processes.iter().enumerate() {
         for (l, events) in process.locations.iter().enumerate() {
             let id = trace.location_id(p, l);
-            archive.local_definitions(id, &[]).unwrap();
+            archive.local_definitions(id, &offsets(p, l)).unwrap();
             let mut file = archive.events(id).unwrap();
             for recorded in events {
                 // MeasurementOnOff stands for all records that are not interpreted.
@@ -66,6 +71,8 @@ pub struct Outcome {
     blocking: bool,
     /// What this rank received: messages, implied orders, and what of both contradicts the rest.
     pub received: [u64; 3],
+    /// Locations with timelines of their own, as process and location.
+    pub own: Vec<(u32, u32)>,
 }
 
 fn run(
@@ -82,6 +89,7 @@ fn run(
         alltoallv: rules.vector_all_to_all,
         fences: rules.fences,
         separation: parameters.minimum_separation,
+        own_timelines: true,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
@@ -94,18 +102,23 @@ fn run(
     let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
     let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;
     let hosted = opened.placement.hosted_by(transport.rank());
-    let mut times = Vec::new();
-    for (process, correction) in hosted.zip(&result.corrections) {
-        let locations = trace.processes[process].locations.iter().enumerate();
-        let map = |location: usize, (number, time): (usize, i64)| {
-            let at = Position { time: Ticks(time), location: location as u32, number: number as u64 + 1 };
-            correction.map(at).0
-        };
-        times.push(
-            locations
-                .map(|(l, events)| events.iter().map(|recorded| recorded.time).enumerate().map(|e| map(l, e)).collect())
-                .collect(),
-        );
+    let mut times: PerLocation =
+        hosted.clone().map(|process| vec![Vec::new(); trace.processes[process].locations.len()]).collect();
+    // Locations of a process may have timelines of their own.
+    for (ids, correction) in loaded.program.locations.iter().zip(&result.corrections) {
+        for (place, id) in (0..).zip(ids) {
+            for process in hosted.clone() {
+                for (l, events) in trace.processes[process].locations.iter().enumerate() {
+                    if trace.location_id(process, l) == *id {
+                        let map = |(number, recorded): (usize, &Recorded)| {
+                            let time = Ticks(recorded.time);
+                            correction.map(Position { time, location: place, number: number as u64 + 1 }).0
+                        };
+                        times[process - hosted.start][l] = events.iter().enumerate().map(map).collect();
+                    }
+                }
+            }
+        }
     }
     let counts = &loaded.program.messages.counts;
     Ok(Outcome {
@@ -115,6 +128,7 @@ fn run(
         blocking: passes.groups.is_some(),
         decay,
         received: [counts.matched, counts.implied, counts.contradicted.values().sum()],
+        own: loaded.own.iter().map(|own| (own.of, own.location)).collect(),
     })
 }
 
@@ -146,8 +160,8 @@ pub fn on_ranks(ranks: usize, path: &Path, trace: &Trace, parameters: &Parameter
     let mut whole = outcomes.next().unwrap();
     for part in outcomes {
         assert_eq!(
-            (part.least_advance, part.violated, part.blocking, part.decay),
-            (whole.least_advance, whole.violated, whole.blocking, whole.decay)
+            (part.least_advance, part.violated, part.blocking, part.decay, &part.own),
+            (whole.least_advance, whole.violated, whole.blocking, whole.decay, &whole.own)
         );
         whole.times.extend(part.times);
         whole.received.iter_mut().zip(part.received).for_each(|(sum, part)| *sum += part);

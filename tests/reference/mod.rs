@@ -11,6 +11,7 @@
 //! * [`common`]: the mirrored replay, the average, the common time;
 //! * [`violations`] and [`properties`]: checkers that know what a result must satisfy, not how it is computed;
 //! * [`against`]: the program and the oracle on the same trace;
+//! * [`threads`]: hybrid programs, in which threads have clocks of their own;
 //! * [`generate`]: random traces of valid MPI programs, with the true time of every event.
 //!
 //! A test uses it by `mod reference;`.
@@ -28,5 +29,6 @@ pub mod generate;
 pub mod matching;
 pub mod model;
 pub mod properties;
+pub mod threads;
 pub mod violations;
 pub mod windows;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub const REGION_NAMES: [&str; 12] = [
+pub const REGION_NAMES: [&str; 13] = [
     "region 0",
     "region 1",
     "region 2",
@@ -23,7 +23,11 @@ pub const REGION_NAMES: [&str; 12] = [
     "MPI_Win_start",
     "MPI_Win_complete",
     "MPI_Win_wait",
+    "!$omp implicit barrier",
 ];
+
+/// The one in which the threads of a team wait for each other.
+pub const BARRIER: u32 = 12;
 
 /// A recorded event. `time` is the pre-synchronised time C in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,6 +165,7 @@ impl Trace {
             communicators: self.communicators.clone(),
             windows: self.windows.clone(),
             groups: self.groups.clone(),
+            thread_barriers: vec![RegionId(BARRIER)],
             regions: (0..)
                 .zip(REGION_NAMES)
                 .map(|(id, name)| Region { id: RegionId(id), name: name.to_owned() })

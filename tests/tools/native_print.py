@@ -108,6 +108,8 @@ def definitions(path):
         print("window", number, comm, name)
     for number, ranks in d.list(lambda: (d.number(), d.list(d.number))):
         print("group", number, *ranks)
+    for number in d.list(d.number):
+        print("thread_barrier", number)
     d.end()
     return clock[0]
 
@@ -116,7 +118,8 @@ MESSAGE = "nnnn"
 COLLECTIVE = "bnnnn"
 FIELDS = {12: "n", 13: "n", 14: MESSAGE, 15: MESSAGE + "n", 16: "n", 17: "n", 18: MESSAGE, 19: MESSAGE + "n",
           20: "n", 21: "n", 22: "", 23: COLLECTIVE, 37: "", 38: "bnnnnn", 39: "nnn", 40: "bnnn", 41: "bnnn", 42: "bnnn", 43: "bnnn",
-          46: "nnnn", 47: "nnnn", 48: "bnnnnn", 85: "n", 86: COLLECTIVE + "n"}  # fmt: skip
+          46: "nnnn", 47: "nnnn", 48: "bnnnnn", 53: "nn", 54: "n", 55: "n", 56: "n", 57: "nnn", 58: "nnn", 59: "nnn", 60: "nnn",
+          61: "nnn", 62: "nn", 63: "nn", 64: "nn", 65: "nn", 85: "n", 86: COLLECTIVE + "n"}  # fmt: skip
 
 
 def event_file(path, resolution):

@@ -2,8 +2,8 @@
 
 use super::numbers::{Bytes, put};
 use crate::trace::{
-    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, WindowAtomic,
-    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
+    WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 
 /// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
@@ -56,7 +56,7 @@ impl Record {
     /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
     /// are interpreted.
     pub fn other(kind: u8) -> Option<Record> {
-        let interpreted = matches!(kind, 10 | 12..=23 | 37..=43 | 46..=48 | 85 | 86);
+        let interpreted = matches!(kind, 10 | 12..=23 | 37..=43 | 46..=48 | 53..=65 | 85 | 86);
         (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
     }
 
@@ -97,6 +97,7 @@ impl Record {
                 Event::RmaAtomic(_) => kind::RMA_ATOMIC,
                 Event::NonBlockingCollectiveRequest(_) => kind::NON_BLOCKING_COLLECTIVE_REQUEST,
                 Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
+                Event::Thread(step) => step.kind(),
             },
             Record::BufferFlush(_) => kind::BUFFER_FLUSH,
             Record::Other(kind) => *kind,
@@ -158,6 +159,10 @@ impl Record {
                     let (window, remote) = (u64::from(a.window.0), u64::from(a.remote));
                     put_all(into, &[window, remote, a.sent, a.received, a.matching]);
                 }
+                Event::Thread(step) => {
+                    let (fields, count) = step.fields();
+                    put_all(into, &fields[..count]);
+                }
                 Event::NonBlockingCollectiveComplete(c, request) => {
                     put_collective(into, c)?;
                     put(into, *request);
@@ -214,6 +219,13 @@ impl Record {
                     received: bytes.number()?,
                     matching: bytes.number()?,
                 })
+            }
+            53..=65 => {
+                let mut fields = [0; 3];
+                for field in fields.iter_mut().take(ThreadEvent::field_count(kind)) {
+                    *field = bytes.number()?;
+                }
+                Event::Thread(ThreadEvent::from_fields(kind, fields)?)
             }
             kind::NON_BLOCKING_COLLECTIVE_REQUEST => Event::NonBlockingCollectiveRequest(bytes.number()?),
             kind::NON_BLOCKING_COLLECTIVE_COMPLETE => {

@@ -2,7 +2,7 @@
 
 use crate::archive::otf2::anchor::{Anchor, CHUNK_SIZES};
 use crate::archive::otf2::bytes::{ByteOrder, Writer};
-use crate::archive::otf2::definitions::kind;
+use crate::archive::otf2::definitions::{BARRIERS, OPENMP, kind};
 use crate::archive::otf2::event_writer::EventFileWriter;
 use crate::archive::otf2::local::{MAPPING_TABLE, clock_offset_record};
 use crate::archive::otf2::writer::ChunkWriter;
@@ -271,6 +271,9 @@ impl DefinitionWriter<'_> {
         })?;
         let empty = self.string("")?;
         self.paradigm(MPI, "MPI")?;
+        if !definitions.thread_barriers.is_empty() {
+            self.paradigm(OPENMP, "OpenMP")?;
+        }
         for node in &definitions.system_tree {
             let (name, class) = (self.string(&node.name)?, self.string(&node.class)?);
             self.write(kind::SYSTEM_TREE_NODE, |payload| {
@@ -316,7 +319,12 @@ impl DefinitionWriter<'_> {
         }
         for region in &definitions.regions {
             let name = self.string(&region.name)?;
-            let paradigm = if region.name.starts_with("MPI_") { MPI } else { USER };
+            let barrier = definitions.thread_barriers.binary_search(&region.id).is_ok();
+            let (role, paradigm) = match region.name.starts_with("MPI_") {
+                _ if barrier => (BARRIERS[0], OPENMP),
+                true => (0, MPI),
+                false => (0, USER),
+            };
             self.write(kind::REGION, |payload| {
                 payload.u32(region.id.0);
                 payload.u32(name);
@@ -326,7 +334,7 @@ impl DefinitionWriter<'_> {
                 payload.u32(0);
                 payload.u32(0);
                 payload.u32(name);
-                payload.u8(0);
+                payload.u8(role);
                 payload.u8(paradigm);
                 payload.u32(0);
             })?;

@@ -49,6 +49,7 @@ pub(super) struct Tables {
     location_groups: Vec<(u32, u32, u8, u32, u32)>,
     locations: Vec<(u64, u32, u8, u64, u32)>,
     regions: Vec<(u32, u32)>,
+    thread_barriers: Vec<u32>,
     groups: Vec<Group>,
     comms: Vec<(u32, u32, u32)>,
     inter_comms: Vec<(u32, u32, u32, u32)>,
@@ -71,6 +72,24 @@ pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definition
     }
     tables.check_texts(bytes.len())?;
     tables.resolve(announced)
+}
+
+/// OTF2 `RegionRole`: barrier, implicit barrier.
+pub(super) const BARRIERS: [u8; 2] = [15, 16];
+/// OTF2 `Paradigm`: OpenMP.
+pub(super) const OPENMP: u8 = 3;
+
+/// Whether the definition of a region, of which id and name have been read, is that of a barrier of OpenMP. Records of OTF2 1.0 do not tell.
+fn is_thread_barrier(reader: &mut Reader<'_>) -> bool {
+    let mut role = || -> Result<(u8, u8)> {
+        reader.u32()?;
+        reader.u8()?;
+        for _ in 0..4 {
+            reader.u32()?;
+        }
+        Ok((reader.u8()?, reader.u8()?))
+    };
+    role().is_ok_and(|(role, paradigm)| BARRIERS.contains(&role) && paradigm == OPENMP)
 }
 
 /// Texts of this many bytes are no reason to refuse definitions, however often they use the same one.
@@ -111,7 +130,13 @@ impl Tables {
             kind::LOCATION => {
                 self.locations.push((reader.u64()?, reader.u32()?, reader.u8()?, reader.u64()?, reader.u32()?));
             }
-            kind::REGION => self.regions.push((reader.u32()?, reader.u32()?)),
+            kind::REGION => {
+                let (id, name) = (reader.u32()?, reader.u32()?);
+                self.regions.push((id, name));
+                if is_thread_barrier(reader) {
+                    self.thread_barriers.push(id);
+                }
+            }
             kind::GROUP => self.group(reader)?,
             kind::COMM => self.comms.push((reader.u32()?, reader.u32()?, reader.u32()?)),
             kind::RMA_WIN => self.windows.push((reader.u32()?, reader.u32()?, reader.u32()?)),
@@ -243,6 +268,9 @@ impl Tables {
             comm: CommId(comm),
         };
         let windows = self.windows.iter().map(window).collect();
+        let mut thread_barriers: Vec<RegionId> = self.thread_barriers.iter().map(|&id| RegionId(id)).collect();
+        thread_barriers.sort_unstable();
+        thread_barriers.dedup();
         let definitions = Definitions {
             clock,
             locations,
@@ -253,6 +281,7 @@ impl Tables {
             regions,
             windows,
             groups,
+            thread_barriers,
         };
         Ok((definitions, warnings))
     }

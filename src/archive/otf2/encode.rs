@@ -1,7 +1,7 @@
 //! The records of the events that we interpret, from their values.
 
 use crate::archive::otf2::bytes::Writer;
-use crate::trace::{Collective, Event, Message, Root, WindowLock, WindowTransfer};
+use crate::trace::{Collective, Event, Message, Root, ThreadEvent, WindowLock, WindowTransfer};
 
 fn root(root: Root) -> u32 {
     match root {
@@ -118,6 +118,25 @@ pub fn encode(event: &Event, payload: &mut Writer) -> Option<u8> {
             payload.u64(a.received);
             payload.u64(a.matching);
             48
+        }
+        Event::Thread(step) => {
+            let (fields, count) = step.fields();
+            for (place, field) in fields.into_iter().take(count).enumerate() {
+                if place == 0 && ThreadEvent::begins_with_byte(step.kind()) {
+                    payload.u8(field as u8);
+                } else {
+                    // All but the numbers of threads that are created have 32 bits, of which all ones is undefined.
+                    match step {
+                        ThreadEvent::Create(_) | ThreadEvent::Begin(_) | ThreadEvent::Wait(_) | ThreadEvent::End(_)
+                            if place > 0 =>
+                        {
+                            payload.u64(field);
+                        }
+                        _ => payload.u32(field as u32),
+                    }
+                }
+            }
+            step.kind()
         }
         Event::NonBlockingCollectiveRequest(request) => with_request(payload, request, 85),
         Event::NonBlockingCollectiveComplete(c, request) => {

@@ -4,8 +4,8 @@ use crate::archive::otf2::bytes::{ByteOrder, Reader};
 use crate::archive::otf2::chunks::Record;
 use crate::archive::otf2::local::LocalDefinitions;
 use crate::trace::{
-    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, WindowAtomic,
-    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
+    WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 
 /// Control bytes in the place of a record type.
@@ -218,6 +218,7 @@ pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
         23 => Event::MpiCollectiveEnd(collective(reader, local)?),
         37 => Event::RmaCollectiveBegin,
         38..=43 | 46..=48 => one_sided(record.kind, reader, local)?,
+        53..=65 => Event::Thread(thread(record.kind, reader, local)?),
         85 => Event::NonBlockingCollectiveRequest(reader.u64()?),
         86 => {
             let collective = collective(reader, local)?;
@@ -280,6 +281,24 @@ fn one_sided(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Res
         }
     })
 }
+
+/// Records of threads.
+fn thread(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<ThreadEvent> {
+    let mut fields = [0; 3];
+    for (place, field) in fields.iter_mut().take(ThreadEvent::field_count(kind)).enumerate() {
+        *field = match (place, kind) {
+            (0, kind) if ThreadEvent::begins_with_byte(kind) => u64::from(reader.u8()?),
+            (0, _) => u64::from(local.communicators.map(reader.u32()?)),
+            (_, CREATE..=END) => reader.u64()?,
+            _ => u64::from(reader.u32()?),
+        };
+    }
+    ThreadEvent::from_fields(kind, fields).ok_or_else(ends_early)
+}
+
+/// OTF2 `ThreadCreate` to `ThreadEnd`.
+const CREATE: u8 = 62;
+const END: u8 = 65;
 
 fn collective(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Collective> {
     Ok(Collective {

@@ -68,6 +68,7 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
             regions: Vec::new(),
             windows: Vec::new(),
             groups: Vec::new(),
+            thread_barriers: Vec::new(),
         };
         let directory = tempfile::tempdir().unwrap();
         let options = CreateOptions::default().fitting(&definitions);

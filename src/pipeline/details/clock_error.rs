@@ -53,7 +53,7 @@ pub fn clock_error(
     let grid = Grid::new(first, last, windows);
     let chosen = choose(transport, opened, loaded, corrections)?;
     let mut cells: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
-    samples(opened, loaded, corrections, &mut |node, time, parts| {
+    samples(loaded, corrections, &mut |node, time, parts| {
         if chosen.contains(&node) {
             let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
             cells[grid.window(time)].add(parts);
@@ -89,7 +89,7 @@ fn choose(
     }
     // Largest move by the correction, then by pre-synchronisation.
     let mut largest: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-    samples(opened, loaded, corrections, &mut |node, _, [presync, forward, backward]| {
+    samples(loaded, corrections, &mut |node, _, [presync, forward, backward]| {
         let most = largest.entry(node).or_default();
         *most = (most.0.max(forward + backward), most.1.max(presync.saturating_abs()));
     });
@@ -105,17 +105,12 @@ fn choose(
 
 /// Calls `visit` with node, pre-synchronised time and parts of the correction of every visited event, and of the first and
 /// last event of every location.
-fn samples(
-    opened: &Opened,
-    loaded: &Loaded,
-    corrections: Option<&[Correction]>,
-    visit: &mut dyn FnMut(u32, i64, [i64; 3]),
-) {
+fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
     let identity = Correction::identity();
     for (local, timeline) in loaded.program.timelines.iter().enumerate() {
         let whole = corrections.map_or(&identity, |corrections| &corrections[local]);
         let forward = whole.forward_part();
-        let node = opened.timelines.all[loaded.program.first as usize + local].node;
+        let node = loaded.program.nodes[loaded.program.number(local as u32) as usize];
         let parts =
             |raw: i64, time: i64, forward: Ticks, whole: Ticks| [time - raw, forward.0 - time, whole.0 - forward.0];
         let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());

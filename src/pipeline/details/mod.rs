@@ -115,6 +115,11 @@ pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKi
         CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED => return Some(CollectiveKind::Fence),
         CollectiveOp::WIN_GROUP => return Some(CollectiveKind::Group),
         CollectiveOp::SYNCHRONOUS_SEND => return Some(CollectiveKind::SynchronousSend),
+        CollectiveOp::THREAD_FORK => return Some(CollectiveKind::Fork),
+        CollectiveOp::THREAD_BARRIER => return Some(CollectiveKind::ThreadBarrier),
+        CollectiveOp::THREAD_CREATE => return Some(CollectiveKind::ThreadCreation),
+        CollectiveOp::THREAD_TASK => return Some(CollectiveKind::Task),
+        CollectiveOp::THREAD_LOCK => return Some(CollectiveKind::ThreadLock),
         _ => {}
     }
     match CollectiveClass::of(op, alltoallv) {

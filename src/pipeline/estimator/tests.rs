@@ -9,6 +9,7 @@ fn clocks(count: usize) -> ClockMap {
         first_timeline: (0..count as u32).collect(),
         offsets: vec![Vec::new(); count],
         bases: vec![LinearClock::identity(); count],
+        own: Vec::new(),
     }
 }
 

@@ -363,7 +363,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let end = &program.messages.incoming[channel];
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
-        let latency = program.message_latency(end.source, program.first + end.destination);
+        let latency = program.message_latency(end.source, program.number(end.destination));
         let (timeline, event, bounds) = (end.destination as usize, end.receives[k], times.map(|time| time + latency));
         if program.messages.joins.is_empty() {
             return self.bound(timeline, event, bounds);

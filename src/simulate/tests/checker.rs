@@ -117,7 +117,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
                     let (begin, index) = open_collectives.remove(&id).expect("a request");
                     parts[index] = Some((begin, time, c, true));
                 }
-                Event::Enter(_) | Event::Leave(_) | Event::Other => {}
+                Event::Enter(_) | Event::Leave(_) | Event::Other | Event::Thread(_) => {}
                 other => panic!("{other:?} is not simulated"),
             }
         }

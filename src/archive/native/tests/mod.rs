@@ -8,8 +8,8 @@ use crate::archive::TimeMap;
 use crate::trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error,
     Event, GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId,
-    Result, Root, SystemTreeNode, SystemTreeNodeId, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
-    WindowLock, WindowTransfer,
+    Result, Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup,
+    WindowId, WindowLock, WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -105,6 +105,9 @@ fn record() -> impl Strategy<Value = Record> {
         collective().prop_map(Event::MpiCollectiveEnd),
         number().prop_map(Event::NonBlockingCollectiveRequest),
         one_sided(),
+        (53u8..=65, [number32(), number32(), number32()]).prop_filter_map("fields of its type", |(kind, fields)| {
+            ThreadEvent::from_fields(kind, fields.map(u64::from)).map(Event::Thread)
+        }),
         (collective(), number()).prop_map(|(c, request)| Event::NonBlockingCollectiveComplete(c, request)),
     ];
     prop_oneof![
@@ -167,6 +170,7 @@ fn definitions() -> Definitions {
         regions: vec![Region { id: RegionId(9), name: "main".into() }],
         windows: vec![Window { id: WindowId(3), name: "w".into(), comm: CommId(4) }],
         groups: vec![(GroupId(6), [0].into())],
+        thread_barriers: vec![RegionId(9)],
     }
 }
 

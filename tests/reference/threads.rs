@@ -1,0 +1,347 @@
+//! Hybrid programs: random traces of processes with threads, of which some have clocks of their own, and what follows from them.
+//!
+//! The generator knows who waits for whom, so nothing has to be matched here.
+
+use super::matching::{Dependency, Kind, Matching};
+use super::model::{BARRIER, EventRef, Process, Recorded, Trace};
+use clc_replay::trace::{
+    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root, ThreadEvent,
+    ThreadLock, ThreadStart, ThreadTask,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An event: process, location, number.
+pub type At = (usize, usize, usize);
+
+/// A hybrid program that has run, with correct clocks.
+#[derive(Debug, Clone, Default)]
+pub struct Hybrid {
+    /// With true times.
+    pub trace: Trace,
+    /// Two events of one process of which the first is before the second.
+    pub pairs: Vec<(At, At)>,
+    /// Barriers: arrivals and departures.
+    pub barriers: Vec<(Vec<At>, Vec<At>)>,
+}
+
+/// Numbers that look random.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % end.max(1)) as i64
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.below(one_in) == 0
+    }
+}
+
+/// The communicator of the team of a process.
+fn team(process: usize) -> CommId {
+    CommId(10 + process as u32)
+}
+
+struct Run {
+    numbers: Numbers,
+    hybrid: Hybrid,
+    /// The moment of each location.
+    now: Vec<Vec<i64>>,
+    orders: u32,
+}
+
+impl Run {
+    /// Records an event a moment after the last one of its location, and not before `least`.
+    fn record(&mut self, (p, l): (usize, usize), least: i64, event: Event) -> At {
+        let time = (self.now[p][l] + 1 + self.numbers.below(40)).max(least);
+        self.now[p][l] = time;
+        let events = &mut self.hybrid.trace.processes[p].locations[l];
+        events.push(Recorded { time, event });
+        (p, l, events.len() - 1)
+    }
+
+    fn time(&self, (p, l, number): At) -> i64 {
+        self.hybrid.trace.processes[p].locations[l][number].time
+    }
+
+    fn step(&mut self, place: (usize, usize), least: i64, step: ThreadEvent) -> At {
+        self.record(place, least, Event::Thread(step))
+    }
+
+    /// Each of `threads` (process and location) sends to the next process, and then receives.
+    fn messages(&mut self, threads: &[(usize, usize)], tag: u32) {
+        let processes = self.now.len();
+        let message = |peer: usize| Message { peer: peer as u32, comm: CommId(0), tag, length: 8 };
+        let mut sent = BTreeMap::new();
+        for &(p, l) in threads {
+            let at = self.record((p, l), 0, Event::MpiSend(message((p + 1) % processes)));
+            sent.insert((p + 1) % processes, self.time(at));
+        }
+        for &(p, l) in threads {
+            let least = sent[&p] + 1 + self.numbers.below(20);
+            self.record((p, l), least, Event::MpiRecv(message((p + processes - 1) % processes)));
+        }
+    }
+
+    /// One parallel region of all processes.
+    fn region(&mut self, round: u32) {
+        let processes = self.now.len();
+        let mut forks = Vec::new();
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for p in 0..processes {
+            let all = self.now[p].len() - 1;
+            // A team of all threads, or of the first ones.
+            let size = if self.numbers.chance(4) { 1 + self.numbers.below(all as u64) as usize } else { all };
+            members.push((0..size).collect());
+            forks.push(self.step((p, 0), 0, ThreadEvent::Fork { model: 3, threads: size as u32 }));
+            let fork = self.time(forks[p]);
+            for l in 0..size {
+                let begin = self.step((p, l), fork, ThreadEvent::TeamBegin(team(p)));
+                self.pair(forks[p], begin);
+            }
+        }
+        if self.numbers.chance(2) {
+            // The last threads send, as many as have a partner.
+            let threads: Vec<(usize, usize)> = (0..processes).map(|p| (p, members[p].len() - 1)).collect();
+            self.messages(&threads, 7 + round % 2);
+        }
+        for (p, members) in members.iter().enumerate() {
+            if self.numbers.chance(2) {
+                self.tasks(p, members, round);
+            }
+            if self.numbers.chance(3) {
+                self.within(p, members);
+            }
+            for _ in 0..self.numbers.below(3) {
+                self.barrier(p, members);
+                self.locks(p, members);
+            }
+        }
+        for (p, members) in members.iter().enumerate() {
+            let ends: Vec<At> = members.iter().map(|&l| self.step((p, l), 0, ThreadEvent::TeamEnd(team(p)))).collect();
+            let last = ends.iter().map(|&end| self.time(end)).max().unwrap_or(0);
+            let join = self.step((p, 0), last, ThreadEvent::Join { model: 3 });
+            ends.into_iter().for_each(|end| self.pair(end, join));
+        }
+    }
+
+    /// A thread of a process sends to another one of it.
+    fn within(&mut self, p: usize, members: &[usize]) {
+        let [sender, receiver] = [0; 2].map(|_: i32| members[self.numbers.below(members.len() as u64) as usize]);
+        let message = Message { peer: p as u32, comm: CommId(0), tag: 99, length: 4 };
+        let sent = self.record((p, sender), 0, Event::MpiSend(message));
+        let least = self.time(sent) + 1;
+        self.record((p, receiver), least, Event::MpiRecv(message));
+    }
+
+    /// All processes meet, each by the same one of its threads every time.
+    fn meet(&mut self, threads: &[usize]) {
+        let places: Vec<(usize, usize)> = threads.iter().copied().enumerate().collect();
+        let begins: Vec<At> = places.iter().map(|&at| self.record(at, 0, Event::MpiCollectiveBegin)).collect();
+        let last = begins.iter().map(|&at| self.time(at)).max().unwrap_or(0);
+        let (op, comm, root) = (CollectiveOp::BARRIER, CommId(0), Root::None);
+        for at in places {
+            self.record(at, last + 1, Event::MpiCollectiveEnd(Collective { op, comm, root, sent: 0, received: 0 }));
+        }
+    }
+
+    fn barrier(&mut self, p: usize, members: &[usize]) {
+        let region = RegionId(BARRIER);
+        let arrivals: Vec<At> = members.iter().map(|&l| self.record((p, l), 0, Event::Enter(region))).collect();
+        let last = arrivals.iter().map(|&at| self.time(at)).max().unwrap_or(0);
+        let departures = members.iter().map(|&l| self.record((p, l), last, Event::Leave(region))).collect();
+        self.hybrid.barriers.push((arrivals, departures));
+    }
+
+    fn locks(&mut self, p: usize, members: &[usize]) {
+        let mut released: Option<At> = None;
+        for _ in 0..self.numbers.below(3) {
+            let l = members[self.numbers.below(members.len() as u64) as usize];
+            self.orders += 1;
+            let lock = ThreadLock { model: 3, lock: self.orders / 8, order: self.orders };
+            let least = released.map_or(0, |at| self.time(at));
+            let acquired = self.step((p, l), least, ThreadEvent::AcquireLock(lock));
+            // The next number of the same lock is the next acquisition, if it is of the same process.
+            if let Some(before) = released.filter(|_| self.orders % 8 != 0) {
+                self.pair(before, acquired);
+            }
+            released = Some(self.step((p, l), 0, ThreadEvent::ReleaseLock(lock)));
+        }
+        // Nobody else takes this lock.
+        self.orders = (self.orders / 8 + 1) * 8;
+    }
+
+    fn tasks(&mut self, p: usize, members: &[usize], generation: u32) {
+        let [creator, runner] = [0; 2].map(|_: i32| members[self.numbers.below(members.len() as u64) as usize]);
+        let task = ThreadTask { team: team(p), creator: creator as u32, generation };
+        let created = self.step((p, creator), 0, ThreadEvent::TaskCreate(task));
+        let created_at = self.time(created);
+        let run = self.step((p, runner), created_at, ThreadEvent::TaskSwitch(task));
+        self.pair(created, run);
+        self.step((p, runner), 0, ThreadEvent::TaskComplete(task));
+    }
+
+    fn pair(&mut self, from: At, to: At) {
+        if from.1 != to.1 {
+            self.hybrid.pairs.push((from, to));
+        }
+    }
+}
+
+/// A program of several processes, each with a team of threads and one thread that is created and waited for.
+pub fn hybrid(seed: u64) -> Hybrid {
+    let mut numbers = Numbers(seed ^ 0x9e37_79b9_7f4a_7c15);
+    let processes = 2 + numbers.below(3) as usize;
+    let threads: Vec<usize> = (0..processes).map(|_| 3 + numbers.below(3) as usize).collect();
+    let mut hybrid = Hybrid::default();
+    let process = |(p, &count): (usize, &usize)| Process { node: p as u32 / 2, locations: vec![Vec::new(); count] };
+    hybrid.trace.processes = threads.iter().enumerate().map(process).collect();
+    let world: Vec<u32> = (0..processes as u32).collect();
+    let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
+    hybrid.trace.communicators.push(communicator(CommId(0), CommMembers::Intra(world.into())));
+    hybrid.trace.communicators.extend((0..processes).map(|p| communicator(team(p), CommMembers::NotMpi)));
+    let now = threads.iter().map(|&count| vec![20_000; count]).collect();
+    let mut run = Run { numbers, hybrid, now, orders: 0 };
+    let created: Vec<(At, ThreadStart)> = (0..processes)
+        .map(|p| {
+            let start = ThreadStart { contingent: team(p), sequence: 1 };
+            let at = run.step((p, 0), 0, ThreadEvent::Create(start));
+            let created = run.time(at);
+            let begin = run.step((p, threads[p] - 1), created, ThreadEvent::Begin(start));
+            run.pair(at, begin);
+            (at, start)
+        })
+        .collect();
+    let who: Vec<usize> = threads.iter().map(|&count| run.numbers.below(count as u64) as usize).collect();
+    let meets = run.numbers.chance(2);
+    for round in 0..1 + run.numbers.below(4) as u32 {
+        let mains: Vec<(usize, usize)> = (0..processes).map(|p| (p, 0)).collect();
+        run.messages(&mains, 1);
+        run.region(round);
+        if meets {
+            run.meet(&who);
+        }
+    }
+    for (p, (_, start)) in created.into_iter().enumerate() {
+        let end = run.step((p, threads[p] - 1), 0, ThreadEvent::End(start));
+        let ended = run.time(end);
+        let wait = run.step((p, 0), ended, ThreadEvent::Wait(start));
+        run.pair(end, wait);
+    }
+    run.hybrid
+}
+
+/// Wrong clocks: all locations of a process by as much, and some of them by more.
+pub fn disturb(hybrid: &mut Hybrid, seed: u64) {
+    let mut numbers = Numbers(seed);
+    for process in &mut hybrid.trace.processes {
+        let common = numbers.below(600) - 300;
+        for location in &mut process.locations {
+            let own = if numbers.chance(3) { numbers.below(600) - 300 } else { 0 };
+            let drift = if numbers.chance(4) { numbers.below(41) - 20 } else { 0 };
+            for recorded in location {
+                recorded.time += common + own + recorded.time * drift / 1000;
+            }
+        }
+    }
+}
+
+/// The locations whose clocks contradict those of their processes, in order: first those that contradict the main thread, then of the others those that contradict
+/// each other.
+pub fn with_own_clocks(hybrid: &Hybrid) -> Vec<(usize, usize)> {
+    let time = |(p, l, number): At| hybrid.trace.processes[p].locations[l][number].time;
+    let mut pairs = hybrid.pairs.clone();
+    for (arrivals, departures) in &hybrid.barriers {
+        pairs.extend(arrivals.iter().flat_map(|&from| departures.iter().map(move |&to| (from, to))));
+    }
+    pairs.retain(|&(from, to)| from.1 != to.1 && time(from) > time(to));
+    let mut own: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for &(from, to) in pairs.iter().filter(|(from, to)| from.1 == 0 || to.1 == 0) {
+        own.insert((from.0, from.1.max(to.1)));
+    }
+    let known = own.clone();
+    let shared = |at: At| at.1 > 0 && !known.contains(&(at.0, at.1));
+    for &(from, to) in pairs.iter().filter(|&&(from, to)| shared(from) && shared(to)) {
+        own.extend([(from.0, from.1), (to.0, to.1)]);
+    }
+    own.into_iter().collect()
+}
+
+/// The trace in which each location of `own` is a process by itself, and the orders of threads between them; `matching` is that of the trace itself.
+pub fn divided(hybrid: &Hybrid, own: &[(usize, usize)], matching: &Matching) -> (Trace, Matching) {
+    let old = &hybrid.trace;
+    let mut trace = old.clone();
+    // Where each location has gone.
+    let mut places: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+    for (p, process) in old.processes.iter().enumerate() {
+        let stay: Vec<usize> = (0..process.locations.len()).filter(|&l| !own.contains(&(p, l))).collect();
+        trace.processes[p].locations = stay.iter().map(|&l| process.locations[l].clone()).collect();
+        places.extend(stay.into_iter().enumerate().map(|(place, l)| ((p, l), (p, place))));
+    }
+    for &(p, l) in own {
+        places.insert((p, l), (trace.processes.len(), 0));
+        trace
+            .processes
+            .push(Process { node: old.processes[p].node, locations: vec![old.processes[p].locations[l].clone()] });
+    }
+    let mut index: BTreeMap<At, EventRef> = BTreeMap::new();
+    for (process, timeline) in trace.timelines().iter().enumerate() {
+        for (place, entry) in timeline.iter().enumerate() {
+            index.insert((process, entry.location, entry.number), EventRef { process, index: place });
+        }
+    }
+    let of = |(p, l, number): At| {
+        let (process, location) = places[&(p, l)];
+        index[&(process, location, number)]
+    };
+    let timelines = old.timelines();
+    let moved = |event: EventRef| {
+        let entry = timelines[event.process][event.index];
+        of((event.process, entry.location, entry.number))
+    };
+    let both = |&(send, receive): &(EventRef, EventRef)| (moved(send), moved(receive));
+    let mut found = Matching {
+        messages: matching.messages.iter().map(both).collect(),
+        dependencies: matching
+            .dependencies
+            .iter()
+            .map(|d| Dependency { send: moved(d.send), receive: moved(d.receive), ..*d })
+            .collect(),
+        ..Matching::default()
+    };
+    // What was within a process may now be between timelines.
+    for &(send, receive) in matching.messages.iter().filter(|(send, receive)| send.process == receive.process) {
+        let (send, receive) = (moved(send), moved(receive));
+        if send.process != receive.process {
+            found.dependencies.push(Dependency { kind: Kind::PointToPoint, send, receive, latency: 0 });
+        }
+    }
+    // Members of communicators count as their process, and as the timeline that has made the call.
+    found.calls = matching.calls.iter().map(|&call| moved(call)).collect();
+    let both = matching.calls.iter().map(|&call| (call.process, moved(call).process)).filter(|(p, own)| p != own);
+    let both: BTreeSet<(usize, usize)> = both.collect();
+    found.groups = matching.groups.clone();
+    found.groups.extend(both.iter().map(|&(p, own)| vec![p, own]));
+    found.tells = matching.tells.clone();
+    found.tells.extend(both.iter().flat_map(|&(p, own)| [(p, own), (own, p)]));
+    let mut orders: BTreeSet<(EventRef, EventRef)> = BTreeSet::new();
+    orders.extend(hybrid.pairs.iter().map(|&(from, to)| (of(from), of(to))));
+    for (arrivals, departures) in &hybrid.barriers {
+        // Of each timeline the last arrival and the first departure.
+        let (mut last, mut first): (BTreeMap<usize, EventRef>, BTreeMap<usize, EventRef>) = Default::default();
+        for at in arrivals.iter().map(|&at| of(at)) {
+            last.entry(at.process).and_modify(|known| *known = at.max(*known)).or_insert(at);
+        }
+        for at in departures.iter().map(|&at| of(at)) {
+            first.entry(at.process).and_modify(|known| *known = at.min(*known)).or_insert(at);
+        }
+        orders.extend(last.values().flat_map(|&from| first.values().map(move |&to| (from, to))));
+    }
+    orders.retain(|(from, to)| from.process != to.process);
+    for &(send, receive) in &orders {
+        found.dependencies.push(Dependency { kind: Kind::Group, send, receive, latency: 0 });
+    }
+    found.orders = orders.into_iter().collect();
+    (trace, found)
+}
