@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 
 /// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions.
 const FASTER: i64 = 4;
+/// A drift is known from measurements that are so many times as far apart as they may be wrong.
+const STEEP: i64 = 1_000;
+/// Measurements in between count if their messages took at most so many times as long as the fastest ones of all: a straight line past the others is better.
+const WORSE: i64 = 2;
 /// Measurements by different methods that are less far apart, in nanoseconds, are the same one.
 const TOGETHER: u64 = 1_000_000_000;
 
@@ -52,35 +56,43 @@ impl Relative {
 }
 
 /// What a process has measured, in the order of time. Its clocks and those of its partners come from `clock`.
-pub(super) fn relatives(
-    rank: u32,
-    batches: &[Batch],
-    clock: impl Fn(u32) -> Option<ProcessClock>,
-) -> Vec<Relative> {
+pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
     let Some(own) = clock(rank) else { return Vec::new() };
     let made = |slope: &dyn Fn(&Relative) -> f64| {
         let one = |batch: &Batch| {
             let partner = clock(batch.partner)?;
             let first = Relative::new(batch, &own, &partner, 0.0)?;
-            Relative::new(batch, &own, &partner, slope(&first))
+            // Messages take their time, unless the slope is wrong.
+            Relative::new(batch, &own, &partner, slope(&first)).filter(|found| found.range > 0).or(Some(first))
         };
         let mut list: Vec<Relative> = batches.iter().filter_map(one).collect();
         list.sort_by_key(|relative| relative.time);
         list
     };
-    let rough = made(&|_| 0.0);
+    let rough = certain(chosen(made(&|_| 0.0)));
     // Clocks drift while a batch is made: by what they do between it and the farther one of its neighbours.
     let slope = |of: &Relative| {
         let index = rough.partition_point(|relative| relative.time < of.time);
-        let same = |other: &&Relative| other.partner == of.partner && other.method == of.method;
+        let same = |other: &&Relative| other.partner == of.partner;
         let before = rough.get(..index).unwrap_or_default().iter().rev().find(same);
         let after = rough.get(index..).unwrap_or_default().iter().filter(same).find(|other| other.time > of.time);
         let (Some(one), Some(other)) = (before.or(Some(of)), after.or(Some(of))) else { return 0.0 };
         let passed = other.time - one.time;
-        // Closer together, it would be the error of the measurements.
-        if passed < 10_000_000 { 0.0 } else { (other.offset - one.offset) as f64 / passed as f64 }
+        // Closer together, or worse, it would be the error of the measurements.
+        let error = one.range.max(other.range);
+        if passed < error.saturating_mul(STEEP) { 0.0 } else { (other.offset - one.offset) as f64 / passed as f64 }
     };
-    chosen(made(&slope))
+    certain(chosen(made(&slope)))
+}
+
+/// Without measurements in between that a busy machine has spoilt.
+fn certain(mut list: Vec<Relative>) -> Vec<Relative> {
+    let best = list.iter().map(|relative| relative.range).min().unwrap_or(0);
+    let ends = list.first().zip(list.last()).map(|(first, last)| [first.time, last.time]);
+    list.retain(|relative| {
+        ends.is_some_and(|ends| ends.contains(&relative.time)) || relative.range <= WORSE.saturating_mul(best)
+    });
+    list
 }
 
 /// Of measurements at the same time by different methods, the better one.

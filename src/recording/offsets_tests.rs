@@ -47,6 +47,27 @@ fn messages_of_mpi_count_where_they_are_much_faster() {
     assert_eq!(both(1_000), [MPI]);
 }
 
+#[test]
+fn a_measurement_in_between_that_is_worse_than_no_measurement_is_left_out() {
+    let times = [(0, 9_000), (1_000_000, 8_000), (2_000_000, 17_000), (3_000_000, 15_000), (4_000_000, 90_000)];
+    let batches = times.map(|(start, fast)| batch(0, KERNEL, &[(start, fast, fast)]));
+    let found = relatives(1, &batches, |_| Some(clock(0)));
+    assert_eq!(found.iter().map(|relative| relative.range / 2_000).collect::<Vec<_>>(), [9, 8, 15, 90]);
+}
+
+#[test]
+fn a_spoilt_measurement_does_not_spoil_its_neighbours() {
+    let late =
+        [(0, 8_000, 8_000), (20_000_000, 8_000, 12_000_000), (40_000_000, 8_000, 8_000), (60_000_000, 8_000, 8_000)];
+    let batches =
+        late.map(|(start, there, back)| batch(0, KERNEL, &[(start, there, back), (start + 15_000_000, there, back)]));
+    let found = relatives(1, &batches, |_| Some(clock(0)));
+    assert!(
+        found.len() == 3 && found.iter().all(|relative| (relative.offset, relative.range) == (0, 16_000)),
+        "{found:?}"
+    );
+}
+
 fn relative(partner: u32, time: i64, offset: i64) -> Relative {
     Relative { partner, time, offset, range: 120, method: KERNEL }
 }

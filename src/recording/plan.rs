@@ -124,7 +124,8 @@ impl Plan {
         if plan.base > plan.end {
             return Err(Error::new("no process has recorded anything").in_file(directory));
         }
-        let measured = batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
+        let measured =
+            batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
         plan.offsets = composed(&measured.collect());
         Ok(plan)
     }
