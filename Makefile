@@ -19,7 +19,7 @@ setup: ## installs what is missing, or says what is
 build: ## the program, optimised: target/release/clc-replay
 	cargo build --release --locked
 
-demo: ## records a trace, corrects it, shows before and after (in demo-out/)
+demo: ## records an application with wrong clocks, corrects it, shows before and after against the truth (in demo-out/)
 	scripts/demo.sh
 
 test: ## everything that has to hold, on Open MPI and on MPICH

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Records the traces of tests/data again and writes tests/data/README.md, which says how each was made.
-# Needs EZTrace, Open MPI, otf2-print and python3-otf2 (scripts/setup.sh). Times differ from run to run, and with them
+# Needs EZTrace, Open MPI, MPICH, otf2-print, python3-otf2 (scripts/setup.sh), the program as CLC_REPLAY or target/release/clc-replay, and a kernel that
+# allows scripts/nodes. Names of folders as arguments: only those. Times differ from run to run, and with them
 # the numbers of violations; the communication does not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +17,31 @@ fixtures=(
     "tracer-halo-4|tracer|halo|4|40 600"
     "tracer-collectives-4|tracer|collectives|4|1 200"
     "tracer-collectives-7|tracer|collectives|7|1 200"
+    "recorded-stencil-4|nodes|stencil|4|200 60"
+    "recorded-halo-4|record|halo|4|40 600"
 )
+program=${CLC_REPLAY:-target/release/clc-replay}
+# Clocks of the recordings by clc-replay itself, which keep the truth.
+wrong='offset=5ms,drift=20ppm,sine=100us/50%'
+
+# own RECORDER PROGRAM PROCESSES FOLDER ARGUMENTS... : a recording by clc-replay; prints the path of its anchor.
+own() {
+    local how=$1 name=$2 processes=$3 folder=$4 app
+    shift 4
+    app=$(mktemp -d)
+    local command=("$program" record --quiet -o "$app/run" --clock "$wrong")
+    if [ "$how" = nodes ]; then
+        mpicc.openmpi -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
+        command=(scripts/nodes 2 --slots 2 -- "${command[@]}" --clock-per-node --offsets every=100ms -- mpirun.openmpi)
+    else
+        mpicc.mpich -O1 -w "tests/apps/$name.c" -o "$app/$name" -lm
+        command+=(-- mpiexec.mpich)
+    fi
+    "${command[@]}" -n "$processes" "$app/$name" "$@" >&2
+    cp -R "$app/run" "$folder"
+    rm -rf "$app"
+    echo "$folder/traces.otf2"
+}
 
 count() { # PATTERN: how many events of the kinds that match, in $printed
     grep -cE "^($1) +[0-9]+ +[0-9]+( |$)" "$printed" || true
@@ -26,13 +51,26 @@ printed=$(mktemp)
 trap 'rm -f "$printed"' EXIT
 rows=
 for fixture in "${fixtures[@]}"; do
-    IFS='|' read -r folder recorder program processes arguments <<<"$fixture"
+    IFS='|' read -r folder recorder name processes arguments <<<"$fixture"
+    if [ $# -gt 0 ] && [[ " $* " != *" $folder "* ]]; then
+        rows+=$(grep -F "| \`$folder\` |" $data/README.md)$'\n'
+        continue
+    fi
     rm -rf "${data:?}/$folder"
     read -ra words <<<"$arguments"
-    anchor=$(env "${clock[@]}" scripts/record.sh --with "$recorder" "$program" "$processes" "$data/$folder" "${words[@]}")
+    case $recorder in
+        nodes | record)
+            anchor=$(own "$recorder" "$name" "$processes" "$data/$folder" "${words[@]}")
+            how="\`own $recorder $name $processes OUTDIR $arguments\` of \`record_fixtures.sh\`"
+            ;;
+        *)
+            anchor=$(env "${clock[@]}" scripts/record.sh --with "$recorder" "$name" "$processes" "$data/$folder" "${words[@]}")
+            how="\`--with $recorder $name $processes OUTDIR $arguments\`"
+            ;;
+    esac
     otf2-print "$anchor" >"$printed" 2>/dev/null
     violations=$(tests/tools/check_clock_condition.py "$anchor" | sed -n 's/^total violations: //p') || true
-    rows+="| \`$folder\` | \`--with $recorder $program $processes OUTDIR $arguments\` | $(count '[A-Z_0-9]+') |"
+    rows+="| \`$folder\` | $how | $(count '[A-Z_0-9]+') |"
     rows+=" $(count 'MPI_I?SEND') / $(count 'MPI_I?RECV') | $(count 'MPI_COLLECTIVE_END') |"
     rows+=" $(count 'NON_BLOCKING_COLLECTIVE_COMPLETE') | $violations |"$'\n'
     echo "$anchor: $violations violations"
@@ -62,5 +100,8 @@ Made with Open MPI $(version openmpi-bin), EZTrace $(version eztrace), otf2-tool
   \`${clock[*]}\`
   (process r: r times that). Offsets measured at begin and end are in the archive as local definitions; the sine
   stays when they are applied.
+- \`recorded-*\`: \`clc-replay record --clock '$wrong'\`, with the true times in \`truth\`: the stencil by Open MPI on two
+  emulated nodes (\`scripts/nodes\`), with a clock for each node and offsets measured every 100 ms; the halo exchange by MPICH on one node, with a clock for
+  each process and offsets measured at start and end.
 END
 du -sh --apparent-size "$data" | sed 's/\t.*/ in all/'

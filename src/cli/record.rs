@@ -2,6 +2,7 @@
 
 use super::options::LogOptions;
 use crate::simulate::ClockSpec;
+use crate::simulate::units::parse_duration;
 use crate::trace::Error;
 use clap::Args;
 use std::ffi::OsString;
@@ -49,7 +50,7 @@ pub struct RecordOptions {
     /// Make the clocks wrong, in a known way, and keep the true times in DIR/truth
     ///
     /// A preset or a specification as for `simulate` (docs/clocks.md): walk, or drift=20ppm,sine=20us/0.5s. The times are changed after
-    /// the run; the application notices nothing. Only where all processes run on one node, whose clock tells the true times.
+    /// the run; the application notices nothing. Only where all processes run on one machine, whose counter tells the true times.
     #[arg(long, value_name = "MODEL", value_parser = specification, help_heading = "Clocks")]
     pub clock: Option<String>,
 
@@ -60,6 +61,13 @@ pub struct RecordOptions {
     /// What is random about wrong clocks follows from it
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Clocks")]
     pub seed: u64,
+
+    /// When the clocks of the nodes are measured: start-end, ring, or every=TIME
+    ///
+    /// In MPI_Init and MPI_Finalize along a tree of the nodes (start-end), or around a ring, which shows how far the measurements contradict
+    /// each other; every=1s: along the tree, and once a second in between, by a thread of one process of each node.
+    #[arg(long, value_name = "WHEN", default_value = "start-end", value_parser = schedule, help_heading = "Clocks")]
+    pub offsets: String,
 
     /// How it is written.
     #[command(flatten)]
@@ -101,4 +109,35 @@ fn specification(text: &str) -> std::result::Result<String, String> {
         None => error.message,
     };
     ClockSpec::from_str(text).map(|_| text.to_owned()).map_err(clause)
+}
+
+/// Checks when clocks are measured; returns it as the recorder reads it.
+fn schedule(text: &str) -> std::result::Result<String, String> {
+    let Some(time) = text.strip_prefix("every=") else {
+        let known = matches!(text, "start-end" | "ring");
+        return if known { Ok(text.to_owned()) } else { Err("start-end, ring or every=TIME".to_owned()) };
+    };
+    let picoseconds = parse_duration(time).map_err(|error| error.message)?;
+    if picoseconds < SHORTEST {
+        return Err("at least 10 ms".to_owned());
+    }
+    // No equals sign: Open MPI would not hand it on to other nodes.
+    Ok(format!("{}", picoseconds as f64 / 1e12))
+}
+
+/// Picoseconds between two measurements of a clock, at least: one takes some milliseconds.
+const SHORTEST: i64 = 10_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_checked() {
+        assert_eq!(schedule("ring").as_deref(), Ok("ring"));
+        assert_eq!(schedule("every=500ms").as_deref(), Ok("0.5"));
+        for wrong in ["", "end", "every", "every=", "every=0s", "every=1ms", "every=-1s", "every=soon"] {
+            assert!(schedule(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use super::communicators::Catalogue;
 use super::definitions::location;
 use super::events::{LeftOut, Shared, events};
 use super::merge::Merge;
+use super::offsets::globally;
 use super::plan::Plan;
 use super::raw::RawFile;
 use super::settings::Settings;
@@ -197,35 +198,9 @@ impl Plan {
     }
 }
 
-/// A time by the clock of rank 0: between measured offsets along a straight line, outside of them along that of the next two.
-fn globally(time: i64, offsets: &[ClockOffset]) -> i64 {
-    let index = offsets.partition_point(|offset| offset.time as i64 <= time);
-    let start = index.saturating_sub(1).min(offsets.len().saturating_sub(2));
-    match (offsets.get(start), offsets.get(start + 1)) {
-        (Some(a), Some(b)) if b.time > a.time => {
-            let passed = i128::from(time) - i128::from(a.time);
-            let change = i128::from(b.offset - a.offset) * passed / i128::from(b.time - a.time);
-            time.saturating_add(a.offset).saturating_add(i64::try_from(change).unwrap_or(0))
-        }
-        (Some(a), _) => time.saturating_add(a.offset),
-        _ => time,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn offsets_are_interpolated() {
-        let at = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
-        let offsets = [at(100, 10), at(200, 20), at(300, 20)];
-        assert_eq!(globally(150, &offsets), 165);
-        assert_eq!(globally(50, &offsets), 55);
-        assert_eq!(globally(400, &offsets), 420);
-        assert_eq!(globally(150, &offsets[..1]), 160);
-        assert_eq!(globally(150, &[]), 150);
-    }
 
     #[test]
     fn of_nothing_comes_nothing() {

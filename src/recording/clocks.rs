@@ -5,11 +5,9 @@
 //! clocks are made here, after the run: the application has not noticed them, and the true times are known exactly.
 
 use super::raw::Header;
-use super::records::Exchange;
 use crate::simulate::ClockSpec;
 use crate::simulate::clocks::Clock;
 use crate::simulate::units::EPOCH;
-use crate::trace::ClockOffset;
 
 /// Picoseconds in a nanosecond.
 const NANOSECOND: i64 = 1_000;
@@ -44,6 +42,12 @@ impl Counter {
             nanoseconds: i128::from(nanoseconds),
             ticks: i128::from(ticks),
         })
+    }
+
+    /// One that has begun at `start`, with so many ticks to the nanosecond.
+    #[cfg(test)]
+    pub(super) fn of(ticks: i128, start: i64) -> Counter {
+        Counter { first: 0, start: i128::from(start), nanoseconds: 1, ticks }
     }
 
     /// Time between the anchors: the longer, the better the rate is known.
@@ -91,41 +95,9 @@ impl ProcessClock {
     }
 }
 
-/// Offset of a clock to that of rank 0, from a batch of exchanges.
-///
-/// The fastest message of each direction counts, whichever exchanges they belong to. If both took equally long, the offset is exact; it is
-/// certainly wrong by no more than half of the time that both took together. The standard deviation is that of a
-/// uniform distribution over this range: an upper bound, since nothing is known of the difference.
-pub fn offset(exchanges: &[Exchange], own: &mut ProcessClock, reference: &mut ProcessClock) -> Option<ClockOffset> {
-    let (mut there, mut back) = (i64::MAX, i64::MAX);
-    let (mut first, mut last) = (None, 0);
-    for exchange in exchanges {
-        let (_, asked) = own.times(exchange.asked);
-        let (_, came) = reference.times(exchange.came);
-        let (_, left) = reference.times(exchange.left);
-        let (_, answered) = own.times(exchange.answered);
-        there = there.min(came - asked);
-        back = back.min(answered - left);
-        first.get_or_insert(asked);
-        last = answered;
-    }
-    let middle = first?.midpoint(last);
-    let uncertainty = there.saturating_add(back).max(0) as f64 / 2.0;
-    Some(ClockOffset {
-        time: u64::try_from(middle).ok()?,
-        offset: (there - back).div_euclid(2),
-        standard_deviation: uncertainty / 3.0_f64.sqrt(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn clock(shift: i64) -> ProcessClock {
-        let counter = Counter { first: 0, start: i128::from(shift), nanoseconds: 1, ticks: 2 };
-        ProcessClock::new(counter, 0, None, 0, 0)
-    }
 
     #[test]
     fn counters_run_at_the_rate_of_their_anchors() {
@@ -135,18 +107,5 @@ mod tests {
         assert_eq!(counter.nanoseconds(4_002), 1_050);
         assert_eq!(counter.nanoseconds(4_003), 1_051);
         assert_eq!(counter.nanoseconds(997), 49);
-    }
-
-    #[test]
-    fn an_offset_comes_from_the_fastest_message_of_each_direction() {
-        // Two ticks are a nanosecond. The reference is 1,000 ns ahead; messages take 100 to 300 ns.
-        let exchanges = [(0, 100, 300), (10_000, 300, 100), (20_000, 250, 250)].map(|(asked, there, back)| {
-            let came = asked + 2 * there;
-            Exchange { asked, answered: came + 2 * back, came, left: came }
-        });
-        let found = offset(&exchanges, &mut clock(0), &mut clock(1_000)).unwrap();
-        assert_eq!(found.offset, 1_000);
-        assert!((found.standard_deviation - 100.0 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(offset(&[], &mut clock(0), &mut clock(0)), None);
     }
 }

@@ -147,7 +147,6 @@ impl Process<'_, '_> {
                 }
                 Ok(())
             }
-            Record::Offsets(_) => Ok(()),
         }
     }
 

@@ -8,7 +8,6 @@
 //! ```text
 //! LEAVE, FAILED     u time since the last time; what the call gave back (nothing if it failed)
 //! COMMUNICATOR      a communicator that this process has become a member of
-//! OFFSETS           a batch of exchanges that measures the clock of this process
 //! CALLS + n         u time since the last time; what the call of function n was given
 //! ```
 //!
@@ -17,7 +16,7 @@
 //! (communicators, requests), modulo 2^64.
 
 /// First bytes of a raw file; the last two are the version.
-pub const MAGIC: [u8; 8] = *b"CLCRAW01";
+pub const MAGIC: [u8; 8] = *b"CLCRAW02";
 /// Where records begin: the size of the header.
 pub const HEADER: usize = 4096;
 
@@ -51,8 +50,10 @@ pub mod field {
     pub const SELF: usize = 96;
     /// Handle of Open MPI's requests that are complete from the start; 0 elsewhere.
     pub const EMPTY: usize = 104;
+    /// Identifies the machine, and the time since it was booted: nodes that are containers of one machine share its counter.
+    pub const MACHINE: usize = 112;
     /// Checksum of the fields from [`TABLE`] up to here, which never change.
-    pub const CHECK: usize = 112;
+    pub const CHECK: usize = 120;
     /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
     pub const FIRST_ANCHOR: usize = 128;
     /// Two more, the later ones, written in turn; the one with [`LATEST_ANCHOR`] is complete.
@@ -71,6 +72,20 @@ pub mod field {
     pub const COMMAND: usize = 1024;
     /// Length of that field.
     pub const COMMAND_LENGTH: usize = 3072;
+}
+
+/// Files with measurements of clocks: `<rank>.clock`, of the processes that measure. After [`measured::MAGIC`] batches of exchanges, all
+/// numbers u64, little-endian: rank of the partner, method, number of exchanges that were made and of those that follow; for each the counter
+/// when the question left and when the answer came, then by the counter of the partner when the question came and when the answer left.
+pub mod measured {
+    /// First bytes.
+    pub const MAGIC: [u8; 8] = *b"CLCCLK01";
+    /// End of the file names.
+    pub const SUFFIX: &str = "clock";
+    /// Method: messages of the kernel (UDP).
+    pub const KERNEL: u64 = 0;
+    /// Method: messages of MPI.
+    pub const MPI: u64 = 1;
 }
 
 /// The process is recording, or was killed.
@@ -97,9 +112,6 @@ pub const FAILED: u64 = 1;
 /// Code of a communicator: `h` handle, `u` rank in it, `u` flags ([`INTER`]), `u` number of members that follow (all or none) and as many `u` global
 /// ranks, `u` global rank of rank 0; of an inter-communicator also `u` number and global ranks of the remote group.
 pub const COMMUNICATOR: u64 = 2;
-/// Code of a measurement: `u` number of exchanges, for each `u` counter when the question left, `u` how much later the answer came, then by
-/// the counter of rank 0 `u` when the question came and `u` how much later the answer left.
-pub const OFFSETS: u64 = 3;
 /// Code of function 0.
 pub const CALLS: u64 = 8;
 

@@ -50,11 +50,11 @@ pub fn library() -> Result<PathBuf> {
     })
 }
 
-/// The command of an application, with what makes it record into `raw`.
+/// The command of an application, with what makes it record into `raw`, and measure clocks by `schedule` (start-end, ring, or seconds).
 ///
 /// # Errors
 /// The recorder cannot be found; a path cannot be put into the environment.
-pub fn command(words: &[OsString], raw: &Path, per_process: bool) -> Result<Command> {
+pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str) -> Result<Command> {
     let library = library()?;
     if library.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b':' | b' ')) {
         return Err(Error::new("the dynamic linker cannot preload a file whose path has a colon or a blank")
@@ -72,7 +72,7 @@ pub fn command(words: &[OsString], raw: &Path, per_process: bool) -> Result<Comm
     let offsets = if per_process { "process" } else { "node" };
     // Open MPI hands processes on other nodes only the variables that it is told to.
     let mut forwarded = std::env::var_os("OMPI_MCA_mca_base_env_list").unwrap_or_default();
-    for name in ["LD_PRELOAD", "CLC_RECORDER_DIR", "CLC_RECORDER_OFFSETS"] {
+    for name in ["LD_PRELOAD", "CLC_RECORDER_DIR", "CLC_RECORDER_OFFSETS", "CLC_RECORDER_SCHEDULE"] {
         if !forwarded.is_empty() {
             forwarded.push(";");
         }
@@ -82,6 +82,7 @@ pub fn command(words: &[OsString], raw: &Path, per_process: bool) -> Result<Comm
         .env("LD_PRELOAD", preload)
         .env("CLC_RECORDER_DIR", raw)
         .env("CLC_RECORDER_OFFSETS", offsets)
+        .env("CLC_RECORDER_SCHEDULE", schedule)
         .env("OMPI_MCA_mca_base_env_list", forwarded);
     Ok(command)
 }

@@ -5,7 +5,8 @@
 //! | `format` | the raw format; compiled into the recorder as well |
 //! | `files`, `raw`, `records` | the raw files of a recording; one of them; its records |
 //! | `merge` | the records of all threads of a process in the order of time |
-//! | `clocks` | from counters to nanoseconds, measured offsets, wrong clocks on purpose |
+//! | `clocks` | from counters to nanoseconds, wrong clocks on purpose |
+//! | `measured`, `offsets` | the exchanges that measure clocks; what they say |
 //! | `communicators` | which communicators of different processes are the same one |
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
@@ -24,7 +25,9 @@ mod files;
 #[allow(dead_code)] // the recorder uses all of it
 mod format;
 pub mod launch;
+mod measured;
 mod merge;
+mod offsets;
 mod plan;
 mod raw;
 mod records;

@@ -1,8 +1,10 @@
 //! What is known of a recording after the first pass over its files: processes, nodes, clocks.
 
-use super::clocks::{Counter, ProcessClock, START, offset};
+use super::clocks::{Counter, ProcessClock, START};
 use super::files::{Files, open_all};
 use super::format::Function;
+use super::measured::{self, Batch};
+use super::offsets::{composed, relatives};
 use super::raw::table;
 use super::settings::Settings;
 use super::survey::{Survey, survey};
@@ -30,6 +32,8 @@ pub(super) struct Plan {
     /// Nodes in the order of the ranks, with their names.
     pub(super) nodes: Vec<(u64, String)>,
     pub(super) size: u32,
+    /// Offsets of the clocks of the processes that have measured them.
+    offsets: BTreeMap<u32, Vec<ClockOffset>>,
 }
 
 impl Plan {
@@ -77,14 +81,26 @@ impl Plan {
         }
         let clock: Option<ClockSpec> = settings.clock.as_deref().map(str::parse).transpose()?;
         let clock = clock.filter(|_| {
-            if nodes.len() > 1 {
+            let known = nodes.len() == 1 || share_counter(&processes);
+            if !known {
                 warnings.push(
-                    "the processes ran on several nodes, so their true times are not known: the clocks are left as they are"
+                    "the processes ran on several machines, so their true times are not known: the clocks are left as they are"
                         .into(),
                 );
             }
-            nodes.len() == 1
+            known
         });
+        if let (Some(_), Some(&best)) = (&clock, counters.values().max_by_key(|counter| counter.span())) {
+            // One counter for all of them, so that the only errors are those on purpose.
+            counters.values_mut().for_each(|counter| *counter = best);
+        }
+        let mut batches: BTreeMap<u32, Vec<Batch>> = BTreeMap::new();
+        for &rank in &ranks {
+            match measured::read(directory, rank) {
+                Ok(list) => drop(batches.insert(rank, list)),
+                Err(error) => warnings.push(error.to_string()),
+            }
+        }
         let mut plan = Plan {
             functions,
             processes,
@@ -96,6 +112,7 @@ impl Plan {
             settings: settings.clone(),
             nodes,
             size,
+            offsets: BTreeMap::new(),
         };
         plan.missing(warnings);
         for (rank, survey) in &plan.surveys {
@@ -107,6 +124,9 @@ impl Plan {
         if plan.base > plan.end {
             return Err(Error::new("no process has recorded anything").in_file(directory));
         }
+        let measured =
+            batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
+        plan.offsets = composed(&measured.collect());
         Ok(plan)
     }
 
@@ -166,20 +186,13 @@ impl Plan {
     /// The measured offsets of the clock of a process.
     pub(super) fn offsets(&self, rank: u32) -> Vec<ClockOffset> {
         let Some(leader) = self.leader(rank) else { return Vec::new() };
-        let Some(mut own) = self.process_clock(leader) else { return Vec::new() };
         if leader == 0 || self.node(leader) == self.node(0) && !self.apart() {
             // The reference itself.
             let ends = [self.base, self.end].map(|time| START.saturating_add(time - self.base) as u64);
             let zero = |time| ClockOffset { time, offset: 0, standard_deviation: 0.0 };
             return if ends[0] < ends[1] { ends.map(zero).to_vec() } else { Vec::new() };
         }
-        let (Some(mut reference), Some(survey)) = (self.process_clock(0), self.surveys.get(&leader)) else {
-            return Vec::new();
-        };
-        let measured = survey.measurements.iter().filter_map(|batch| offset(batch, &mut own, &mut reference));
-        let mut offsets: Vec<ClockOffset> = measured.collect();
-        offsets.dedup_by(|later, earlier| later.time <= earlier.time);
-        offsets
+        self.offsets.get(&leader).cloned().unwrap_or_default()
     }
 
     /// Number of threads of a process; one that has recorded nothing has one that is empty.
@@ -187,4 +200,11 @@ impl Plan {
         let threads = self.processes.get(&rank).map(|files| files.iter().map(|file| file.header.thread).collect());
         threads.unwrap_or_else(|| vec![0])
     }
+}
+
+/// Whether the counter of all processes is the time stamp counter of one machine.
+fn share_counter(processes: &BTreeMap<u32, Files>) -> bool {
+    let mut headers = processes.values().flatten().map(|file| &file.header);
+    let first = headers.next().map(|header| header.machine);
+    processes.values().flatten().all(|file| Some(file.header.machine) == first && !file.header.nanoseconds)
 }

@@ -31,6 +31,8 @@ pub struct Header {
     pub nanoseconds: bool,
     /// Identifies the node.
     pub node: u64,
+    /// Identifies the machine: the same for nodes that share its counter.
+    pub machine: u64,
     /// Handles of the predefined communicators.
     pub world: u64,
     /// `MPI_COMM_SELF`.
@@ -107,6 +109,7 @@ impl RawFile {
             state: number(field::STATE),
             nanoseconds: number(field::TIMER) == format::NANOSECONDS,
             node: number(field::NODE),
+            machine: number(field::MACHINE),
             world: number(field::WORLD),
             own: number(field::SELF),
             abi: number(field::ABI),

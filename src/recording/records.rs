@@ -1,6 +1,6 @@
 //! The records of a raw file, one after the other.
 
-use super::format::{CALLS, COMMUNICATOR, Effect, FAILED, Form, Function, HEADER, INTER, LEAVE, OFFSETS};
+use super::format::{CALLS, COMMUNICATOR, Effect, FAILED, Form, Function, HEADER, INTER, LEAVE};
 use super::raw::RawFile;
 use crate::trace::{Error, Result};
 use std::ops::RangeInclusive;
@@ -85,19 +85,6 @@ pub struct NewComm {
     pub remote: Option<Vec<u32>>,
 }
 
-/// An exchange that measures a clock: question left and answer came by the clock of the process, question came and answer left by that of rank 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange {
-    /// Question left.
-    pub asked: u64,
-    /// Answer came.
-    pub answered: u64,
-    /// Question came.
-    pub came: u64,
-    /// Answer left.
-    pub left: u64,
-}
-
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
@@ -109,8 +96,6 @@ pub enum Record {
     Failed(u64),
     /// A communicator.
     Comm(NewComm),
-    /// A measurement.
-    Offsets(Vec<Exchange>),
 }
 
 /// The records of a file.
@@ -173,16 +158,6 @@ impl Records<'_> {
                 Some(Record::Leave(time, self.gave(function, requests)?))
             }
             COMMUNICATOR => self.communicator().map(Record::Comm),
-            OFFSETS => {
-                let count = self.length()?;
-                let exchange = |records: &mut Self| {
-                    let asked = records.unsigned()?;
-                    let answered = asked.checked_add(records.unsigned()?)?;
-                    let came = records.unsigned()?;
-                    Some(Exchange { asked, answered, came, left: came.checked_add(records.unsigned()?)? })
-                };
-                (0..count).map(|_| exchange(self)).collect::<Option<_>>().map(Record::Offsets)
-            }
             code => {
                 let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
                 let effect = self.functions.get(function)?.effect;

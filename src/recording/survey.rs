@@ -1,10 +1,10 @@
-//! The first pass over the records of a process: its communicators and measurements, which functions it called, when, and how it ended.
+//! The first pass over the records of a process: its communicators, which functions it called, when, and how it ended.
 
 use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
 use super::raw::RawFile;
-use super::records::{Exchange, Given, Record};
+use super::records::{Given, Record};
 use crate::trace::Result;
 use std::collections::BTreeSet;
 
@@ -13,8 +13,6 @@ use std::collections::BTreeSet;
 pub struct Survey {
     /// The communicators that it was a member of, in the order of their creation.
     pub communicators: Vec<(Identity, Option<Members>)>,
-    /// Its measurements.
-    pub measurements: Vec<Vec<Exchange>>,
     /// The functions that it called: their numbers.
     pub functions: BTreeSet<usize>,
     /// Readings of its counter at its first and last event.
@@ -71,7 +69,6 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
                     survey.communicators.extend(communicators.add(making, new));
                 }
             }
-            Record::Offsets(exchanges) => survey.measurements.push(exchanges),
         }
         Ok(())
     })?;

@@ -12,6 +12,8 @@
 mod abi;
 mod arguments;
 mod clock;
+mod endpoint;
+mod exchange;
 mod file;
 mod helper;
 mod hooks;

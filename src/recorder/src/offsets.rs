@@ -1,130 +1,202 @@
-//! Measuring clocks: exchanges between each node and that of rank 0.
+//! Measuring clocks: who exchanges messages with whom, and when.
 //!
-//! One process of each node, its leader, asks rank 0 for the time, many times in a row, until it does not get faster any more; all four times of each exchange are recorded, and the
-//! offset is made of them after the run. Everybody else waits without using a core.
+//! One process of each node, its leader, measures the clock of another leader, its partner: along a binomial tree with rank 0 as its root, so that no leader answers more than
+//! a logarithm of their number, or around a ring, which shows by how much the measurements contradict each other. The offset is made of the exchanges after the
+//! run. Meanwhile everybody else waits without using a core. Where partners do not reach each other by messages of the kernel (`endpoint`), or only slowly, leaders
+//! exchange messages of MPI with rank 0 as well.
 
 use crate::abi::Abi;
 use crate::clock;
-use crate::format::OFFSETS;
-use crate::stream::Stream;
+use crate::endpoint::{Client, REACH, Reach, Server};
+use crate::exchange::{Batch, Exchange, Measured};
+use crate::format::measured::{KERNEL, MPI};
+use crate::helper;
+use std::collections::HashSet;
 use std::ffi::c_int;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Exchanges per measurement: at least so many, and so many since the fastest one was the last time beaten.
-const PATIENCE: usize = 64;
-/// Exchanges per measurement, at most.
-const MOST: usize = 1024;
-/// How long the others sleep between two looks.
-const NAP: Duration = Duration::from_micros(50);
+/// Exchanges by messages of the kernel: at least, and how long they may take; at the ends, and in between.
+const THOROUGH: (usize, Duration) = (256, Duration::from_millis(200));
+const BRIEF: (usize, Duration) = (64, Duration::from_millis(20));
+/// Exchanges by MPI: at least, at most, with the time they may take; and if they are only tried.
+const LEAST: usize = 64;
+const MOST: (usize, Duration) = (1024, Duration::from_millis(100));
+const TRIED: (usize, Duration) = (128, Duration::from_millis(5));
+/// Messages of the kernel that take longer, both ways together, may be slower than those of MPI.
+const SLOW: Duration = Duration::from_micros(20);
+/// How long those who wait sleep between two looks, at first and at last.
+const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 /// Tag of all messages here; the communicator is the recorder's own.
 const TAG: usize = 0;
 
-/// One exchange: question left and answer came by the own counter, question came and answer left by that of rank 0.
-#[derive(Debug, Clone, Copy)]
-pub struct Exchange {
-    asked: u64,
-    answered: u64,
-    came: u64,
-    left: u64,
-}
+/// Length of a [`Reach`].
+const WORDS: usize = REACH / 8;
 
 /// Who measures, and how they talk.
 pub struct Meter {
     comm: usize,
     rank: usize,
-    /// Ranks of the leaders, without rank 0.
-    leaders: Vec<usize>,
+    size: usize,
+    /// Whether this process is a leader, but not rank 0.
+    leader: bool,
+    server: Option<Server>,
+    /// Rank of the partner of this process, if it has one, and the way to it.
+    partner: Option<(usize, Option<Client>)>,
+    /// Held while a measurement is made.
+    file: Mutex<Option<Measured>>,
+    ending: AtomicBool,
+    /// How often clocks are measured between the ends.
+    every: Option<Duration>,
 }
 
 impl Meter {
     /// Makes a communicator and finds the leaders. Collective over all processes. None if MPI refuses.
-    pub fn new(abi: &Abi, rank: usize, size: usize, node: u64) -> Option<Meter> {
+    pub fn new(abi: &Abi, directory: &Path, rank: usize, size: usize, node: u64) -> Option<Meter> {
         let mut comm = 0_u64;
-        let mut nodes = vec![0_u64; size];
         // With a clock of its own for every process, every process measures.
         let apart = std::env::var("CLC_RECORDER_OFFSETS").is_ok_and(|value| value == "process");
+        let schedule = std::env::var("CLC_RECORDER_SCHEDULE").unwrap_or_default();
         let mine = if apart { rank as u64 } else { node };
-        // SAFETY: the communicator has room for a handle of either kind, and the list for one number of each process.
+        // SAFETY: the communicator has room for a handle of either kind. Whatever goes wrong from then on must not end the program.
         unsafe {
             if (abi.mpi.comm_dup)(abi.world as usize, &raw mut comm as usize) != 0 {
                 return None;
             }
-            let comm = comm as usize;
-            // Whatever goes wrong here must not end the program.
-            (abi.mpi.comm_set_errhandler)(comm, abi.errors_return as usize);
-            let byte = abi.byte as usize;
-            let result =
-                (abi.mpi.allgather)(&raw const mine as usize, 8, byte, nodes.as_mut_ptr() as usize, 8, byte, comm);
-            if result != 0 {
-                return None;
-            }
+            (abi.mpi.comm_set_errhandler)(comm as usize, abi.errors_return as usize);
         }
-        let mut seen = std::collections::HashSet::new();
-        let mut leaders: Vec<usize> = (0..size).filter(|&rank| seen.insert(nodes[rank])).collect();
-        leaders.retain(|&leader| leader != 0);
-        Some(Meter { comm: comm as usize, rank, leaders })
+        let comm = comm as usize;
+        let gathered = |words: &[u64]| gather(abi, comm, size, words);
+        let nodes = gathered(&[mine, node])?;
+        let mut seen = HashSet::new();
+        let leaders: Vec<usize> = (0..size).filter(|&rank| seen.insert(nodes[2 * rank])).collect();
+        let place = leaders.iter().position(|&leader| leader == rank).filter(|_| leaders.len() > 1);
+        let server = place.and_then(|_| Server::start());
+        let reach = server.as_ref().map(Server::reach).unwrap_or_default();
+        // SAFETY: it consists of integers without gaps.
+        let words = unsafe { std::mem::transmute::<Reach, [u64; WORDS]>(reach) };
+        let all = gathered(&words)?;
+        let partner = place.and_then(|place| partner_of(place, leaders.len(), schedule == "ring")).map(|partner| {
+            let partner = leaders[partner];
+            let mut words = [0; WORDS];
+            words.copy_from_slice(&all[partner * WORDS..][..WORDS]);
+            // SAFETY: made from one on the other side.
+            let reach = unsafe { std::mem::transmute::<[u64; WORDS], Reach>(words) };
+            (partner, Client::new(reach, nodes[2 * partner + 1] == node))
+        });
+        let file = partner.as_ref().and_then(|_| Measured::create(directory, rank));
+        let every = schedule.parse().ok();
+        let every = every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|time| !time.is_zero());
+        let leader = place.is_some_and(|place| place > 0);
+        let (file, ending) = (Mutex::new(file), AtomicBool::new(false));
+        Some(Meter { comm, rank, size, leader, server, partner, file, ending, every })
     }
 
-    /// One measurement of every leader, one after the other. Collective over all processes; nobody leaves before everybody has come.
-    pub fn measure(&self, abi: &Abi) -> Vec<Exchange> {
-        let mut exchanges = Vec::new();
+    /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
+    pub fn measure(&self, abi: &Abi) {
         self.meet(abi);
+        let quick = self.by_kernel(THOROUGH);
+        self.meet(abi);
+        // Messages of MPI for whom those of the kernel do not do.
+        let most = match quick {
+            Some(time) if time < SLOW => None,
+            Some(_) => Some(TRIED),
+            None => Some(MOST),
+        };
+        let wanted = gather(abi, self.comm, self.size, &[u64::from(self.leader && most.is_some())]);
+        let Some(wanted) = wanted else { return };
         if self.rank == 0 {
-            for &leader in &self.leaders {
-                // Its turn.
-                self.send(abi, leader, [0; 2]);
-                loop {
-                    let [more, _] = self.receive(abi, leader);
-                    let came = clock::after();
-                    if more == 0 {
-                        break;
-                    }
-                    self.send(abi, leader, [came, clock::before()]);
-                }
-            }
-        } else if self.leaders.contains(&self.rank) {
-            exchanges.reserve(MOST);
-            while !self.has_come(abi) {
-                std::thread::sleep(NAP);
-            }
-            self.receive(abi, 0);
-            let (mut fastest, mut since) = (u64::MAX, 0);
-            while since < PATIENCE && exchanges.len() < MOST {
-                let asked = clock::before();
-                self.send(abi, 0, [1; 2]);
-                let [came, left] = self.receive(abi, 0);
-                let answered = clock::after();
-                exchanges.push(Exchange { asked, answered, came, left });
-                since += 1;
-                if answered.saturating_sub(asked) < fastest {
-                    fastest = answered.saturating_sub(asked);
-                    since = 0;
-                }
-            }
-            self.send(abi, 0, [0; 2]);
+            (0..self.size).filter(|&rank| wanted[rank] == 1).for_each(|leader| self.answer(abi, leader));
+        } else if let Some(most) = most.filter(|_| self.leader) {
+            self.ask(abi, most);
         }
         self.meet(abi);
-        exchanges
     }
 
-    /// Appends a measurement, for which there is room (8 integers for each exchange).
-    pub fn record(stream: &mut Stream, exchanges: &[Exchange]) {
-        if exchanges.is_empty() {
+    /// Measures from now on in between, if that is wanted.
+    pub fn go_on(&'static self) {
+        if let Some(every) = self.every.filter(|_| self.partner.is_some()) {
+            let _ = helper::spawn("clc-offsets", move || {
+                let start = Instant::now();
+                for turn in 1.. {
+                    let next = every.saturating_mul(turn);
+                    std::thread::sleep(next.saturating_sub(start.elapsed()));
+                    if self.ending.load(Ordering::Acquire) {
+                        return;
+                    }
+                    // Whoever is late leaves turns out.
+                    if start.elapsed() < next + every {
+                        self.by_kernel(BRIEF);
+                    }
+                }
+            });
+        }
+    }
+
+    /// By messages of the kernel. Returns how long the fastest ones took, both directions together; none if the partner was not reached.
+    fn by_kernel(&self, (least, longest): (usize, Duration)) -> Option<Duration> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let (partner, client) = self.partner.as_ref()?;
+        let start = Instant::now();
+        let batch = client.as_ref()?.measure(least, longest)?;
+        let range = batch.range(start.elapsed());
+        file.as_mut()?.append(*partner, KERNEL, batch);
+        Some(range)
+    }
+
+    /// Answers a leader by messages of MPI, until it has had enough.
+    fn answer(&self, abi: &Abi, leader: usize) {
+        // Its turn.
+        self.send(abi, leader, [0; 2]);
+        while let Some([more, _]) = self.receive(abi, leader) {
+            let came = clock::after();
+            if more == 0 {
+                return;
+            }
+            self.send(abi, leader, [came, clock::before()]);
+        }
+    }
+
+    /// A batch of exchanges with rank 0 by messages of MPI.
+    fn ask(&self, abi: &Abi, (most, time): (usize, Duration)) {
+        let mut nap = NAPS[0];
+        while !self.has_come(abi) {
+            std::thread::sleep(nap);
+            nap = (2 * nap).min(NAPS[1]);
+        }
+        if self.receive(abi, 0).is_none() {
             return;
         }
-        stream.unsigned(OFFSETS);
-        stream.unsigned(exchanges.len() as u64);
-        for exchange in exchanges {
-            stream.unsigned(exchange.asked);
-            stream.unsigned(exchange.answered.saturating_sub(exchange.asked));
-            stream.unsigned(exchange.came);
-            stream.unsigned(exchange.left.saturating_sub(exchange.came));
+        let start = Instant::now();
+        let mut batch = Batch::default();
+        while (batch.total() < LEAST || !batch.is_settled()) && batch.total() < most && start.elapsed() < time {
+            let asked = clock::before();
+            self.send(abi, 0, [1; 2]);
+            let Some([came, left]) = self.receive(abi, 0) else { return };
+            let answered = clock::after();
+            batch.push(Exchange { asked, answered, came, left });
         }
+        self.send(abi, 0, [0; 2]);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = file.as_mut().filter(|_| batch.total() > 0) {
+            file.append(0, MPI, batch);
+        }
+    }
+
+    /// No measurement in between begins any more, and none is being made.
+    pub fn stop(&self) {
+        self.ending.store(true, Ordering::Release);
+        drop(self.file.lock());
     }
 
     /// Waits until everybody has ended, and frees the communicator. Collective over all processes.
     pub fn end(&self, abi: &Abi) {
         self.meet(abi);
+        if let Some(server) = &self.server {
+            server.end();
+        }
         let mut comm = self.comm as u64;
         // SAFETY: it is the recorder's own, and not used any more.
         unsafe { (abi.mpi.comm_free)(&raw mut comm as usize) };
@@ -134,6 +206,7 @@ impl Meter {
     fn meet(&self, abi: &Abi) {
         let (mut request, mut flag) = (0_u64, 0_i32);
         let mut status = [0_u64; 8];
+        let mut nap = NAPS[0];
         // SAFETY: request and status have room for those of either kind.
         unsafe {
             if (abi.mpi.ibarrier)(self.comm, &raw mut request as usize) != 0 {
@@ -144,7 +217,8 @@ impl Meter {
                 if (abi.mpi.test)(request, flag_at, status.as_mut_ptr() as usize) != 0 || flag != 0 {
                     return;
                 }
-                std::thread::sleep(NAP);
+                std::thread::sleep(nap);
+                nap = (2 * nap).min(NAPS[1]);
             }
         }
     }
@@ -163,12 +237,34 @@ impl Meter {
         unsafe { (abi.mpi.send)(times.as_ptr() as usize, 16, abi.byte as usize, to, TAG, self.comm) };
     }
 
-    fn receive(&self, abi: &Abi, from: usize) -> [u64; 2] {
+    /// None if MPI fails.
+    fn receive(&self, abi: &Abi, from: usize) -> Option<[u64; 2]> {
         let mut times = [0_u64; 2];
         let mut status = [0_u64; 8];
         let (buffer, status) = (times.as_mut_ptr() as usize, status.as_mut_ptr() as usize);
         // SAFETY: the buffer is as long as said, and the status has room for one of either kind.
-        unsafe { (abi.mpi.recv)(buffer, 16, abi.byte as usize, from, TAG, self.comm, status) };
-        times
+        let result = unsafe { (abi.mpi.recv)(buffer, 16, abi.byte as usize, from, TAG, self.comm, status) };
+        (result == 0).then_some(times)
     }
+}
+
+/// Whose clocks leader `place` of `count` measures: that of its parent in the tree, or that of the one before it in the ring, which the first one closes.
+fn partner_of(place: usize, count: usize, ring: bool) -> Option<usize> {
+    match (place, ring && count > 2) {
+        (0, false) => None,
+        (0, true) => Some(count - 1),
+        (place, false) => Some(place & (place - 1)),
+        (place, true) => Some(place - 1),
+    }
+}
+
+/// What all processes contribute, in the order of their ranks. None if MPI refuses.
+fn gather(abi: &Abi, comm: usize, size: usize, words: &[u64]) -> Option<Vec<u64>> {
+    let mut all = vec![0; size * words.len()];
+    let (bytes, byte) = (8 * words.len(), abi.byte as usize);
+    // SAFETY: the list has room for what every process contributes.
+    let result = unsafe {
+        (abi.mpi.allgather)(words.as_ptr() as usize, bytes, byte, all.as_mut_ptr() as usize, bytes, byte, comm)
+    };
+    (result == 0).then_some(all)
 }

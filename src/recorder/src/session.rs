@@ -24,6 +24,7 @@ pub struct Session {
     size: u64,
     timer: u64,
     node: u64,
+    machine: u64,
     host: Vec<u8>,
     library: Vec<u8>,
     command: Vec<u8>,
@@ -93,13 +94,14 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     }
     let host = host();
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let node = fingerprint(&[&host, &boot]);
+    let (node, machine) = (fingerprint(&[&host, &boot]), fingerprint(&[&boot]));
     let mut session = Session {
         directory: PathBuf::from(directory),
         rank: rank as u64,
         size: size as u64,
         timer: *TIMER.get_or_init(clock::choose),
         node,
+        machine,
         host,
         library: library(&abi),
         command: command(),
@@ -109,9 +111,10 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         abi,
     };
     // All processes take part in it, whether they can record or not.
-    let meter = Meter::new(&session.abi, rank as usize, size as usize, node);
-    let samples = meter.as_ref().map(|meter| meter.measure(&session.abi)).unwrap_or_default();
-    session.meter = meter;
+    session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
+    if let Some(meter) = &session.meter {
+        meter.measure(&session.abi);
+    }
     let session = SESSION.get_or_init(|| session);
     let made = session.make_stream();
     let stream = match made {
@@ -129,17 +132,19 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     };
     // SAFETY: it has just been made, and is this thread's.
     let first = unsafe { &mut *stream };
-    if !first.reserve(64 + 8 * samples.len()) {
+    if !first.reserve(64) {
         return null_mut();
     }
     first.enter_at(number, entered);
-    Meter::record(first, &samples);
     first.leave(clock::after(), false);
     first.commit();
     // SAFETY: a function that only sets a flag is safe to call in a child.
     unsafe { libc::pthread_atfork(None, None, Some(forget)) };
     RECORDING.store(true, Ordering::Release);
     helper::start(session);
+    if let Some(meter) = &session.meter {
+        meter.go_on();
+    }
     stream
 }
 
@@ -161,11 +166,13 @@ pub fn finish(stream: *mut Stream, number: u64) {
         stream.commit();
     }
     // All processes take part in it, whether they have recorded or not.
-    let samples = session.meter.as_ref().map(|meter| meter.measure(&session.abi)).unwrap_or_default();
+    if let Some(meter) = &session.meter {
+        meter.stop();
+        meter.measure(&session.abi);
+    }
     if let Some(stream) = own
-        && stream.reserve(32 + 8 * samples.len())
+        && stream.reserve(32)
     {
-        Meter::record(stream, &samples);
         stream.leave(clock::after(), false);
         stream.commit();
     }
@@ -217,6 +224,7 @@ impl Session {
             (field::WORLD, self.abi.world),
             (field::SELF, self.abi.own),
             (field::EMPTY, self.abi.empty),
+            (field::MACHINE, self.machine),
         ] {
             file.number(offset).store(value, Ordering::Relaxed);
         }

@@ -1,0 +1,87 @@
+"""What recording costs: the part `record` of scripts/bench.
+
+A program that measures its own calls (tests/apps/call_cost.c) runs on two processes alone, recorded by clc-replay, and by EZTrace where that is installed,
+in turn. The figures are means of a few hundred calls each; of all of them together come the distributions.
+"""
+
+import os
+import pathlib
+import shutil
+import statistics
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WHAT = {
+    "tests": "MPI_Test of a null request",
+    "itself": "MPI_Irecv, MPI_Isend, MPI_Waitall with itself",
+    "ping-pong": "MPI_Send, MPI_Recv: ping-pong",
+    "halo": "2 MPI_Irecv, 2 MPI_Isend, MPI_Waitall",
+    "collectives": "MPI_Allreduce, MPI_Bcast, MPI_Barrier",
+}
+SHARES = (0, 10, 50, 90, 99)
+
+
+def record(bench, program, launcher):
+    """Runs it; prints a table, and returns the figures."""
+    compiler = os.environ.get("MPICC") or next(name for name in ("mpicc.openmpi", "mpicc") if shutil.which(name))
+    app = bench.work / "call_cost"
+    bench.run([compiler, "-O2", str(ROOT / "tests/apps/call_cost.c"), "-o", str(app)])
+    batches = "30" if bench.quick else "300"
+    recorders = {
+        "alone": lambda place: [*launcher(2), str(app), batches],
+        "recorded": lambda place: [program, "record", "--quiet", "--keep-raw", "-o", str(place), "--", *launcher(2), str(app), batches],
+    }
+    if shutil.which("eztrace") and "openmpi" in compiler:
+        recorders["EZTrace"] = lambda place: [*launcher(2), "eztrace", "-o", str(place), "-t", "openmpi", str(app), batches]
+    runs = bench.in_turn({name: lambda name=name: once(bench, name, recorders[name]) for name in recorders}, bench.rounds)
+    result = {}
+    for name, list_of_runs in runs.items():
+        means = {kind: sorted(value for run in list_of_runs for value in run["means"][kind]) for kind in WHAT}
+        result[name] = {
+            "calls": {kind: [values[min(len(values) - 1, len(values) * share // 100)] for share in SHARES] for kind, values in means.items()},
+            "bytes": {what: statistics.median(run["bytes"][what] for run in list_of_runs) for what in list_of_runs[0]["bytes"]},
+            "stamps": min(run["stamps"] for run in list_of_runs),
+        }
+    show(bench, result)
+    return result
+
+
+def once(bench, name, command):
+    place = bench.work / "call_cost.run"
+    bench.drop(place, bench.work / "call_cost.run.raw")
+    said = bench.output(command(place))
+    means, calls, stamps = {}, 0, 0.0
+    for line in said.splitlines():
+        kind, *rest = line.split()
+        if kind in WHAT:
+            means[kind] = [float(value) for value in rest[1:]]
+        elif kind == "calls":
+            calls = 2 * int(rest[0])
+        elif kind == "stamps":
+            stamps = float(rest[0])
+    if set(means) != set(WHAT) or not calls:
+        raise RuntimeError(f"{name}: call_cost has not said what it measured")
+    sizes = {}
+    if name == "recorded":
+        sizes = {"raw files": size(bench.work / "call_cost.run.raw", ".raw") / calls, "archive": size(place, "") / calls}
+    elif name == "EZTrace":
+        sizes = {"archive": size(place, "") / calls}
+    bench.drop(place, bench.work / "call_cost.run.raw")
+    return {"means": means, "bytes": sizes, "stamps": stamps}
+
+
+def size(directory, suffix):
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file() and path.name.endswith(suffix))
+
+
+def show(bench, result):
+    bench.row("ns per call, 2 processes", " ".join(f"{name:>8}" for name in ("min", "10 %", "median", "90 %", "99 %")))
+    for kind, what in WHAT.items():
+        for name, figures in result.items():
+            bench.row(f"{what}: {name}", " ".join(f"{value:8.1f}" for value in figures["calls"][kind]))
+    median = SHARES.index(50)
+    for name in list(result)[1:]:
+        beyond = {kind: result[name]["calls"][kind][median] - result["alone"]["calls"][kind][median] for kind in WHAT}
+        bench.row(f"{name}: medians beyond those alone", ", ".join(f"{value:.0f}" for value in beyond.values()), ", ".join(beyond))
+        for what, value in result[name]["bytes"].items():
+            bench.row(f"{name}: {what}, bytes per call", f"{value:.1f}")
+    bench.row("two readings of the time stamp counter", f"{result['alone']['stamps']:.1f} ns")

@@ -1,0 +1,223 @@
+//! Exchanges between nodes by the kernel's own messages (UDP), without MPI: a thread answers at any time, also while the program computes.
+//!
+//! Both sides sleep until a message comes. The kernel wakes a sleeper at once, also on a busy machine, where a thread that looks again and again has used up its
+//! share of the core when the message is there. And both directions are made alike, which those of an MPI library are not.
+
+use crate::clock;
+use crate::exchange::{Batch, Exchange};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Network addresses of a process that others are told.
+pub const ADDRESSES: usize = 4;
+/// How long an answer is waited for, and how often in vain before a partner that has not answered yet is taken to be out of reach.
+const TIMEOUT: Duration = Duration::from_millis(50);
+const LOST: usize = 4;
+/// How often the thread that answers looks whether it is to end.
+const LOOK: Duration = Duration::from_secs(1);
+/// Exchanges of a batch, at most. So many are made in a row: after a pause, the threads may find themselves on other cores, and woken in another way.
+const MOST: usize = 2048;
+const ROW: usize = 32;
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// What a process tells the others: how it is reached. All zero if it is not.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Reach {
+    /// What its messages have to begin with.
+    secret: u64,
+    port: u32,
+    /// 1 if there is one.
+    open: u32,
+    addresses: [u32; ADDRESSES],
+}
+
+/// Bytes of a [`Reach`].
+pub const REACH: usize = std::mem::size_of::<Reach>();
+
+/// The side of a process that answers. It ends when this is dropped or told to.
+pub struct Server {
+    reach: Reach,
+    ended: &'static AtomicBool,
+}
+
+/// The side that asks, of one partner.
+pub struct Client {
+    socket: UdpSocket,
+    partner: Reach,
+    candidates: Vec<SocketAddr>,
+    /// Which of them answers.
+    found: OnceLock<Option<SocketAddr>>,
+}
+
+type Packet = [u64; 4];
+
+impl Server {
+    /// Opens a socket and starts the thread. None if the system refuses.
+    pub fn start() -> Option<Server> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.set_read_timeout(Some(LOOK)).ok()?;
+        let mut secret = [0_u8; 8];
+        // SAFETY: it is as long as said.
+        if unsafe { libc::getrandom(secret.as_mut_ptr().cast(), secret.len(), 0) } != 8 {
+            return None;
+        }
+        let secret = u64::from_le_bytes(secret);
+        let port = u32::from(socket.local_addr().ok()?.port());
+        let ended: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        crate::helper::spawn("clc-clock", move || answer(&socket, secret, ended))?;
+        Some(Server { reach: Reach { secret, port, open: 1, addresses: addresses() }, ended })
+    }
+
+    /// How it is reached.
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Server {
+    /// Ends it within a second.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Answers who knows the secret: when the question came, and when the answer left.
+fn answer(socket: &UdpSocket, secret: u64, ended: &AtomicBool) {
+    let mut bytes = [0_u8; 33];
+    while !ended.load(Ordering::Relaxed) {
+        let received = socket.recv_from(&mut bytes);
+        let came = clock::after();
+        let Ok((32, from)) = received else { continue };
+        let mut packet = unpack(&bytes);
+        if packet[0] != secret {
+            continue;
+        }
+        packet[2] = came;
+        packet[3] = clock::before();
+        // If it gets lost, the other side asks again.
+        let _ = socket.send_to(&pack(packet), from);
+    }
+}
+
+impl Client {
+    /// Of a partner; `here` if it is on the same node. None if it cannot be reached.
+    pub fn new(partner: Reach, here: bool) -> Option<Client> {
+        let port = u16::try_from(partner.port).ok().filter(|_| partner.open == 1)?;
+        let addresses = if here { vec![Ipv4Addr::LOCALHOST] } else { partner.known() };
+        let candidates = addresses.into_iter().map(|address| SocketAddr::new(IpAddr::V4(address), port)).collect();
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.set_read_timeout(Some(TIMEOUT)).ok()?;
+        Some(Client { socket, partner, candidates, found: OnceLock::new() })
+    }
+
+    /// A batch of at least so many exchanges, if they do not take longer; none if the partner does not answer.
+    pub fn measure(&self, least: usize, longest: Duration) -> Option<Batch> {
+        let to = (*self.found.get_or_init(|| self.find()))?;
+        let start = Instant::now();
+        let mut batch = Batch::default();
+        for number in 1.. {
+            let enough = batch.total() >= least && batch.is_settled();
+            if enough || batch.total() == MOST || start.elapsed() > longest {
+                break;
+            }
+            if let Some(exchange) = self.exchange(to, number) {
+                batch.push(exchange);
+            }
+            if number % ROW as u64 == 0 {
+                std::thread::sleep(PAUSE);
+            }
+        }
+        (batch.total() > 0).then_some(batch)
+    }
+
+    /// The first of its addresses that answers.
+    fn find(&self) -> Option<SocketAddr> {
+        for _ in 0..LOST {
+            let question = pack([self.partner.secret, 0, 0, 0]);
+            for &to in &self.candidates {
+                // A network that cannot be reached is one of several.
+                let _ = self.socket.send_to(&question, to);
+            }
+            let mut bytes = [0_u8; 33];
+            while let Ok((length, from)) = self.socket.recv_from(&mut bytes) {
+                if length == 32 && unpack(&bytes)[0] == self.partner.secret && self.candidates.contains(&from) {
+                    return Some(from);
+                }
+            }
+        }
+        None
+    }
+
+    fn exchange(&self, to: SocketAddr, number: u64) -> Option<Exchange> {
+        let question = pack([self.partner.secret, number, 0, 0]);
+        let mut bytes = [0_u8; 33];
+        let asked = clock::before();
+        self.socket.send_to(&question, to).ok()?;
+        loop {
+            let received = self.socket.recv_from(&mut bytes);
+            let answered = clock::after();
+            let (length, from) = received.ok()?;
+            let [secret, its, came, left] = unpack(&bytes);
+            // Anything else is an answer that came too late, or not for us.
+            if length == 32 && from == to && secret == self.partner.secret && its == number {
+                return Some(Exchange { asked, answered, came, left });
+            }
+        }
+    }
+}
+
+impl Reach {
+    fn known(&self) -> Vec<Ipv4Addr> {
+        self.addresses.iter().filter(|&&address| address != 0).map(|&address| Ipv4Addr::from(address)).collect()
+    }
+}
+
+fn pack(packet: Packet) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (place, word) in bytes.chunks_exact_mut(8).zip(packet) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn unpack(bytes: &[u8; 33]) -> Packet {
+    let mut packet = [0; 4];
+    for (word, place) in packet.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(place.try_into().unwrap_or_default());
+    }
+    packet
+}
+
+/// The first addresses of this node by which others may reach it.
+fn addresses() -> [u32; ADDRESSES] {
+    let mut found = [0; ADDRESSES];
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the list is freed below; each entry and its address are valid until then, and an address of this family has this type.
+    unsafe {
+        if libc::getifaddrs(&mut list) != 0 {
+            return found;
+        }
+        let (mut count, mut next) = (0, list);
+        while let Some(entry) = next.as_ref() {
+            next = entry.ifa_next;
+            let flags = entry.ifa_flags as i32;
+            let usable = flags & libc::IFF_UP != 0 && flags & libc::IFF_LOOPBACK == 0 && !entry.ifa_addr.is_null();
+            if usable && i32::from((*entry.ifa_addr).sa_family) == libc::AF_INET && count < ADDRESSES {
+                let address = entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned();
+                found[count] = u32::from_be(address.sin_addr.s_addr);
+                count += 1;
+            }
+        }
+        libc::freeifaddrs(list);
+    }
+    found
+}

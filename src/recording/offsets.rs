@@ -1,0 +1,184 @@
+//! From exchanges of messages between the leaders of the nodes to offsets of their clocks to that of rank 0.
+
+use super::clocks::ProcessClock;
+use super::measured::{Batch, Exchange};
+use crate::trace::ClockOffset;
+use std::collections::BTreeMap;
+
+/// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions.
+const FASTER: i64 = 4;
+/// A drift is known from measurements that are so many times as far apart as they may be wrong.
+const STEEP: i64 = 1_000;
+/// Measurements in between count if their messages took at most so many times as long as the fastest ones of all: a straight line past the others is better.
+const WORSE: i64 = 2;
+/// Measurements by different methods that are less far apart, in nanoseconds, are the same one.
+const TOGETHER: u64 = 1_000_000_000;
+
+/// The offset of a clock to that of a partner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Relative {
+    partner: u32,
+    /// By the own clock, in nanoseconds.
+    time: i64,
+    offset: i64,
+    /// How long the fastest messages of both directions took together.
+    range: i64,
+    method: u64,
+}
+
+impl Relative {
+    /// From a batch. The fastest message of each direction counts, whichever exchanges they belong to. If both took equally long, the offset is
+    /// exact; it is certainly wrong by no more than half of the time that both took together. `slope` is how much the offset changes per nanosecond.
+    fn new(batch: &Batch, own: &ProcessClock, partner: &ProcessClock, slope: f64) -> Option<Relative> {
+        let (mut own, mut its) = (own.clone(), partner.clone());
+        let shown: Vec<[i64; 4]> = batch
+            .exchanges
+            .iter()
+            .map(|&Exchange { asked, answered, came, left }| {
+                let ((_, asked), (_, came)) = (own.times(asked), its.times(came));
+                let ((_, left), (_, answered)) = (its.times(left), own.times(answered));
+                [asked, came, left, answered]
+            })
+            .collect();
+        let time = shown.first()?[0].midpoint(shown.last()?[3]);
+        let drifted = |at: i64| (slope * (at - time) as f64).round() as i64;
+        let there = shown.iter().map(|[asked, came, ..]| came - asked - drifted(*asked)).min()?;
+        let back = shown.iter().map(|[.., left, answered]| answered - left + drifted(*answered)).min()?;
+        let range = there.saturating_add(back).max(0);
+        let offset = there.saturating_sub(back).div_euclid(2);
+        Some(Relative { partner: batch.partner, time, offset, range, method: batch.method })
+    }
+
+    /// That of a uniform distribution over all that is possible: an upper bound, since nothing is known of the difference between the directions.
+    fn variance(&self) -> f64 {
+        (self.range as f64 / 2.0).powi(2) / 3.0
+    }
+}
+
+/// What a process has measured, in the order of time. Its clocks and those of its partners come from `clock`.
+pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
+    let Some(own) = clock(rank) else { return Vec::new() };
+    let made = |slope: &dyn Fn(&Relative) -> f64| {
+        let one = |batch: &Batch| {
+            let partner = clock(batch.partner)?;
+            let first = Relative::new(batch, &own, &partner, 0.0)?;
+            // Messages take their time, unless the slope is wrong.
+            Relative::new(batch, &own, &partner, slope(&first)).filter(|found| found.range > 0).or(Some(first))
+        };
+        let mut list: Vec<Relative> = batches.iter().filter_map(one).collect();
+        list.sort_by_key(|relative| relative.time);
+        list
+    };
+    let rough = certain(chosen(made(&|_| 0.0)));
+    // Clocks drift while a batch is made: by what they do between it and the farther one of its neighbours.
+    let slope = |of: &Relative| {
+        let index = rough.partition_point(|relative| relative.time < of.time);
+        let same = |other: &&Relative| other.partner == of.partner;
+        let before = rough.get(..index).unwrap_or_default().iter().rev().find(same);
+        let after = rough.get(index..).unwrap_or_default().iter().filter(same).find(|other| other.time > of.time);
+        let (Some(one), Some(other)) = (before.or(Some(of)), after.or(Some(of))) else { return 0.0 };
+        let passed = other.time - one.time;
+        // Closer together, or worse, it would be the error of the measurements.
+        let error = one.range.max(other.range);
+        if passed < error.saturating_mul(STEEP) { 0.0 } else { (other.offset - one.offset) as f64 / passed as f64 }
+    };
+    certain(chosen(made(&slope)))
+}
+
+/// Without measurements in between that a busy machine has spoilt.
+fn certain(mut list: Vec<Relative>) -> Vec<Relative> {
+    let best = list.iter().map(|relative| relative.range).min().unwrap_or(0);
+    let ends = list.first().zip(list.last()).map(|(first, last)| [first.time, last.time]);
+    list.retain(|relative| {
+        ends.is_some_and(|ends| ends.contains(&relative.time)) || relative.range <= WORSE.saturating_mul(best)
+    });
+    list
+}
+
+/// Of measurements at the same time by different methods, the better one.
+fn chosen(list: Vec<Relative>) -> Vec<Relative> {
+    use super::format::measured::{KERNEL, MPI};
+    let rival = |of: &Relative, method: u64| {
+        let near = |other: &&Relative| other.method == method && other.time.abs_diff(of.time) < TOGETHER;
+        list.iter().filter(near).min_by_key(|other| other.time.abs_diff(of.time)).map(|other| other.range)
+    };
+    let better = |relative: &&Relative| match relative.method {
+        MPI => rival(relative, KERNEL).is_none_or(|range| relative.range.saturating_mul(FASTER) < range),
+        _ => rival(relative, MPI).is_none_or(|range| range.saturating_mul(FASTER) >= relative.range),
+    };
+    list.iter().filter(better).copied().collect()
+}
+
+/// Offsets to the clock of rank 0 of all that have measured, from what each has measured with its partner. `relatives` of rank 0, which close a ring, show by how
+/// much the others contradict each other, and are distributed over them.
+pub(super) fn composed(relatives: &BTreeMap<u32, Vec<Relative>>) -> BTreeMap<u32, Vec<ClockOffset>> {
+    let mut known: BTreeMap<u32, Vec<ClockOffset>> = BTreeMap::new();
+    let compose = |list: &[Relative], known: &BTreeMap<u32, Vec<ClockOffset>>| -> Vec<ClockOffset> {
+        let mut offsets: Vec<ClockOffset> = list
+            .iter()
+            .filter_map(|relative| {
+                let there = relative.time + relative.offset;
+                let (more, variance) = match relative.partner {
+                    0 => (0, 0.0),
+                    partner => at(there, known.get(&partner)?)?,
+                };
+                Some(ClockOffset {
+                    time: u64::try_from(relative.time).ok()?,
+                    offset: relative.offset + more,
+                    standard_deviation: (relative.variance() + variance).sqrt(),
+                })
+            })
+            .collect();
+        offsets.dedup_by(|later, earlier| later.time <= earlier.time);
+        offsets
+    };
+    // Partners have smaller ranks.
+    for (&rank, list) in relatives.iter().filter(|(rank, _)| **rank > 0) {
+        let offsets = compose(list, &known);
+        known.insert(rank, offsets);
+    }
+    let closing = relatives.get(&0).map(|list| compose(list, &known)).unwrap_or_default();
+    if !closing.is_empty() {
+        known.values_mut().flatten().for_each(|offset| close(offset, &closing));
+    }
+    known
+}
+
+/// Takes its share of what a ring is off: as large as its part of the variance.
+fn close(offset: &mut ClockOffset, closing: &[ClockOffset]) {
+    let Some(closure) = closing.iter().min_by_key(|closure| closure.time.abs_diff(offset.time)) else { return };
+    let (own, all) = (offset.standard_deviation.powi(2), closure.standard_deviation.powi(2));
+    if all > own {
+        offset.offset -= (closure.offset as f64 * own / all).round() as i64;
+        // If the measurements contradict each other by more than they may, they are that much worse.
+        let worse = (closure.offset as f64).powi(2) / all;
+        offset.standard_deviation = (own * (all - own) / all * worse.max(1.0)).sqrt();
+    }
+}
+
+/// Offset and variance at a time: between measured ones along a straight line, outside of them along that of the next two.
+fn at(time: i64, offsets: &[ClockOffset]) -> Option<(i64, f64)> {
+    let index = offsets.partition_point(|offset| offset.time as i64 <= time);
+    let nearest = [index.checked_sub(1), Some(index)].into_iter().flatten().filter_map(|index| offsets.get(index));
+    let nearest = nearest.min_by_key(|offset| offset.time.abs_diff(time.max(0) as u64))?;
+    Some((globally(time, offsets) - time, nearest.standard_deviation.powi(2)))
+}
+
+/// A time by the clock of rank 0: between measured offsets along a straight line, outside of them along that of the next two.
+pub(super) fn globally(time: i64, offsets: &[ClockOffset]) -> i64 {
+    let index = offsets.partition_point(|offset| offset.time as i64 <= time);
+    let start = index.saturating_sub(1).min(offsets.len().saturating_sub(2));
+    match (offsets.get(start), offsets.get(start + 1)) {
+        (Some(a), Some(b)) if b.time > a.time => {
+            let passed = i128::from(time) - i128::from(a.time);
+            let change = i128::from(b.offset - a.offset) * passed / i128::from(b.time - a.time);
+            time.saturating_add(a.offset).saturating_add(i64::try_from(change).unwrap_or(0))
+        }
+        (Some(a), _) => time.saturating_add(a.offset),
+        _ => time,
+    }
+}
+
+#[cfg(test)]
+#[path = "offsets_tests.rs"]
+mod tests;
