@@ -414,7 +414,7 @@ fn damage_names_file_location_and_event() {
     }
     std::fs::write(&path, &original).unwrap();
     std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x03\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, only 2 is known"]);
+    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, known are 1 to 2"]);
 }
 
 /// Makes files of version 1 of those of a trace without windows, which differ by nothing else.

@@ -108,6 +108,7 @@ pub fn analyze(
         warnings: whole.warnings.into_list(),
         output: None,
         details: None,
+        locks: None,
         analysis,
     }))))
 }
