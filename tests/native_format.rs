@@ -457,8 +457,7 @@ fn traces_of_the_first_version_are_read() {
         let (expected, expected_offsets, _) = contents(&second, location.id);
         assert!(events == expected && offsets == expected_offsets, "location {}", location.id);
     }
-    let printer = |name: &str| {
-        run(common::tool("native_print.py").arg(directory.path().join(name))).expect(0, name).stdout
-    };
+    let printer =
+        |name: &str| run(common::tool("native_print.py").arg(directory.path().join(name))).expect(0, name).stdout;
     assert_eq!(printer("1-clc.clct"), printer("2-clc.clct"));
 }

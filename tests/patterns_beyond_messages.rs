@@ -51,7 +51,7 @@ fn analysed(report: &Value) -> Vec<(i64, i64)> {
 /// `kind` is violated in the pattern's trace as recorded and not in the corrected one, whose clocks are better; `waits` is what the processes wait
 /// for, by its place among the kinds.
 #[track_caller]
-fn pattern(name: &str, kind: Option<&str>, waits: usize) -> Value {
+fn pattern(name: &str, kind: &str, waits: usize) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let at = directory.path();
     // Offsets that nobody has measured, and clocks that bend.
@@ -63,73 +63,81 @@ fn pattern(name: &str, kind: Option<&str>, waits: usize) -> Value {
     };
     judge("in", 1);
     let checked = report("check in", at, 1);
-    let corrected = report("in -o out", at, 0);
-    if let Some(kind) = kind {
-        let (instances, violated) = found(&checked, "raw", kind);
-        assert!(instances > 0 && violated > 0, "{name}: {violated} of {instances}");
-        assert_eq!(found(&corrected, "corrected", kind), (instances, 0), "{name}");
-    }
+    // Accesses under locks have no order that could be checked.
+    let corrected = report("in -o out", at, if name == "rma-lock" { 3 } else { 0 });
+    let (instances, violated) = found(&checked, "raw", kind);
+    assert!(instances > 0 && violated > 0, "{name}: {violated} of {instances}");
+    assert_eq!(found(&corrected, "corrected", kind), (instances, 0), "{name}");
     assert!(judge("out", 0).contains("total violations: 0"), "{name}");
     let analysis = report("analyze in", at, 0);
     let after = analysed(&analysis);
     assert!(after[waits].0 > 0 && after[waits].1 > 0, "{name}: {after:?}");
-    assert_eq!(after, judged(&at.join("out")), "{name}");
-    // The errors against the truth are smaller than before.
-    let evaluated = report("evaluate in out", at, 0);
-    let text = run(alone().args(["evaluate", "in", "out"]).current_dir(at)).expect(0, "evaluate").stdout;
-    assert!(text.contains("error") || !evaluated.is_null(), "{name}: {text}");
+    // libotf2's Python cannot read archives with inter-communicators.
+    if name != "coupled" {
+        assert_eq!(after, judged(&at.join("out")), "{name}");
+    }
+    // Processes agree better than before, says the truth.
+    let evaluated = report("evaluate out --truth in/truth", at, 0);
+    let phases = evaluated["phases"].as_array().expect("phases");
+    let spread = |phase: &Value| phase["between_processes"]["rms_seconds"].as_f64().expect("an error");
+    let errors: Vec<f64> = phases.iter().map(spread).collect();
+    assert!(errors.len() >= 2 && errors[errors.len() - 1] < errors[0] / 4.0, "{name}: {errors:?}");
     corrected
 }
 
 #[test]
 fn fences_of_a_window() {
-    pattern("rma-fence", Some("fence"), 7);
+    pattern("rma-fence", "fence", 7);
 }
 
 #[test]
 fn epochs_of_groups() {
-    pattern("rma-pscw", Some("group"), 9);
+    pattern("rma-pscw", "group", 9);
 }
 
 #[test]
 fn locks_are_findings() {
-    let corrected = pattern("rma-lock", Some("n_to_n"), 10);
+    let corrected = pattern("rma-lock", "n_to_n", 10);
     // As recorded they seem to be held at the same time.
     let locks = &corrected["locks"];
     assert!(locks["before"]["overlapping"].as_u64() > Some(0), "{locks}");
     assert!(locks["after"]["overlapping"].as_u64() < locks["before"]["overlapping"].as_u64(), "{locks}");
     assert_eq!(locks["before"]["assumed"], 0);
     let worst = &locks["before"]["worst"];
-    assert!(worst["seconds"].as_f64() > Some(0.0) && worst["held"]["process"] != worst["acquired"]["process"], "{worst}");
+    assert!(
+        worst["seconds"].as_f64() > Some(0.0) && worst["held"]["process"] != worst["acquired"]["process"],
+        "{worst}"
+    );
 }
 
 #[test]
 fn coupled_groups() {
-    pattern("coupled", Some("n_to_n"), 0);
+    pattern("coupled", "n_to_n", 0);
 }
 
 #[test]
 fn synchronous_sends() {
-    pattern("ssend-pipeline", Some("synchronous_send"), 1);
+    pattern("ssend-pipeline", "synchronous_send", 1);
 }
 
 #[test]
 fn the_truth_of_locks_has_no_overlap() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let at = directory.path();
-    run(alone().args("simulate in --pattern rma-lock --ranks 4 --events 500 --clock perfect -q".split_whitespace())
+    run(alone()
+        .args("simulate in --pattern rma-lock --ranks 4 --events 500 --clock perfect -q".split_whitespace())
         .current_dir(at))
     .expect(0, "simulate");
-    let checked = report("check in", at, 0);
+    let checked = report("check in", at, 3);
     let before = &checked["locks"]["before"];
     assert!(before["compared"].as_u64() > Some(100), "{before}");
     assert_eq!((&before["overlapping"], &before["worst"]), (&Value::from(0), &Value::Null));
-    let text = run(alone().args(["check", "in"]).current_dir(at)).expect(0, "check").stdout;
+    let text = run(alone().args(["check", "in"]).current_dir(at)).expect(3, "check").stdout;
     assert!(text.contains("Locks"), "{text}");
     // In native form, and on the page.
     run(alone().args(["convert", "in", "in.clct", "-q"]).current_dir(at)).expect(0, "convert");
-    assert_eq!(report("check in.clct", at, 0)["locks"], checked["locks"]);
-    run(alone().args(["check", "in", "-q", "--html", "page.html"]).current_dir(at)).expect(0, "the page");
+    assert_eq!(report("check in.clct", at, 3)["locks"], checked["locks"]);
+    run(alone().args(["check", "in", "-q", "--html", "page.html"]).current_dir(at)).expect(3, "the page");
     let page = std::fs::read_to_string(at.join("page.html")).expect("a page");
     assert!(page.contains("Locks of windows"));
 }

@@ -97,9 +97,8 @@ pub fn befores(locks: &[Lock]) -> Vec<Before> {
             Lock::ALL => vec![any],
             target => vec![of_all, targets.get(&target).copied().unwrap_or_default()],
         };
-        let latest = |of: &dyn Fn(&Target) -> Latest| {
-            known.iter().filter_map(|target| of(target).of_others(lock.process)).max()
-        };
+        let latest =
+            |of: &dyn Fn(&Target) -> Latest| known.iter().filter_map(|target| of(target).of_others(lock.process)).max();
         let (released, held) = (latest(&|target| target.released[kind]), latest(&|target| target.held[kind]));
         result.push(Before { lock: index, released, held });
         any.add(lock, index);

@@ -99,8 +99,13 @@ impl Tracker {
     pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
         let entered = self.calls.last().copied().unwrap_or(time);
         let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
-        let new = |lock: &WindowLock| {
-            Open { kind: lock.kind, event: number, operation, entered, recorded: false, acquired: None }
+        let new = |lock: &WindowLock| Open {
+            kind: lock.kind,
+            event: number,
+            operation,
+            entered,
+            recorded: false,
+            acquired: None,
         };
         match event {
             Event::RmaRequestLock(lock) => {

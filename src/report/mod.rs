@@ -35,9 +35,9 @@ mod warnings;
 
 pub use crate::execution::waiting::WaitKind;
 pub use analysis::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic, PairWaiting,
-    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic,
-    WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
+    PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
+    Traffic, WaitStates, Waiting,
 };
 pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;

@@ -5,8 +5,8 @@ use crate::simulate::patterns::{PatternKind, communicators};
 use crate::simulate::scenario::{Scenario, Summary};
 use crate::simulate::units::{EPOCH, TickRate};
 use crate::trace::{
-    ClockProperties, CommId, Definitions, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, SystemTreeNode,
-    SystemTreeNodeId, Window,
+    ClockProperties, CommId, Definitions, Location, LocationGroup, LocationGroupId, LocationId, LocationKind,
+    SystemTreeNode, SystemTreeNodeId, Window,
 };
 
 impl Scenario {

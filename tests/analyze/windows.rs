@@ -133,8 +133,7 @@ fn an_access_without_operations_is_late_from_its_start_on() {
 #[test]
 fn an_access_waits_for_the_post_where_it_blocks() {
     // The first start returns at once and complete blocks until the post at 40; the second start blocks until the post at 90.
-    let target =
-        [step(POST, 40, 41, 1), step(WIN_WAIT, 60, 61, 1), step(POST, 90, 91, 1), step(WIN_WAIT, 105, 106, 1)];
+    let target = [step(POST, 40, 41, 1), step(WIN_WAIT, 60, 61, 1), step(POST, 90, 91, 1), step(WIN_WAIT, 105, 106, 1)];
     let origin = [
         step(START, 10, 11, 0),
         put(12, 13),

@@ -1,8 +1,8 @@
 //! Reading event files `events/<location>.clce`: a header, blocks of events, clock offsets.
 
-use super::{VERSION, WITHOUT_WINDOWS};
 use super::numbers::Bytes;
 use super::records::Record;
+use super::{VERSION, WITHOUT_WINDOWS};
 use crate::trace::{ClockOffset, Error, LocationId, Result};
 
 /// The first bytes of an event file.

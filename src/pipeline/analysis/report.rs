@@ -7,8 +7,8 @@ use crate::pipeline::analysis::sums::{Part, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::Opened;
 use crate::replay::analysis::walk::Path;
 use crate::report::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting, ProcessShare,
-    ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
+    ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

@@ -223,9 +223,8 @@ impl LocationScan<'_, '_> {
         let id = definitions.locations[location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
-        self.locks = has_locks(&location.summary.by_type).then(|| {
-            Tracker::new(self.stages.loaded.program.first + self.timeline as u32, self.timeline as u32, id)
-        });
+        self.locks = has_locks(&location.summary.by_type)
+            .then(|| Tracker::new(self.stages.loaded.program.first + self.timeline as u32, self.timeline as u32, id));
         let mut counted = 0u64;
         let mut last = None;
         archive
@@ -370,7 +369,8 @@ impl LocationScan<'_, '_> {
             }
             (Some(Call::WinComplete), Some(entered)) => {
                 let start = self.starts.get(&window).map(|&start| {
-                    let leave = |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);
+                    let leave =
+                        |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);
                     [leave(0), leave(1)]
                 });
                 if let Some(last) = self.accesses.remove(&window).or(start) {

@@ -228,11 +228,7 @@ pub fn longer(a: Option<(i64, u32)>, b: Option<(i64, u32)>) -> Option<(i64, u32)
 
 /// Both lists of operation, kind and time side by side, sorted by operation and kind: operation, kind, time before and after. An operation that waits for
 /// something else after than before appears twice.
-fn compare<K: Copy + Ord>(
-    before: &[(u32, K, i64)],
-    after: &[(u32, K, i64)],
-    mut visit: impl FnMut(u32, K, i64, i64),
-) {
+fn compare<K: Copy + Ord>(before: &[(u32, K, i64)], after: &[(u32, K, i64)], mut visit: impl FnMut(u32, K, i64, i64)) {
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
     loop {
         match (before.peek().copied(), after.peek().copied()) {

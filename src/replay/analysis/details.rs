@@ -52,7 +52,8 @@ impl Input<'_> {
             received.sort_unstable_by_key(|message| message.event);
             let own = Own { operations: &operations[timeline], stage, waits: &waits[timeline].waits };
             let sync = &program.timelines[timeline];
-            let mut locations: Vec<u32> = received.iter().map(|message| sync.location(message.event as usize)).collect();
+            let mut locations: Vec<u32> =
+                received.iter().map(|message| sync.location(message.event as usize)).collect();
             locations.sort_unstable();
             locations.dedup();
             for location in locations {

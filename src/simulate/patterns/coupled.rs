@@ -1,8 +1,8 @@
 //! Two groups of processes that are coupled by an inter-communicator: pairs exchange messages in every step, and now and then all take part in a
 //! collective operation, of which each group waits for the other one only.
 
-use super::communicators::INTER;
 use super::Work;
+use super::communicators::INTER;
 use crate::simulate::engine::{Call, NO_ROOT, Op, Process, Transfer};
 use crate::trace::{CollectiveOp, Root};
 

@@ -55,8 +55,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> usize {
     }
     let nodes = scenario.nodes();
     let minimum = |a: usize, b: usize| {
-        let class =
-            if nodes[a] == nodes[b] { scenario.latency.same_node } else { scenario.latency.other_node };
+        let class = if nodes[a] == nodes[b] { scenario.latency.same_node } else { scenario.latency.other_node };
         class.minimum / 1000 - 1
     };
     let mut orders = 0;
