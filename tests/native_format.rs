@@ -415,5 +415,50 @@ fn damage_names_file_location_and_event() {
     }
     std::fs::write(&path, &original).unwrap();
     std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x03\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, only 2 is known"]);
+    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 3, known are 1 to 2"]);
+}
+
+/// Makes files of version 1 of those of a trace without windows, which differ by nothing else.
+fn as_first_version(trace: &Path) {
+    let path = trace.join("definitions.clcd");
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert_eq!(bytes[bytes.len() - 6..bytes.len() - 4], [0, 0], "no windows and no groups");
+    bytes.truncate(bytes.len() - 6);
+    bytes[8] = 1;
+    let length = bytes.len() as u64 - 20;
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    for entry in std::fs::read_dir(trace.join("events")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[8] = 1;
+        let checksum = crc32fast::hash(&bytes[..60]).to_le_bytes();
+        bytes[60..64].copy_from_slice(&checksum);
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn traces_of_the_first_version_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    for version in [1, 2] {
+        let native = convert(&fixture("tracer-collectives-4"), directory.path(), &format!("{version}.clct"));
+        if version == 1 {
+            as_first_version(&native);
+        }
+        clc(&format!("{version}.clct -o {version}-clc.clct -q"), directory.path(), 0);
+        clc(&format!("check {version}-clc.clct -q"), directory.path(), 0);
+    }
+    let (first, first_definitions) = open(&directory.path().join("1-clc.clct"));
+    let (second, second_definitions) = open(&directory.path().join("2-clc.clct"));
+    assert_eq!(first_definitions, second_definitions);
+    for location in &first_definitions.locations {
+        let (events, offsets, _) = contents(&first, location.id);
+        let (expected, expected_offsets, _) = contents(&second, location.id);
+        assert!(events == expected && offsets == expected_offsets, "location {}", location.id);
+    }
+    let printer =
+        |name: &str| run(common::tool("native_print.py").arg(directory.path().join(name))).expect(0, name).stdout;
+    assert_eq!(printer("1-clc.clct"), printer("2-clc.clct"));
 }

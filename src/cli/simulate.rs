@@ -50,7 +50,10 @@ pub struct SimulateOptions {
     /// What the application does
     ///
     /// mix uses every class of MPI operation, on the world and on sub-communicators; subsets has many
-    /// communicators of few members; the others are communication skeletons of well-known kinds of programs.
+    /// communicators of few members; coupled has two groups and an inter-communicator; ssend-pipeline passes work on
+    /// by synchronous sends; rma-fence, rma-pscw and rma-lock access windows between fences, in epochs of post,
+    /// start, complete and wait, and under exclusive locks; the others are communication skeletons of well-known
+    /// kinds of programs.
     #[arg(long, default_value = "halo2d", help_heading = APPLICATION,
           value_parser = PossibleValuesParser::new(PatternKind::ALL.iter().map(|p| p.name())).try_map(|n| PatternKind::from_str(&n)))]
     pub pattern: PatternKind,

@@ -109,6 +109,7 @@ pub fn analyze(
         warnings: whole.warnings.into_list(),
         output: None,
         details: None,
+        locks: None,
         analysis,
     }))))
 }

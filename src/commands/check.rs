@@ -5,6 +5,7 @@ use crate::comm::Transport;
 use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::{Outcome, summary};
 use crate::pipeline::details::{Seen, details as pipeline_details};
+use crate::pipeline::locks::overlaps;
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
@@ -47,6 +48,7 @@ pub fn check(
         timing.lap("details", loaded.program.events());
     }
 
+    let locks = overlaps(transport, &opened, &loaded, None)?;
     opened.unchanged(transport)?;
     let phases = timing.gather(transport)?;
     let memory = summary::memory_use(transport)?;
@@ -77,6 +79,7 @@ pub fn check(
         warnings: whole.warnings.into_list(),
         output: None,
         details,
+        locks,
         analysis: None,
     }))))
 }

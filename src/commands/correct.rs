@@ -8,6 +8,7 @@ use crate::commands::output::{Wanted, prepare};
 use crate::commands::replayed::Replayed;
 use crate::commands::{Outcome, summary};
 use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
+use crate::pipeline::locks::overlaps;
 use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
@@ -90,6 +91,7 @@ pub fn correct(
         timing.lap("details", program.events());
     }
 
+    let locks = overlaps(transport, &opened, &loaded, Some(&result.corrections))?;
     let consistent = corrected.violated() == 0;
     let mut published = None;
     progress.step("publish");
@@ -157,6 +159,7 @@ pub fn correct(
         warnings: whole.warnings.into_list(),
         output: published,
         details,
+        locks,
         analysis: None,
     }))))
 }

@@ -2,6 +2,7 @@
 //! printing. All times are ticks of global time, all sums are exact integers. Definitions and sources: `docs/analysis.md`.
 
 pub mod call_tree;
+pub mod locks;
 pub mod parallelism;
 pub mod path;
 pub mod waiting;

@@ -12,7 +12,7 @@ pub enum WaitKind {
     LateReceiver,
     /// A member of an N-to-N operation waited for the last one.
     WaitAtNxn,
-    /// A member of a barrier, or of a fence of a window, waited for the last one.
+    /// A member of a barrier waited for the last one.
     WaitAtBarrier,
     /// A member of a 1-to-N operation waited for the root.
     LateBroadcast,
@@ -20,11 +20,66 @@ pub enum WaitKind {
     EarlyReduce,
     /// A member of a prefix operation waited for a lower rank.
     EarlyScan,
+    /// A member of a fence of a window waited for the last one.
+    WaitAtFence,
+    /// An origin waited for the post of a target, when it started its epoch on a window or when it completed it.
+    LatePost,
+    /// A target waited at the end of its epoch on a window until the last of its origins completed.
+    EarlyWait,
+    /// A process waited for a lock of a window that another one held.
+    LockContention,
+}
+
+/// What is told beside the kinds of waiting. None of it is added to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetailKind {
+    /// A part of Late Sender: a message of another process, which was sent earlier, was received later.
+    WrongOrderDifferentSource,
+    /// The same with an earlier message of the same process.
+    WrongOrderSameSource,
+    /// A part of Early Wait: the origin that was waited for had made its last access before.
+    LateComplete,
+    /// Not waiting: what members of a barrier take after the first one has left it.
+    BarrierCompletion,
+    /// The same of other N-to-N operations.
+    NxnCompletion,
+}
+
+impl DetailKind {
+    /// All of them, in the order of reports.
+    pub const ALL: [DetailKind; 5] = [
+        DetailKind::WrongOrderDifferentSource,
+        DetailKind::WrongOrderSameSource,
+        DetailKind::LateComplete,
+        DetailKind::BarrierCompletion,
+        DetailKind::NxnCompletion,
+    ];
+
+    /// The name in the literature, or near to it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DetailKind::WrongOrderDifferentSource => "Wrong order, different",
+            DetailKind::WrongOrderSameSource => "Wrong order, same",
+            DetailKind::LateComplete => "Late Complete",
+            DetailKind::BarrierCompletion => "Barrier Completion",
+            DetailKind::NxnCompletion => "N-to-N Completion",
+        }
+    }
+
+    /// The kind of waiting that it is a part of; none if it is no waiting.
+    pub fn part_of(self) -> Option<WaitKind> {
+        match self {
+            DetailKind::WrongOrderDifferentSource | DetailKind::WrongOrderSameSource => Some(WaitKind::LateSender),
+            DetailKind::LateComplete => Some(WaitKind::EarlyWait),
+            DetailKind::BarrierCompletion | DetailKind::NxnCompletion => None,
+        }
+    }
 }
 
 impl WaitKind {
     /// All of them, in the order of reports.
-    pub const ALL: [WaitKind; 7] = [
+    pub const ALL: [WaitKind; 11] = [
         WaitKind::LateSender,
         WaitKind::LateReceiver,
         WaitKind::WaitAtNxn,
@@ -32,6 +87,10 @@ impl WaitKind {
         WaitKind::LateBroadcast,
         WaitKind::EarlyReduce,
         WaitKind::EarlyScan,
+        WaitKind::WaitAtFence,
+        WaitKind::LatePost,
+        WaitKind::EarlyWait,
+        WaitKind::LockContention,
     ];
 
     /// The name in the literature.
@@ -44,6 +103,10 @@ impl WaitKind {
             WaitKind::LateBroadcast => "Late Broadcast",
             WaitKind::EarlyReduce => "Early Reduce",
             WaitKind::EarlyScan => "Early Scan",
+            WaitKind::WaitAtFence => "Wait at Fence",
+            WaitKind::LatePost => "Late Post",
+            WaitKind::EarlyWait => "Early Wait",
+            WaitKind::LockContention => "Lock Contention",
         }
     }
 }

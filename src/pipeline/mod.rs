@@ -16,6 +16,7 @@ pub mod inputs;
 pub mod interrupt;
 mod latency;
 pub mod load;
+pub mod locks;
 pub mod made;
 mod manifest;
 pub mod memory;

@@ -4,7 +4,7 @@
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
 use super::PairUnit;
-use crate::execution::waiting::WaitKind;
+use crate::execution::waiting::{DetailKind, WaitKind};
 use serde::{Deserialize, Serialize};
 
 /// Everything that the analysis found.
@@ -112,6 +112,9 @@ pub struct WaitStates {
     pub total: Waiting,
     /// Each kind, also those that do not occur, in the order of [`WaitKind::ALL`].
     pub kinds: Vec<KindWaiting>,
+    /// Parts of them, and what operations take beside them; nothing of it is added to the kinds. In the order of [`DetailKind::ALL`].
+    #[serde(default)]
+    pub details: Vec<DetailWaiting>,
     /// By kind and call path, those with the longest waiting time (of either stage) first.
     pub by_call_path: Vec<CallPathWaiting>,
     /// Number of entries that are not in that list.
@@ -150,6 +153,17 @@ pub struct Waiting {
 pub struct KindWaiting {
     /// The kind.
     pub kind: WaitKind,
+    /// Its times.
+    pub waiting: Waiting,
+}
+
+/// A part of a kind of waiting, or what is told beside them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DetailWaiting {
+    /// What it is.
+    pub kind: DetailKind,
+    /// The kind of waiting that it is a part of; null if it is no waiting.
+    pub part_of: Option<WaitKind>,
     /// Its times.
     pub waiting: Waiting,
 }

@@ -11,6 +11,7 @@ pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
         ("parallelism.csv", parallelism(&analysis.execution)),
         ("processes.csv", processes(&analysis.execution)),
         ("waits.csv", waits(analysis)),
+        ("waits_details.csv", wait_details(analysis)),
         ("waits_by_call_path.csv", waits_by_call_path(analysis)),
         ("waits_by_process.csv", waits_by_process(analysis)),
         ("waits_by_pair.csv", waits_by_pair(analysis)),
@@ -116,6 +117,17 @@ fn waits(analysis: &Analysis) -> String {
         for kind in &analysis.waits.kinds {
             let mut fields = vec![kind.kind.name().to_owned()];
             fields.extend(waiting(&kind.waiting));
+            line(text, &fields);
+        }
+    })
+}
+
+fn wait_details(analysis: &Analysis) -> String {
+    table(&format!("kind,part_of,{WAITING}"), |text| {
+        for detail in &analysis.waits.details {
+            let part_of = detail.part_of.map_or("", |kind| kind.name());
+            let mut fields = vec![field(detail.kind.name()), part_of.to_owned()];
+            fields.extend(waiting(&detail.waiting));
             line(text, &fields);
         }
     })

@@ -1,6 +1,7 @@
 //! An analysis with something in every field.
 
 use super::*;
+use crate::execution::waiting::DetailKind;
 
 fn waiting(before: f64, after: f64, artefact: f64) -> Waiting {
     Waiting {
@@ -85,6 +86,11 @@ pub(super) fn analysis() -> Analysis {
             without_region: 2,
             total: waiting(210.0, 52.0, 165.0),
             kinds: WaitKind::ALL.into_iter().map(kind).collect(),
+            details: vec![DetailWaiting {
+                kind: DetailKind::WrongOrderSameSource,
+                part_of: Some(WaitKind::LateSender),
+                waiting: waiting(3.0, 1.0, 2.5),
+            }],
             by_call_path: vec![CallPathWaiting {
                 kind: WaitKind::LateSender,
                 call_path: path_of(&["main", "a region with a name that is much too long for a table", "MPI_Waitall"]),

@@ -114,17 +114,21 @@ fn headings(first: &str, analysis: &Analysis) -> Vec<String> {
 }
 
 fn waits(analysis: &Analysis) -> String {
+    let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
+    let details = || analysis.waits.details.iter().filter(|detail| occurs(&detail.waiting));
+    let row = |name: &str, waiting: &Waiting| std::iter::once(name.to_owned()).chain(cells(waiting)).collect();
     let mut table = Table::default();
     table.push(headings("Waiting", analysis));
-    let mut row = |name: &str, waiting: &Waiting| {
-        table.push(std::iter::once(name.to_owned()).chain(cells(waiting)).collect());
-    };
-    for kind in &analysis.waits.kinds {
-        if kind.waiting.before_count > 0 || kind.waiting.after_count.unwrap_or(0) > 0 {
-            row(kind.kind.name(), &kind.waiting);
+    for kind in analysis.waits.kinds.iter().filter(|kind| occurs(&kind.waiting)) {
+        table.push(row(kind.kind.name(), &kind.waiting));
+        for detail in details().filter(|detail| detail.part_of == Some(kind.kind)) {
+            table.push(row(&format!("  {}", detail.kind.name()), &detail.waiting));
         }
     }
-    row("all", &analysis.waits.total);
+    table.push(row("all", &analysis.waits.total));
+    for detail in details().filter(|detail| detail.part_of.is_none()) {
+        table.push(row(&format!("({})", detail.kind.name()), &detail.waiting));
+    }
     table.render(FIRST)
 }
 

@@ -20,6 +20,7 @@ mod html;
 mod info;
 mod info_text;
 mod json;
+mod locks;
 mod made;
 mod matching;
 pub mod memory;
@@ -34,9 +35,9 @@ mod warnings;
 
 pub use crate::execution::waiting::WaitKind;
 pub use analysis::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, Execution, KindWaiting, PairTraffic, PairWaiting,
-    PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, Traffic,
-    WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
+    PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
+    Traffic, WaitStates, Waiting,
 };
 pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;
@@ -57,6 +58,7 @@ pub use html::html;
 pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use info_text::info_text;
 pub use json::{GENERATOR, escaped, json};
+pub use locks::{LockStages, Locks, Overlap};
 pub use made::{Made, made_text};
 pub use matching::{
     CallCount, CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, ThreadSteps, UnmatchedPair, WindowUse,
@@ -127,6 +129,9 @@ pub struct Report {
     pub matching: Matching,
     /// Violations of the clock condition before and after.
     pub violations: Violations,
+    /// Locks of windows that were held at the same time though they exclude each other; null if there are none.
+    #[serde(default)]
+    pub locks: Option<LockStages>,
     /// The forward passes; none for `check`.
     pub replay: Option<Replay>,
     /// How far events were moved; none for `check`.

@@ -241,8 +241,24 @@ pub(super) fn corrected() -> Report {
         ],
         output: Some("traces/lulesh-clc".into()),
         details: Some(details()),
+        locks: Some(locks()),
         analysis: None,
     }
+}
+
+fn locks() -> LockStages {
+    let place = |process: u32, event, ticks: i64| EventPlace {
+        process,
+        location: LocationId(process.into()),
+        event,
+        ticks,
+        seconds: ticks as f64 / 1e9,
+        region: None,
+    };
+    let (held, acquired) = (place(3, 777, 1_250_000_000), place(5, 888, 1_249_997_500));
+    let worst = Some(Overlap { window: 2, target: Some(1), held, acquired, ticks: 2500, seconds: 2.5e-6 });
+    let after = Locks { compared: 40, ..Locks::default() };
+    Stages { before: Locks { overlapping: 3, worst, ..after.clone() }, after: Some(after) }
 }
 
 /// Something in every field, for two windows and two nodes.
@@ -336,6 +352,7 @@ pub(super) fn checked() -> Report {
     report.coverage = Coverage::new(report.violations.checked(), &report.matching, 0, &[]);
     report.verdict = Verdict::new(&report.violations, &report.coverage, report.trace.processes);
     (report.replay, report.moves, report.output, report.details) = (None, None, None, None);
+    report.locks = None;
     report.warnings.clear();
     let parameters = &mut report.parameters;
     (parameters.gamma, parameters.max_passes, parameters.max_error, parameters.slope) = (None, None, None, None);

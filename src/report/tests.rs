@@ -137,10 +137,10 @@ fn paths(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
             for (name, value) in fields {
                 let name = match name.as_str() {
                     "raw" | "presynchronised" | "corrected" if prefix == "violations" => "STAGE",
-                    // Both ends of a violation have the same fields.
-                    "from" | "to" if prefix.contains("worst") => "END",
-                    // Both stages of an analysis as well.
-                    "before" | "after" if ["execution", "critical_path"].contains(&prefix) => "STAGE",
+                    // Both ends of a violation, or of an overlap, have the same fields.
+                    "from" | "to" | "held" | "acquired" if prefix.contains("worst") => "END",
+                    // Both stages of an analysis, or of locks, as well.
+                    "before" | "after" if ["execution", "critical_path", "locks"].contains(&prefix) => "STAGE",
                     name => name,
                 };
                 let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };

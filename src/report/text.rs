@@ -26,6 +26,7 @@ pub fn text(report: &Report) -> String {
         trace(report),
         pairs(report, FIRST),
         violations(report),
+        super::locks::text(report, INDENT),
         report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
         report.moves.as_ref().map(moves).unwrap_or_default(),
         left_out(report),

@@ -1,12 +1,12 @@
 //! The definitions of a simulated trace.
 
-use crate::simulate::engine::regions;
-use crate::simulate::patterns::communicators;
+use crate::simulate::engine::{WINDOW, group_of, regions};
+use crate::simulate::patterns::{PatternKind, communicators};
 use crate::simulate::scenario::{Scenario, Summary};
 use crate::simulate::units::{EPOCH, TickRate};
 use crate::trace::{
-    ClockProperties, Definitions, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, SystemTreeNode,
-    SystemTreeNodeId,
+    ClockProperties, CommId, Definitions, Location, LocationGroup, LocationGroupId, LocationId, LocationKind,
+    SystemTreeNode, SystemTreeNodeId, Window,
 };
 
 impl Scenario {
@@ -28,6 +28,14 @@ impl Scenario {
             name: format!("node{node}"),
             class: "node".into(),
             parent: Some(SystemTreeNodeId(0)),
+        };
+        let one_sided = self.pattern.has_window();
+        let windows = one_sided.then(|| Window { id: WINDOW, name: "halo".into(), comm: CommId(0) });
+        let windows: Vec<Window> = windows.into_iter().collect();
+        // For each process the neighbours that it synchronises with.
+        let groups = match self.pattern {
+            PatternKind::RmaPscw => (0..self.ranks).map(|rank| group_of(rank, self.ranks)).collect(),
+            _ => Vec::new(),
         };
         let count = nodes.last().map_or(0, |last| last + 1);
         let group = |(rank, &node): (usize, &u32)| LocationGroup {
@@ -58,9 +66,9 @@ impl Scenario {
             system_tree: std::iter::once(root).chain((0..count).map(node)).collect(),
             processes: (0..self.ranks).map(|rank| LocationId(u64::from(rank))).collect(),
             communicators: communicators(self.pattern, &nodes, self.communicators, self.seed).0,
-            regions: regions(),
-            windows: Vec::new(),
-            groups: Vec::new(),
+            regions: regions(self.pattern.is_beyond_messages()),
+            windows,
+            groups,
             thread_barriers: Vec::new(),
         }
     }

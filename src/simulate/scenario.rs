@@ -198,8 +198,9 @@ impl Scenario {
         let nodes = self.nodes();
         let (definitions, families) = communicators(self.pattern, &nodes, self.communicators, self.seed);
         let members = |members: CommMembers| match members {
-            CommMembers::Intra(members) => members.to_vec(),
-            _ => Vec::new(),
+            CommMembers::Intra(members) => (members.to_vec(), None),
+            CommMembers::Inter(first, second) => ([&*first, &*second].concat(), Some(first.len())),
+            _ => (Vec::new(), None),
         };
         let rate = TickRate::new(self.resolution);
         let setup = Setup {

@@ -2,7 +2,7 @@
 
 use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
 use clc_replay::simulate::{PatternKind, Scenario};
-use clc_replay::trace::{Collective, CollectiveOp, CommId, Event, Message, Region, RegionId, Root};
+use clc_replay::trace::{Collective, CollectiveOp, CommId, Definitions, Event, Message, Region, RegionId, Root};
 use std::path::{Path, PathBuf};
 
 pub const USER: u32 = 0;
@@ -25,6 +25,16 @@ pub fn hand_made(directory: &Path, ranks: &[Events]) -> PathBuf {
 
 /// The same with other names of the regions.
 pub fn hand_made_of(directory: &Path, names: &[&str], ranks: &[Events]) -> PathBuf {
+    hand_made_with(directory, names, ranks, |_| {})
+}
+
+/// The same with other definitions.
+pub fn hand_made_with(
+    directory: &Path,
+    names: &[&str],
+    ranks: &[Events],
+    change: impl FnOnce(&mut Definitions),
+) -> PathBuf {
     let scenario = Scenario {
         ranks: ranks.len() as u32,
         ranks_per_node: 1,
@@ -36,6 +46,7 @@ pub fn hand_made_of(directory: &Path, names: &[&str], ranks: &[Events]) -> PathB
     definitions.clock.global_offset = 0;
     let region = |(id, name): (u32, &&str)| Region { id: RegionId(id), name: (*name).into() };
     definitions.regions = (0..).zip(names).map(region).collect();
+    change(&mut definitions);
     let trace = directory.join("hand-made");
     let archive = ArchiveWriter::create(&trace, "traces", CreateOptions::default()).expect("an archive");
     for (rank, events) in ranks.iter().enumerate() {

@@ -54,7 +54,7 @@ fn tables_and_page_and_the_stored_report() {
         let line = found.lines().find_map(|line| line.strip_prefix(&format!("{name}.csv ")));
         line.unwrap_or_else(|| panic!("no {name}.csv: {found}")).parse().expect("a number of rows")
     };
-    assert_eq!([rows("waits"), rows("execution"), rows("parallelism"), rows("processes")], [7, 2, 2 * 20, 2 * 4]);
+    assert_eq!([rows("waits"), rows("execution"), rows("parallelism"), rows("processes")], [11, 2, 2 * 20, 2 * 4]);
     for name in ["waits_by_call_path", "waits_by_process", "waits_by_pair", "traffic_by_pair", "traffic_over_time"] {
         assert!(rows(name) > 0, "{name}");
     }

@@ -29,7 +29,14 @@ apart. Each member has a begin and an end. Which begins must precede which ends 
 
 A member that sent (received) no bytes constrains (is constrained by) nobody, except in a Barrier. Instances that
 some member does not have, or that members have as different operations, are counted and left out; operations on
-handles (creating communicators, windows, ...) constrain nobody.
+handles (creating communicators, windows, ...) constrain nobody. On an inter-communicator, those of one group constrain those of the other one.
+
+Synchronous sends. The end of MPI_Ssend, the completion of an MPI_Issend: not before the call that posts its receive (MPI_Recv, MPI_Sendrecv,
+MPI_Irecv, MPI_Start) was entered.
+
+Windows. The k-th fence of a member is the k-th of all; it is a barrier if any of them has accessed the window since its fence before, not under a
+lock nor between start and complete; other fences may have been asserted to be none, and are left out. The k-th epoch of two processes is the
+k-th for both: MPI_Win_complete is left after MPI_Win_post was entered, MPI_Win_wait is left after MPI_Win_complete was entered.
 
 With --after, the worst violations are shown beside the same pairs in a second archive, and nothing is counted there.
 
@@ -55,6 +62,7 @@ OTHER_COMMUNICATION = {"MPI_RECV", "MPI_IRECV", "MPI_IRECV_REQUEST", "MPI_REQUES
                        "MPI_COLLECTIVE_END", "NON_BLOCKING_COLLECTIVE_REQUEST", "NON_BLOCKING_COLLECTIVE_COMPLETE"}
 # Cells of a table; two lists of lengths that need a larger one are left out.
 LARGEST_TABLE = 10_000_000
+POSTS = {"MPI_RECV", "MPI_SENDRECV", "MPI_SENDRECV_REPLACE", "MPI_IRECV", "MPI_START", "MPI_STARTALL"}
 KINDS = ROOT_SENDS | ROOT_RECEIVES | PREFIX | EVERYBODY
 
 
@@ -80,6 +88,20 @@ class Comm:
 class Definitions:
     process_of: dict = field(default_factory=dict)  # location -> location group
     comms: dict = field(default_factory=dict)  # number -> Comm
+    groups: dict = field(default_factory=dict)  # number -> locations
+    windows: dict = field(default_factory=dict)  # number -> number of the communicator
+
+
+@dataclass
+class Call:
+    """A region that a location is in."""
+
+    position: int
+    name: str
+    enter: int
+    sends_only: bool = True  # so far
+    sent: object = None  # the synchronous send in it
+    groups: list = field(default_factory=list)  # (window, group) of the epochs that it is a step of
 
 
 @dataclass
@@ -99,11 +121,13 @@ def read_definitions(anchor):
     found = Definitions()
     groups, self_groups, comms = {}, set(), []
     for line in otf2_text.run("-G", "--silent", "--", anchor):
-        match = re.match(r"(LOCATION|GROUP|COMM|INTER_COMM) +(\d+)  (.*)$", line)
+        match = re.match(r"(LOCATION|GROUP|COMM|INTER_COMM|RMA_WIN) +(\d+)  (.*)$", line)
         if not match:
             continue
         kind, number, text = match[1], int(match[2]), match[3]
-        if kind == "LOCATION":
+        if kind == "RMA_WIN":
+            found.windows[number] = int(re.search(r"Communicator: %s <(\d+)>" % NAME, text)[1])
+        elif kind == "LOCATION":
             found.process_of[number] = int(re.search(r"Group: %s <(\d+)>" % NAME, text)[1])
         elif kind == "GROUP" and "Type: COMM_SELF" in text:
             self_groups.add(number)
@@ -115,6 +139,7 @@ def read_definitions(anchor):
             groups[number] = [int(m) for m in re.findall(r"%s <(\d+)>" % NAME, members)]
         elif kind in ("COMM", "INTER_COMM"):
             comms.append((number, [int(g) for g in re.findall(r"Group(?: [AB])?: %s <(\d+)>" % NAME, text)]))
+    found.groups = groups
     for number, parts in comms:
         if parts[0] in self_groups:
             found.comms[number] = Comm(number, None)
@@ -138,7 +163,12 @@ class Trace:
         self.events = 0
         posted = defaultdict(dict)  # process -> request -> position of the posting
         begun = defaultdict(list)  # location -> stack of begin times
-        calls = defaultdict(list)  # location -> stack of [position of the enter, nothing but sends in it]
+        calls = defaultdict(list)  # location -> stack of Call
+        self.synchronous = {}  # (key, number of the send) -> when it was over
+        self.fences = defaultdict(lambda: defaultdict(list))  # window -> location -> [(begin, end, accessed)]
+        self.steps = defaultdict(list)  # (call, window, process, other process) -> [(enter, leave)]
+        open_sends = defaultdict(dict)  # process -> request -> synchronous send
+        fence_begun, accesses, locked, epochs = {}, Counter(), Counter(), Counter()
         requested = defaultdict(dict)  # process -> request -> (position, time)
         last = {}
         for position, event in enumerate(otf2_text.events(anchor)):
@@ -149,18 +179,29 @@ class Trace:
             process = self.definitions.process_of.get(event.location)
             stack = calls[event.location]
             if event.kind == "ENTER":
-                stack.append([position, True])
+                name = re.match(r'Region: "(.*?)"', event.text)
+                name = (name[1] if name else "").upper().rstrip("_")
+                stack.append(Call(position, name[1:] if name.startswith("PMPI_") else name, event.time))
             elif event.kind == "LEAVE" and stack:
-                stack.pop()
+                call = stack.pop()
+                if call.sent and call.name == "MPI_SSEND":
+                    self.synchronous[call.sent] = event.time
+                for window, group in call.groups:
+                    for other in self.definitions.groups.get(group, []):
+                        key = call.name, window, process, self.definitions.process_of[other]
+                        self.steps[key].append((call.enter, event.time))
+            inside = stack[-1] if stack else Call(position, "", event.time)
             if event.kind == "MPI_RECV":
-                self.message(event, stack[-1][0] if stack and stack[-1][1] else position, process, posted)
+                entered = inside.enter if inside.name in POSTS and inside.sends_only else None
+                self.message(event, inside.position if stack and inside.sends_only else position, process, posted, entered)
             if event.kind in OTHER_COMMUNICATION:
                 for call in stack:
-                    call[1] = False
+                    call.sends_only = False
             if event.kind in ("MPI_SEND", "MPI_ISEND", "MPI_IRECV"):
                 self.message(event, position, process, posted)
             elif event.kind == "MPI_IRECV_REQUEST":
-                posted[process][otf2_text.numbers(event.text)["Request"]] = position
+                entered = inside.enter if inside.name in POSTS else event.time
+                posted[process][otf2_text.numbers(event.text)["Request"]] = position, entered
             elif event.kind == "MPI_REQUEST_CANCELLED":
                 if posted[process].pop(otf2_text.numbers(event.text)["Request"], None) is not None:
                     self.cancelled += 1
@@ -175,23 +216,50 @@ class Trace:
                 start = requested[process].pop(otf2_text.numbers(event.text)["Request"], None)
                 if start:
                     self.collective(event, start[0], start[1], False)
+            elif event.kind == "MPI_ISEND_COMPLETE":
+                sent = open_sends[process].pop(otf2_text.numbers(event.text)["Request"], None)
+                if sent:
+                    self.synchronous[sent] = event.time
+            elif event.kind.startswith("RMA_"):
+                fields = otf2_text.numbers(event.text)
+                window = event.location, fields.get("Window")
+                if event.kind == "RMA_COLLECTIVE_BEGIN":
+                    fence_begun[event.location] = event.time
+                elif event.kind == "RMA_COLLECTIVE_END" and fields["Operation"] == "BARRIER":
+                    fence = fence_begun.pop(event.location, event.time), event.time, accesses.pop(window, 0) > 0
+                    self.fences[int(fields["Window"])][event.location].append(fence)
+                elif event.kind == "RMA_GROUP_SYNC":
+                    inside.groups.append((fields["Window"], int(fields["Group"])))
+                    epochs[window] = inside.name in ("MPI_WIN_START", "MPI_WIN_POST")
+                elif event.kind in ("RMA_REQUEST_LOCK", "RMA_ACQUIRE_LOCK"):
+                    locked[window] = 1
+                elif event.kind == "RMA_RELEASE_LOCK":
+                    locked[window] = 0
+                elif event.kind in ("RMA_PUT", "RMA_GET", "RMA_ATOMIC") and not locked[window] and not epochs[window]:
+                    accesses[window] += 1
+            if event.kind in ("MPI_SEND", "MPI_ISEND") and inside.name in ("MPI_SSEND", "MPI_ISSEND"):
+                inside.sent = self.last_sent
+                if event.kind == "MPI_ISEND":
+                    open_sends[process][otf2_text.numbers(event.text)["Request"]] = self.last_sent
 
-    def message(self, event, position, process, posted):
+    def message(self, event, position, process, posted, entered=None):
         fields = otf2_text.numbers(event.text)
         comm = self.definitions.comms[int(fields["Communicator"])]
         rank = fields.get("Receiver", fields.get("Sender"))
         peer = self.definitions.process_of[comm.peer(event.location, int(rank))]
         length = int(fields["Length"])
         if "Receiver" in fields:
-            self.sends[process, peer, comm.number, fields["Tag"]].append((length, event.time))
+            key = process, peer, comm.number, fields["Tag"]
+            self.last_sent = key, len(self.sends[key])
+            self.sends[key].append((length, event.time))
             return
         key = peer, process, comm.number, fields["Tag"]
         if event.kind == "MPI_IRECV":
-            position = posted[process].pop(fields["Request"], None)
+            position, entered = posted[process].pop(fields["Request"], (None, None))
             if position is None:
                 self.unplaced[key].append(length)
                 return
-        self.receives[key].append((position, length, event.time))
+        self.receives[key].append((position, length, event.time, entered))
 
     def collective(self, event, position, begin, blocking):
         fields = otf2_text.numbers(event.text)
@@ -346,6 +414,9 @@ def check_messages(trace, result):
             for i, j in pairs:
                 name = "%d of process %d to %d, communicator %d, tag %s" % (j + 1, *key)
                 result.pair(kind, name, trace.sends[key][i][1], trace.receives[key][j][2])
+                over, entered = trace.synchronous.get((key, i)), trace.receives[key][j][3]
+                if kind == "message" and over is not None and entered is not None and key[0] != key[1]:
+                    result.pair("synchronous send", name, entered, over)
 
 
 def check_instance(members, result, name):
@@ -375,7 +446,7 @@ def check_collectives(trace, result):
         lists = [[member for _, member in sorted(at.get(location, []), key=lambda pair: pair[0])]
                  for location in (comm.members or [])]
         if comm.remote is not None:
-            result.left_out["collectives on inter-communicators"] += sum(map(len, at.values()))
+            check_between_groups(comm, at, result)
             continue
         for k in range(max(map(len, lists), default=0)):
             members = [one[k] for one in lists if k < len(one)]
@@ -390,12 +461,49 @@ def check_collectives(trace, result):
                 check_instance(members, result, name if blocking else "(non-blocking) " + name)
 
 
+def check_between_groups(comm, at, result):
+    """Collective operations of an inter-communicator: who sends anything constrains who receives anything in the other group."""
+    groups = [[[member for _, member in sorted(at.get(location, []), key=lambda pair: pair[0])] for location in group]
+              for group in (comm.members, comm.remote)]  # fmt: skip
+    for k in range(min(len(own) for group in groups for own in group)):
+        for here, there in groups, groups[::-1]:
+            everybody = there[0][k].op == "BARRIER"
+            begins = [own[k].begin for own in there if own[k].sent > 0 or everybody]
+            for rank, own in enumerate(here):
+                if begins and (own[k].received > 0 or everybody):
+                    name = "%d on inter-communicator %d, location %d" % (k + 1, comm.number, own[k].location)
+                    result.pair(own[k].op.lower(), name, max(begins), own[k].end)
+
+
+def check_windows(trace, result):
+    for window, at in sorted(trace.fences.items()):
+        members = trace.definitions.comms[trace.definitions.windows[window]].members or []
+        lists = [at.get(location, []) for location in members]
+        for k in range(min(map(len, lists), default=0)):
+            fences = [own[k] for own in lists]
+            if not any(accessed for _, _, accessed in fences):
+                result.left_out["fences that may have been asserted not to synchronise"] += 1
+                continue
+            for rank, (_, end, _) in enumerate(fences):
+                begins = [begin for other, (begin, _, _) in enumerate(fences) if other != rank]
+                if begins:
+                    result.pair("fence", "%d of window %d, rank %d" % (k + 1, window, rank), max(begins), end)
+    for (call, window, own, other), steps in sorted(trace.steps.items()):
+        for first, second in ("MPI_WIN_POST", "MPI_WIN_COMPLETE"), ("MPI_WIN_COMPLETE", "MPI_WIN_WAIT"):
+            ends = trace.steps.get((second, window, other, own), [])
+            if call == first and own != other and len(ends) == len(steps):
+                for k, (step, end) in enumerate(zip(steps, ends)):
+                    name = "%d of window %s, process %d to %d" % (k + 1, window, own, other)
+                    result.pair(second.lower(), name, step[0], end[1])
+
+
 def check(anchor, latency):
     """Reads the archive and checks all of it."""
     trace = Trace(anchor)
     result = Result(latency)
     check_messages(trace, result)
     check_collectives(trace, result)
+    check_windows(trace, result)
     if trace.backward:
         result.violations["time goes backward in a location"] = trace.backward
     return trace, result

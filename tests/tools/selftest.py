@@ -15,6 +15,7 @@ import otf2
 from otf2 import enums
 from otf2.events import (
     Enter,
+    Leave,
     MpiCollectiveBegin,
     MpiCollectiveEnd,
     MpiIrecv,
@@ -26,6 +27,10 @@ from otf2.events import (
     MpiSend,
     NonBlockingCollectiveComplete,
     NonBlockingCollectiveRequest,
+    RmaCollectiveBegin,
+    RmaCollectiveEnd,
+    RmaGroupSync,
+    RmaPut,
 )
 
 HERE = Path(__file__).parent
@@ -75,7 +80,38 @@ def enter(time):
     return lambda comm, region: [Enter(time, region)]
 
 
-def write(folder, *processes, order=(0, 1, 2), region="main", offsets=()):
+# What archives with `windows` define beside the rest: regions by name, a window, and for each process a group of it alone.
+MORE = {}
+
+
+def call(name, begin, end, *inside):
+    """A call of MPI with events inside."""
+    return lambda comm, region: [
+        Enter(begin, MORE[name]),
+        *(event for make in inside for event in make(comm, region)),
+        Leave(end, MORE[name]),
+    ]
+
+
+def fence(begin, end):
+    level = enums.RmaSyncLevel.PROCESS | enums.RmaSyncLevel.MEMORY
+    return lambda comm, region: [
+        RmaCollectiveBegin(begin),
+        RmaCollectiveEnd(end, OP.BARRIER, level, MORE["window"], NO_ROOT, 0, 0),
+    ]
+
+
+def put(time):
+    return lambda comm, region: [RmaPut(time, MORE["window"], 0, 8, 1)]
+
+
+def step(name, begin, end, other):
+    """A step of an epoch with one other process."""
+    sync = lambda comm, region: [RmaGroupSync(begin, enums.RmaSyncLevel.PROCESS, MORE["window"], MORE[other])]
+    return call(name, begin, end, sync)
+
+
+def write(folder, *processes, order=(0, 1, 2), region="main", offsets=(), windows=False):
     """An archive of three processes; `order` is the rank order of its one communicator."""
     writer = otf2.writer.Writer(str(folder), timer_resolution=10**9)
     definitions = writer.definitions
@@ -90,6 +126,12 @@ def write(folder, *processes, order=(0, 1, 2), region="main", offsets=()):
     group = definitions.groups.create("", group_type=kind.COMM_GROUP, paradigm=mpi, members=tuple(order))
     comm = definitions.comms.create("world", group=group, parent=None, _type=otf2.definitions.Comm)
     main = definitions.region(region)
+    if windows:
+        for name in "MPI_Ssend", "MPI_Recv", "MPI_Win_post", "MPI_Win_start", "MPI_Win_complete", "MPI_Win_wait":
+            MORE[name] = definitions.region(name)
+        MORE["window"] = definitions.rma_wins.create("w", comm=comm)
+        for rank in range(3):
+            MORE[rank] = definitions.groups.create("", group_type=kind.COMM_GROUP, paradigm=mpi, members=(rank,))
     for location, makers in zip(locations, processes):
         events = writer.event_writer_from_location(location)
         for time, offset in offsets:
@@ -227,6 +269,28 @@ class ClockCondition(Case):
         self.assertEqual(self.violations([first, second], [first, second], [first, second]), 0)
         hasty = collective(11, 12, OP.ALLREDUCE)
         self.assertEqual(self.violations([first, second], [first, second], [first, hasty]), 1)
+
+    def test_a_synchronous_send_ends_after_its_receive_was_posted(self):
+        receive = call("MPI_Recv", 20, 25, recv(24, 0))
+        self.assertEqual(self.violations([call("MPI_Ssend", 10, 20, send(11, 1))], [receive], [], windows=True), 0)
+        self.assertEqual(self.violations([call("MPI_Ssend", 10, 19, send(11, 1))], [receive], [], windows=True), 1)
+        # An ordinary one may be over before.
+        self.assertEqual(self.violations([send(11, 1)], [receive], [], windows=True), 0)
+
+    def test_fences_that_end_accesses_are_barriers(self):
+        self.assertEqual(self.violations([put(1), fence(5, 10)], [fence(9, 12)], [fence(10, 11)], windows=True), 0)
+        self.assertEqual(self.violations([put(1), fence(5, 10)], [fence(9, 12)], [fence(11, 11)], windows=True), 1)
+        # Nobody can tell what these two are.
+        self.assertEqual(self.violations([fence(5, 10)], [fence(9, 12)], [fence(11, 11)], windows=True), 0)
+
+    def test_epochs_of_groups(self):
+        target = [step("MPI_Win_post", 10, 11, 1), step("MPI_Win_wait", 12, 30, 1)]
+        origin = [step("MPI_Win_start", 5, 6, 0), step("MPI_Win_complete", 7, 10, 0)]
+        self.assertEqual(self.violations(target, origin, [], windows=True), 0)
+        origin[1] = step("MPI_Win_complete", 7, 9, 0)
+        self.assertEqual(self.violations(target, origin, [], windows=True), 1)
+        origin[1] = step("MPI_Win_complete", 31, 32, 0)
+        self.assertEqual(self.violations(target, origin, [], windows=True), 1)
 
     def test_clock_offsets_are_applied(self):
         offsets = ((0, -100), (1000, 900))  # doubles time: t -> 2t - 100

@@ -2,7 +2,8 @@
 """Waiting times of an OTF2 archive, by the definitions of docs/analysis.md:       waiting_times.py ARCHIVE.otf2
 
 Needs Debian's python3-otf2. An independent judge of `clc-replay analyze`: it shares no code with the program. Prints one line per kind:
-kind, sum in ticks, number of region instances. Collective operations on MPI_COMM_SELF and others of one member wait for nobody.
+kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them. Collective operations on MPI_COMM_SELF and
+others of one member wait for nobody. Every fence of a window counts as a barrier.
 """
 
 import sys
@@ -11,11 +12,16 @@ from collections import defaultdict
 import otf2
 from otf2 import events as ev
 from otf2.enums import CollectiveOp as Op
+from otf2.enums import LockType
 
 TO_ALL, TO_ONE = {Op.BCAST, Op.SCATTER, Op.SCATTERV}, {Op.REDUCE, Op.GATHER, Op.GATHERV}
 PREFIX = {Op.SCAN, Op.EXSCAN}
 ALL = {Op.BARRIER, Op.ALLREDUCE, Op.ALLGATHER, Op.ALLGATHERV, Op.ALLTOALL, Op.REDUCE_SCATTER, Op.REDUCE_SCATTER_BLOCK}
-ORDER = ["Late Sender", "Late Receiver", "Wait at NxN", "Wait at Barrier", "Late Broadcast", "Early Reduce", "Early Scan"]
+ORDER = ["Late Sender", "Late Receiver", "Wait at NxN", "Wait at Barrier", "Late Broadcast", "Early Reduce", "Early Scan",
+         "Wait at Fence", "Late Post", "Early Wait", "Lock Contention"]  # fmt: skip
+DETAILS = ["Wrong order, different", "Wrong order, same", "Late Complete", "Barrier Completion", "N-to-N Completion"]
+SYNCHRONOUS = ("MPI_SSEND", "MPI_ISSEND")
+EVERYBODY = 2**32 - 1
 
 
 class Operation:
@@ -23,10 +29,19 @@ class Operation:
 
     all = []
 
-    def __init__(self, enter):
-        self.enter, self.leave, self.waits = enter, None, []
-        self.receives = False
+    def __init__(self, enter, name, location):
+        self.enter, self.leave, self.waits, self.details = enter, None, [], []
+        self.receives, self.name, self.location = False, name, location
         Operation.all.append(self)
+
+
+    def waited(self):
+        """Until when, for what, and what was waited for."""
+        until, kind, cause = max(self.waits, key=lambda w: (w[0], -ORDER.index(w[1]), -w[2]), default=(self.enter, "", None))
+        return (until, kind, cause) if until > self.enter else (self.enter, "", None)
+
+    def wait(self, until, kind, cause=0):
+        self.waits.append((until, kind, cause))
 
 
 def members_of(comm):
@@ -40,6 +55,8 @@ def main():
     sends, receives = defaultdict(list), defaultdict(list)
     posted, isends = {}, {}
     begins, collectives, number = {}, defaultdict(list), 0
+    fences, epochs, started, accessed = defaultdict(list), defaultdict(list), {}, {}
+    locks, open_locks = defaultdict(list), {}
     with otf2.reader.open(sys.argv[1]) as trace:
         ranks = {}
         for group in trace.definitions.groups:
@@ -58,20 +75,22 @@ def main():
                 return ranks[member] if member in ranks else member
 
             if isinstance(event, ev.Enter):
-                stack.append(Operation(time) if event.region.name.upper().startswith(("MPI_", "PMPI_")) else None)
+                name = event.region.name.upper()
+                stack.append(Operation(time, name, own) if name.startswith(("MPI_", "PMPI_")) else None)
             elif isinstance(event, ev.Leave):
                 ended = stack.pop()
                 if ended is not None:
                     ended.leave = time
             elif isinstance(event, (ev.MpiSend, ev.MpiIsend)):
                 key = (own, peer(event.receiver), event.communicator, event.msg_tag)
-                record = {"op": operation(), "end": operation()}
+                record = {"op": operation(), "end": operation(), "own": own}
+                record["synchronous"] = operation() is not None and operation().name.lstrip("P") in SYNCHRONOUS
                 if isinstance(event, ev.MpiIsend):
                     record["end"] = None
                     isends[own, event.request_id] = record
                 sends[key].append(record)
             elif isinstance(event, ev.MpiIsendComplete):
-                isends.pop((own, event.request_id), {})["end"] = operation()
+                isends.pop((own, event.request_id), {}).update(end=operation(), complete=time)
             elif isinstance(event, ev.MpiIrecvRequest):
                 number += 1
                 posted[own, event.request_id] = (number, operation())
@@ -81,7 +100,7 @@ def main():
                 order, post = number, operation()
                 if isinstance(event, ev.MpiIrecv):
                     order, post = posted.pop((own, event.request_id), (order, post))
-                receives[key].append((order, {"op": operation(), "time": time, "post": post}))
+                receives[key].append((order, {"op": operation(), "time": time, "post": post, "own": own, "number": number}))
             elif isinstance(event, ev.MpiCollectiveBegin):
                 number += 1
                 begins[own] = (number, operation())
@@ -92,6 +111,35 @@ def main():
                 request = getattr(event, "request_id", None)
                 order, begin = begins.pop(own if request is None else (own, request))
                 collectives[event.communicator].append((order, own, event, begin, operation(), time))
+            elif isinstance(event, ev.RmaCollectiveBegin):
+                begins[own, "window"] = operation()
+            elif isinstance(event, ev.RmaCollectiveEnd) and event.collective_op == Op.BARRIER:
+                fences[event.win].append((own, begins.pop((own, "window")), time))
+            elif isinstance(event, ev.RmaGroupSync):
+                op, step = operation(), operation().name.lstrip("P")
+                others = [ranks.get(member, member) for member in event.group.members]
+                if step == "MPI_WIN_START":
+                    started[own, event.win] = op
+                    accessed.pop((own, event.win), None)
+                record = {"op": op, "start": None, "last": None}
+                if step == "MPI_WIN_COMPLETE":
+                    record["start"] = started.pop((own, event.win), op)
+                    record["last"] = accessed.pop((own, event.win), record["start"])
+                for other in others:
+                    epochs[step, event.win, own, other].append(record)
+            elif isinstance(event, (ev.RmaPut, ev.RmaGet, ev.RmaAtomic)):
+                accessed[own, event.win] = operation()
+            elif isinstance(event, ev.RmaRequestLock):
+                open_locks[own, event.win, event.remote] = {"op": operation(), "own": own, "exclusive": event.lock_type == LockType.EXCLUSIVE}
+            elif isinstance(event, ev.RmaAcquireLock):
+                key = own, event.win, event.remote
+                lock = open_locks.setdefault(key, {"own": own, "exclusive": event.lock_type == LockType.EXCLUSIVE})
+                lock.update(op=operation(), acquired=time)
+            elif isinstance(event, ev.RmaReleaseLock):
+                lock = open_locks.pop((own, event.win, event.remote), None)
+                if lock is not None:
+                    lock["released"], lock["target"] = time, event.remote
+                    locks[event.win].append(lock)
 
     # Messages: the k-th send belongs to the receive that was posted as the k-th.
     messages = []
@@ -102,32 +150,132 @@ def main():
         messages.extend(zip(records, arrived))
     for send, receive in messages:
         op = receive["op"]
-        op.waits.append((min(send["op"].enter, receive["time"]), "Late Sender"))
+        op.wait(min(send["op"].enter, receive["time"]), "Late Sender", send["own"])
         op.receives = True
     for send, receive in messages:
         op, post = send["end"], receive["post"].enter
         # What receives as well waits for that.
-        if op is not None and not op.receives and op.enter < post < op.leave:
-            op.waits.append((post, "Late Receiver"))
+        if op is None:
+            continue
+        if send["synchronous"]:
+            op.wait(min(post, send.get("complete", op.leave)), "Late Receiver", receive["own"])
+        elif not op.receives and op.enter < post < op.leave:
+            op.wait(post, "Late Receiver", receive["own"])
 
+    done = []
     for comm, records in collectives.items():
         by_member = defaultdict(list)
         # In the order in which they began.
         for _, *record in sorted(records, key=lambda record: record[0]):
             by_member[record[0]].append(record)
         members = [ranks.get(member, member) for member in members_of(comm)]
-        for parts in zip(*(by_member[member] for member in members)):
-            if len(parts) > 1:
-                instance(parts)
+        done.append([parts for parts in zip(*(by_member[member] for member in members)) if len(parts) > 1])
+        for parts in done[-1]:
+            instance(parts)
+
+    for records in fences.values():
+        by_member = defaultdict(list)
+        for record in records:
+            by_member[record[0]].append(record)
+        for parts in zip(*by_member.values()):
+            for own, op, end in parts:
+                others = [(other.enter, -rank) for rank, other, _ in parts if rank != own]
+                if others:
+                    ready, cause = max(others)
+                    op.wait(min(ready, end), "Wait at Fence", -cause)
+    groups(epochs)
+    for held in locks.values():
+        contention(held)
+    wrong_orders(messages)
+    for comm in done:
+        for parts in comm:
+            completion(parts)
 
     sums, counts = defaultdict(int), defaultdict(int)
     for op in Operation.all:
-        until, kind = max(((until, -ORDER.index(kind)) for until, kind in op.waits), default=(op.enter, 0))
-        if until > op.enter:
-            sums[ORDER[-kind]] += until - op.enter
-            counts[ORDER[-kind]] += 1
-    for kind in ORDER:
-        print("%s,%d,%d" % (kind, sums[kind], counts[kind]))
+        until, kind, _ = op.waited()
+        for what, ticks in ([(kind, until - op.enter)] if kind else []) + op.details:
+            sums[what] += ticks
+            counts[what] += 1
+    for kind in ORDER + DETAILS:
+        print("%s,%d,%d" % (kind.replace(",", ";"), sums[kind], counts[kind]))
+
+
+def groups(epochs):
+    """Post, start, complete and wait: the k-th of two processes is the k-th for both."""
+    for (step, win, origin, target), records in epochs.items():
+        if step == "MPI_WIN_COMPLETE":
+            for own, post in zip(records, epochs["MPI_WIN_POST", win, target, origin]):
+                ready, start, op = post["op"].enter, own["start"], own["op"]
+                if start is not op and start.enter < ready < start.leave:
+                    start.wait(ready, "Late Post", target)
+                op.wait(min(ready, op.leave), "Late Post", target)
+            for own, wait in zip(records, epochs["MPI_WIN_WAIT", win, target, origin]):
+                op = wait["op"]
+                op.wait(min(own["op"].enter, op.leave), "Early Wait", origin)
+                op.lasts = getattr(op, "lasts", {})
+                op.lasts[origin] = own["last"].leave
+    for op in Operation.all:
+        until, kind, cause = op.waited()
+        if kind == "Early Wait":
+            ticks = until - max(op.enter, op.lasts[cause])
+            if ticks > 0:
+                op.details.append(("Late Complete", ticks))
+
+
+def contention(locks):
+    """Of one window: a lock waits for the latest release of those acquired before by others that exclude it."""
+    for lock in locks:
+        lock.setdefault("acquired", lock["op"].leave if lock["op"] else None)
+    for lock in locks:
+        if lock["op"] is None:
+            continue
+        earlier = [
+            (other["released"], -other["own"])
+            for other in locks
+            if other["own"] != lock["own"] and other["acquired"] < lock["acquired"]
+            and (other["target"] == lock["target"] or EVERYBODY in (other["target"], lock["target"]))
+            and (other["exclusive"] or lock["exclusive"])
+        ]  # fmt: skip
+        if earlier:
+            released, cause = max(earlier)
+            lock["op"].wait(min(released, lock["acquired"]), "Lock Contention", -cause)
+
+
+def wrong_orders(messages):
+    """A late sender whose message was sent after one that was received later, by another operation."""
+    by_receiver = defaultdict(list)
+    for send, receive in messages:
+        by_receiver[receive["own"]].append((receive["number"], receive["op"], send["op"].enter, send["own"], receive["time"]))
+    for received in by_receiver.values():
+        received.sort(key=lambda message: message[0])
+        done = set()
+        for at, (_, op, sent, source, time) in enumerate(received):
+            until, kind, cause = op.waited()
+            if kind != "Late Sender" or source != cause or min(sent, time) != until or op in done:
+                continue
+            done.add(op)
+            for _, other, earlier, whose, _ in received[at + 1 :]:
+                if other is not op and earlier < sent:
+                    op.details.append((DETAILS[1 if whose == source else 0], until - op.enter))
+                    break
+
+
+def completion(parts):
+    """What an N-to-N operation takes after the first of the others has left it."""
+    kind = parts[0][1].collective_op
+    if kind not in ALL:
+        return
+    gives = [kind == Op.BARRIER or event.size_sent > 0 for _, event, *_ in parts]
+    takes = [kind == Op.BARRIER or event.size_received > 0 for _, event, *_ in parts]
+    for rank, (_, _, begin, op, _) in enumerate(parts):
+        others = [parts[other][3].leave for other in range(len(parts)) if other != rank and takes[other]]
+        if begin is not op or not gives[rank] or not others:
+            continue
+        first = min(others)
+        ticks = op.leave - max(first, op.waited()[0])
+        if ticks > 0:
+            op.details.append((DETAILS[3 if kind == Op.BARRIER else 4], ticks))
 
 
 def instance(parts):
@@ -143,15 +291,15 @@ def instance(parts):
         if not takes[rank] or not others:
             continue
         if kind in ALL:
-            op.waits.append((min(max(others), end), "Wait at Barrier" if barrier else "Wait at NxN"))
+            op.wait(min(max(others), end), "Wait at Barrier" if barrier else "Wait at NxN")
         elif kind in TO_ALL and rank != root and gives[root]:
-            op.waits.append((min(enters[root], end), "Late Broadcast"))
+            op.wait(min(enters[root], end), "Late Broadcast")
         elif kind in TO_ONE and rank == root:
-            op.waits.append((min(max(others), end), "Early Reduce"))
+            op.wait(min(max(others), end), "Early Reduce")
         elif kind in PREFIX:
             lower = [enters[other] for other in range(rank) if gives[other]]
             if lower:
-                op.waits.append((min(max(lower), end), "Early Scan"))
+                op.wait(min(max(lower), end), "Early Scan")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 //! The definition file `definitions.clcd`.
 
-use super::VERSION;
-use super::event_file::other_version;
+use super::event_file::check_version;
 use super::numbers::Bytes;
+use super::{VERSION, WITHOUT_WINDOWS};
 use crate::trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -58,9 +58,7 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     }
     let mut rest = Bytes(bytes.get(MAGIC.len()..).unwrap_or_default());
     let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
-    if version != VERSION {
-        return Err(other_version(version));
-    }
+    check_version(version)?;
     let length = rest.u64().and_then(|length| usize::try_from(length).ok());
     let parts = length.and_then(|length| Some((rest.take(length)?, rest.u32()?)));
     let Some((payload, checksum)) = parts.filter(|_| rest.0.is_empty()) else {
@@ -69,7 +67,11 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     if crc32fast::hash(bytes.get(..bytes.len() - 4).unwrap_or_default()) != checksum {
         return Err(damaged("it does not match its checksum"));
     }
-    let (header, definitions): (TraceHeader, Definitions) = codec::decode(payload)?;
+    let (header, definitions): (TraceHeader, Definitions) = match version {
+        // Windows, groups and barriers of threads come last, and there are none.
+        WITHOUT_WINDOWS => codec::decode(&[payload, &[0, 0, 0]].concat())?,
+        _ => codec::decode(payload)?,
+    };
     check(&definitions)?;
     Ok((header, definitions))
 }

@@ -1,8 +1,8 @@
 //! Reading event files `events/<location>.clce`: a header, blocks of events, clock offsets.
 
-use super::VERSION;
 use super::numbers::Bytes;
 use super::records::Record;
+use super::{VERSION, WITHOUT_WINDOWS};
 use crate::trace::{ClockOffset, Error, LocationId, Result};
 
 /// The first bytes of an event file.
@@ -15,6 +15,8 @@ const OFFSET: usize = 24;
 /// What the header of an event file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
+    /// The version of the file, which decides what its events look like.
+    pub version: u32,
     /// Whose events these are.
     pub location: LocationId,
     /// Ticks per second.
@@ -34,7 +36,7 @@ impl Header {
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&0u32.to_le_bytes());
         bytes.extend_from_slice(&self.location.0.to_le_bytes());
         bytes.extend_from_slice(&self.resolution.to_le_bytes());
@@ -64,9 +66,7 @@ impl Header {
         }
         let mut rest = Bytes(whole.get(MAGIC.len()..).unwrap_or_default());
         let version = rest.u32().unwrap_or_default();
-        if version != VERSION {
-            return Err(other_version(version));
-        }
+        check_version(version)?;
         let checksum = whole.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
         if checksum != crc32fast::hash(whole.get(..HEADER - 4).unwrap_or_default()) {
             return Err(damaged("its header does not match its checksum"));
@@ -74,6 +74,7 @@ impl Header {
         let flags = rest.u32();
         let mut fields = || {
             Some(Header {
+                version,
                 location: LocationId(rest.u64()?),
                 resolution: rest.u64()?,
                 events: rest.u64()?,
@@ -91,10 +92,16 @@ impl Header {
     }
 }
 
-/// The error for a version of the format that is not known.
-pub fn other_version(version: u32) -> Error {
-    Error::new(format!("native trace of version {version}, only {VERSION} is known"))
-        .hint("use the program version that wrote it")
+/// That a version of the format is known.
+///
+/// # Errors
+/// It is not.
+pub fn check_version(version: u32) -> Result<()> {
+    if (WITHOUT_WINDOWS..=VERSION).contains(&version) {
+        return Ok(());
+    }
+    Err(Error::new(format!("native trace of version {version}, known are {WITHOUT_WINDOWS} to {VERSION}"))
+        .hint("use the program version that wrote it"))
 }
 
 fn damaged(what: &str) -> Error {
@@ -156,6 +163,11 @@ impl<'a> Events<'a> {
         self.header.location
     }
 
+    /// The version of the file.
+    pub fn version(&self) -> u32 {
+        self.header.version
+    }
+
     /// Ticks per second.
     pub fn resolution(&self) -> u64 {
         self.header.resolution
@@ -204,7 +216,7 @@ impl<'a> Events<'a> {
         }
         let event = self.data.number().and_then(|step| {
             let time = self.time.checked_add(step)?;
-            Some((time, Record::decode(&mut self.data, time)?))
+            Some((time, Record::decode(&mut self.data, time, self.header.version)?))
         });
         let Some((time, record)) = event else { return Err(self.fail("an event is no valid one")) };
         self.left -= 1;

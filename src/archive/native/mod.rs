@@ -29,8 +29,10 @@ pub use write::{NativeEventWriter, NativeWriter};
 
 use std::path::Path;
 
-/// The version that is written, and the only one that is read.
+/// The version that is written; those before it are read as well.
 pub const VERSION: u32 = 2;
+/// The first version: without windows and threads, and with their events as types without fields.
+const WITHOUT_WINDOWS: u32 = 1;
 /// Ending of the name of a trace's directory.
 pub const EXTENSION: &str = "clct";
 /// Name of the definition file.

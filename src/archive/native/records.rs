@@ -1,6 +1,7 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
 use super::numbers::{Bytes, put};
+use super::{VERSION, WITHOUT_WINDOWS};
 use crate::trace::{
     Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
     WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
@@ -56,7 +57,15 @@ impl Record {
     /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
     /// are interpreted.
     pub fn other(kind: u8) -> Option<Record> {
-        let interpreted = matches!(kind, 10 | 12..=23 | 37..=43 | 46..=48 | 53..=65 | 85 | 86);
+        Record::other_in(VERSION, kind)
+    }
+
+    /// As [`Record::other`], in that version of the format.
+    fn other_in(version: u32, kind: u8) -> Option<Record> {
+        let interpreted = match kind {
+            10 | 12..=23 | 85 | 86 => true,
+            _ => has_fields_since_windows(kind) && version > WITHOUT_WINDOWS,
+        };
         (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
     }
 
@@ -104,14 +113,14 @@ impl Record {
         }
     }
 
-    /// Appends type and fields. `time` is that of the event.
+    /// Appends type and fields in that version of the format. `time` is that of the event.
     ///
     /// # Errors
     /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
     #[inline]
-    pub fn encode(&self, time: u64, into: &mut Vec<u8>) -> Result<()> {
+    pub fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
         if let Record::Other(kind) = *self
-            && Record::other(kind).is_none()
+            && Record::other_in(version, kind).is_none()
         {
             return Err(Error::new(format!("{kind} is no type of event that is kept without its fields")));
         }
@@ -172,10 +181,13 @@ impl Record {
         Ok(())
     }
 
-    /// Reads type and fields; `None` if they are not those of any event.
+    /// Reads type and fields in that version of the format; `None` if they are not those of any event.
     #[inline]
-    pub fn decode(bytes: &mut Bytes<'_>, time: u64) -> Option<Record> {
+    pub fn decode(bytes: &mut Bytes<'_>, time: u64, version: u32) -> Option<Record> {
         let kind = bytes.byte()?;
+        if version == WITHOUT_WINDOWS && has_fields_since_windows(kind) {
+            return Record::other_in(version, kind);
+        }
         Some(Record::Event(match kind {
             kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
             kind::LEAVE => Event::Leave(RegionId(bytes.number32()?)),
@@ -232,9 +244,14 @@ impl Record {
                 Event::NonBlockingCollectiveComplete(collective(bytes)?, bytes.number()?)
             }
             kind::BUFFER_FLUSH => return Some(Record::BufferFlush(bytes.number()?.wrapping_add(time))),
-            _ => return Record::other(kind),
+            _ => return Record::other_in(version, kind),
         }))
     }
+}
+
+/// Types of the events on windows and of threads, which have fields since version 2.
+fn has_fields_since_windows(kind: u8) -> bool {
+    matches!(kind, 37..=43 | 46..=48 | 53..=65)
 }
 
 fn put_message(into: &mut Vec<u8>, message: &Message) {

@@ -9,13 +9,14 @@ use std::path::Path;
 
 impl NativeTrace {
     /// Writes the event file of a location into `target` (the directory of another trace), with every time mapped and the same clock
-    /// offsets. Times must not decrease.
+    /// offsets, in the version of the format that it has. Times must not decrease.
     ///
     /// # Errors
     /// The event file is missing or damaged, the map fails or runs backwards, the target cannot be written.
     pub fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
-        let mut writer = NativeWriter::within(target, self.resolution()).events(location)?;
         self.with_events(location, |events| {
+            let target = NativeWriter::within(target, self.resolution());
+            let mut writer = target.events_as(location, events.version())?;
             let offsets = events.clock_offsets()?;
             let mut last = 0;
             while let Some((number, time, record)) = events.next()? {

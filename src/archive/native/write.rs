@@ -4,7 +4,7 @@ use super::definitions::{TraceHeader, definition_bytes};
 use super::event_file::{HEADER, Header, offset_bytes};
 use super::numbers::put;
 use super::records::{LONGEST_EVENT, Record};
-use super::{DEFINITIONS, EVENT_EXTENSION, EVENTS};
+use super::{DEFINITIONS, EVENT_EXTENSION, EVENTS, VERSION};
 use crate::trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -52,7 +52,12 @@ impl NativeWriter {
     /// # Errors
     /// The file exists or cannot be made.
     pub fn events(&self, location: LocationId) -> Result<NativeEventWriter> {
-        NativeEventWriter::create(&event_path(&self.directory, location), location, self.resolution)
+        self.events_as(location, VERSION)
+    }
+
+    /// As [`NativeWriter::events`], in another version of the format: that of the file whose events are written again.
+    pub(super) fn events_as(&self, location: LocationId, version: u32) -> Result<NativeEventWriter> {
+        NativeEventWriter::create(&event_path(&self.directory, location), version, location, self.resolution)
     }
 
     /// Writes the definitions. The trace is readable from now on.
@@ -70,6 +75,7 @@ impl NativeWriter {
 #[derive(Debug)]
 pub struct NativeEventWriter {
     path: PathBuf,
+    version: u32,
     location: LocationId,
     resolution: u64,
     count: u64,
@@ -82,15 +88,16 @@ pub struct NativeEventWriter {
 }
 
 impl NativeEventWriter {
-    /// Begins the file `path`.
+    /// Begins the file `path` in that version of the format.
     ///
     /// # Errors
     /// The file exists or cannot be made.
-    pub fn create(path: &Path, location: LocationId, resolution: u64) -> Result<NativeEventWriter> {
+    fn create(path: &Path, version: u32, location: LocationId, resolution: u64) -> Result<NativeEventWriter> {
         let io = |error| Error::io(path, "cannot create", &error);
         File::create_new(path).and_then(|mut file| file.write_all(&[0; HEADER])).map_err(io)?;
         Ok(NativeEventWriter {
             path: path.to_path_buf(),
+            version,
             location,
             resolution,
             count: 0,
@@ -121,7 +128,7 @@ impl NativeEventWriter {
         };
         // The first time of a block is complete.
         put(&mut self.block, if self.in_block == 0 { time } else { step });
-        record.encode(time, &mut self.block).map_err(|error| self.refused(error))?;
+        record.encode(time, &mut self.block, self.version).map_err(|error| self.refused(error))?;
         self.time = time;
         self.in_block += 1;
         self.count += 1;
@@ -159,6 +166,7 @@ impl NativeEventWriter {
     pub fn finish(mut self, offsets: &[ClockOffset]) -> Result<u64> {
         self.flush()?;
         let header = Header {
+            version: self.version,
             location: self.location,
             resolution: self.resolution,
             events: self.count,

@@ -383,6 +383,11 @@ impl DefinitionWriter<'_> {
             })?;
             Ok(id)
         };
+        // Before all groups that refer to it by ranks: libotf2's Python looks for it among those that it has read.
+        if !definitions.processes.is_empty() {
+            define(self, next, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+            next += 1;
+        }
         for (id, members) in &definitions.groups {
             define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
         }
@@ -391,9 +396,6 @@ impl DefinitionWriter<'_> {
                 next += 1;
                 define(file, next - 1, kind, paradigm, members, global)
             };
-        if !definitions.processes.is_empty() {
-            group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
-        }
         // Readers expect the locations of every paradigm that has communicators.
         if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
             self.paradigm(MEASUREMENT_SYSTEM, "Measurement system")?;

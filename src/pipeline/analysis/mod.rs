@@ -7,8 +7,8 @@
 mod attribute;
 mod largest;
 mod report;
-mod scan;
-mod stages;
+pub(super) mod scan;
+pub(super) mod stages;
 mod sums;
 mod traffic;
 
@@ -17,6 +17,7 @@ use crate::execution::parallelism::Parallelism;
 use crate::execution::path::PathWait;
 use crate::execution::windows::Windows;
 use crate::pipeline::load::Loaded;
+use crate::pipeline::locks;
 use crate::pipeline::open::Opened;
 use crate::replay::analysis::waits::{TimelineWaits, waits};
 use crate::replay::analysis::walk::{Ends, walk};
@@ -72,7 +73,11 @@ pub fn analyse(
     progress.step("waits");
     let mut waiting: Vec<Vec<TimelineWaits>> = Vec::new();
     for stage in 0..stages.count() {
-        waiting.push(waits(transport, &loaded.program, &scanned.operations, stage)?);
+        let locks = match locks::possible(opened) {
+            true => locks::contention(transport, &scanned.locks, stage)?,
+            false => Vec::new(),
+        };
+        waiting.push(waits(transport, &loaded.program, &scanned.operations, &locks, stage)?);
     }
     progress.step("path");
     let ends = ends(transport, loaded, &scanned, &windows)?;

@@ -1,14 +1,14 @@
 //! From sums in ticks to the report.
 
 use crate::execution::parallelism::Parallelism;
-use crate::execution::waiting::{Tally, WaitKind};
+use crate::execution::waiting::{DetailKind, Tally, WaitKind};
 use crate::pipeline::analysis::largest::Largest;
 use crate::pipeline::analysis::sums::{Part, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::Opened;
 use crate::replay::analysis::walk::Path;
 use crate::report::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, Execution, KindWaiting, PairWaiting, ProcessShare,
-    ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
+    ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +24,7 @@ pub fn report(opened: &Opened, whole: Part, parallelism: &[Parallelism], paths: 
         longest_computation,
         processes,
         kinds,
+        details,
         by_call_path,
         by_process,
         by_pair,
@@ -37,7 +38,7 @@ pub fn report(opened: &Opened, whole: Part, parallelism: &[Parallelism], paths: 
     let waits = maker.waits(kinds, by_call_path.sorted(), by_process, by_pair);
     Analysis {
         execution: stages(executions),
-        waits: WaitStates { operations, without_region, ..waits },
+        waits: WaitStates { operations, without_region, details: maker.details(&details), ..waits },
         critical_path: stages(critical_paths.collect()),
         traffic: traffic.report(opened, parallelism[last].windows()),
     }
@@ -137,6 +138,14 @@ impl Maker<'_> {
         }
     }
 
+    fn details(&self, details: &BTreeMap<DetailKind, Tally>) -> Vec<DetailWaiting> {
+        let detail = |kind: DetailKind| {
+            let tally = details.get(&kind).copied().unwrap_or_default();
+            DetailWaiting { kind, part_of: kind.part_of(), waiting: self.waiting(&tally) }
+        };
+        DetailKind::ALL.into_iter().map(detail).collect()
+    }
+
     fn waits(
         &self,
         kinds: BTreeMap<WaitKind, Tally>,
@@ -176,6 +185,7 @@ impl Maker<'_> {
         WaitStates {
             total: self.waiting(&total),
             kinds: WaitKind::ALL.into_iter().map(kind).collect(),
+            details: Vec::new(),
             by_call_path: by_call_path.into_iter().map(at_path).collect(),
             further_call_paths,
             by_process: by_process.into_iter().map(at_process).collect(),

@@ -2,14 +2,16 @@
 
 use crate::execution::call_tree::CallTree;
 use crate::execution::windows::Windows;
+use crate::matching::calls::{Call, Calls};
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::pipeline::analysis::stages::{Spans, Stages, Times};
 use crate::pipeline::analysis::traffic::TrafficSums;
+use crate::pipeline::locks::{TimedLock, Tracker, has_locks};
 use crate::replay::analysis::operations::Operations;
 use crate::trace::progress::Progress;
-use crate::trace::{Definitions, Error, Event, RegionId, Result};
-use std::collections::HashSet;
+use crate::trace::{Definitions, Error, Event, RegionId, Result, WindowId};
+use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of regions that is followed.
 pub const DEPTH: usize = 1 << 16;
@@ -22,6 +24,8 @@ pub struct Scanned {
     pub timelines: Vec<ScannedTimeline>,
     /// Time that the hosted processes compute, by stage and window.
     pub computing: Vec<Vec<i128>>,
+    /// Locks of windows.
+    pub locks: Vec<TimedLock>,
     /// Messages sent here.
     pub traffic: TrafficSums,
     /// Communication events outside of MPI regions.
@@ -58,11 +62,13 @@ pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
 pub fn scan(stages: &Stages<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<Scanned> {
     let program = &stages.loaded.program;
     let mpi = mpi_regions(&stages.opened.definitions);
+    let calls = Calls::of(&stages.opened.definitions);
     let mut scanned = Scanned {
         operations: Vec::new(),
         timelines: Vec::new(),
         computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
         traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
+        locks: Vec::new(),
         without_region: 0,
         no_regions: false,
     };
@@ -79,6 +85,7 @@ pub fn scan(stages: &Stages<'_>, windows: &[Windows], progress: &dyn Progress) -
                     timeline,
                     number: number as u32,
                     mpi: &mpi,
+                    calls: &calls,
                     sync,
                     next: next_of(sync, number as u32, 0),
                     times: stages.times(timeline, number),
@@ -91,8 +98,13 @@ pub fn scan(stages: &Stages<'_>, windows: &[Windows], progress: &dyn Progress) -
                     scanned: &mut scanned,
                     sends: OpenRequests::default(),
                     receives: OpenRequests::default(),
+                    starts: HashMap::new(),
+                    accesses: HashMap::new(),
+                    locks: None,
                 };
                 location.run(progress)?;
+                let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
+                scanned.locks.extend(locks);
             }
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
@@ -166,6 +178,11 @@ struct Frame {
     /// When it was entered; of frames of MPI only.
     enter: [i64; 2],
     operation: u32,
+    region: RegionId,
+    /// The visited event where it was entered, if that is one.
+    visited: Option<u32>,
+    /// The window that it accesses, or of which it starts or completes an epoch.
+    window: Option<WindowId>,
 }
 
 /// Scans one location.
@@ -174,6 +191,7 @@ struct LocationScan<'a, 'b> {
     timeline: usize,
     number: u32,
     mpi: &'a HashSet<RegionId>,
+    calls: &'a Calls,
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
@@ -190,6 +208,12 @@ struct LocationScan<'a, 'b> {
     sends: OpenRequests<u32>,
     /// Posted receives: request -> operation.
     receives: OpenRequests<u32>,
+    /// The operation that has started the present epoch on a window.
+    starts: HashMap<WindowId, u32>,
+    /// When the last access to a window was over.
+    accesses: HashMap<WindowId, [i64; 2]>,
+    /// If it has any.
+    locks: Option<Tracker>,
 }
 
 impl LocationScan<'_, '_> {
@@ -199,6 +223,8 @@ impl LocationScan<'_, '_> {
         let id = definitions.locations[location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
+        self.locks = has_locks(&location.summary.by_type)
+            .then(|| Tracker::new(self.stages.loaded.program.first + self.timeline as u32, self.timeline as u32, id));
         let mut counted = 0u64;
         let mut last = None;
         archive
@@ -225,9 +251,13 @@ impl LocationScan<'_, '_> {
     #[inline]
     fn event(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
         match event {
-            Event::Enter(region) => self.enter(number, raw, *region),
+            Event::Enter(region) => {
+                self.enter(number, raw, *region);
+                self.boundary(number, raw)?;
+            }
             Event::Leave(_) if self.deeper > 0 => self.deeper -= 1,
             Event::Leave(_) => {
+                self.boundary(number, raw)?;
                 let is_mpi = self.stack.len().checked_sub(1).is_some_and(|top| self.stack[top].mpi == Some(top));
                 let time = if is_mpi { self.times.map(number, raw) } else { [0; 2] };
                 self.leave(time);
@@ -249,11 +279,16 @@ impl LocationScan<'_, '_> {
         let caller = self.stack.last();
         let node = self.tree.call(caller.map_or(CallTree::ROOT, |caller| caller.node), region.0);
         let (mpi, enter) = if self.mpi.contains(&region) {
-            (Some(self.stack.len()), self.times.map(number, raw))
+            let time = self.times.map(number, raw);
+            if let Some(locks) = &mut self.locks {
+                locks.enter(time);
+            }
+            (Some(self.stack.len()), time)
         } else {
             (caller.and_then(|caller| caller.mpi), [0; 2])
         };
-        self.stack.push(Frame { node, mpi, enter, operation: Operations::NONE });
+        let operation = Operations::NONE;
+        self.stack.push(Frame { node, mpi, enter, operation, region, visited: None, window: None });
     }
 
     fn leave(&mut self, time: [i64; 2]) {
@@ -261,8 +296,14 @@ impl LocationScan<'_, '_> {
         if frame.mpi != Some(self.stack.len()) {
             return;
         }
+        if let Some(locks) = &mut self.locks {
+            locks.leave(time);
+        }
         if frame.operation != Operations::NONE {
             self.operations.leave(frame.operation, time);
+        }
+        if let Some(window) = frame.window.filter(|_| self.calls.get(frame.region).is_none()) {
+            self.accesses.insert(window, time);
         }
         // The outermost region of MPI.
         if self.stack.last().is_none_or(|caller| caller.mpi.is_none()) {
@@ -280,6 +321,67 @@ impl LocationScan<'_, '_> {
         Ok(frame.operation)
     }
 
+    /// Where a region is entered or left, if that is a visited event: it belongs to the operation that begins or ends there.
+    #[inline]
+    fn boundary(&mut self, number: u64, raw: u64) -> Result<()> {
+        let index = self.next;
+        if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
+            return Ok(());
+        }
+        let times = self.times.map(number, raw);
+        for (stage, time) in self.operations.stages.iter_mut().zip(times) {
+            stage.event[index] = time;
+        }
+        let operation = self.operation()?;
+        self.operations.of_event[index] = operation;
+        self.operations.partner[index] = operation;
+        let Some(frame) = self.stack.last_mut() else { return Ok(()) };
+        match (self.sync.kind(index), self.calls.get(frame.region)) {
+            (SyncKind::Send | SyncKind::Fan, _) => frame.visited = Some(index as u32),
+            // The end of an exposure epoch was started by nothing that waits.
+            (_, Some(Call::WinWait)) => self.operations.partner[index] = Operations::NONE,
+            (_, Some(Call::WinComplete)) => {
+                let start = frame.window.and_then(|window| self.starts.remove(&window));
+                self.operations.partner[index] = start.unwrap_or(operation);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An access to a window, which is over when its call is.
+    fn access(&mut self, number: u64, raw: u64, window: WindowId) {
+        match self.stack.last_mut().filter(|frame| frame.mpi.is_some()) {
+            Some(frame) => frame.window = Some(window),
+            None => drop(self.accesses.insert(window, self.times.map(number, raw))),
+        }
+    }
+
+    /// A step of an epoch of a group on a window.
+    fn group_sync(&mut self, window: WindowId) -> Result<()> {
+        let Some(frame) = self.stack.last_mut() else { return Ok(()) };
+        frame.window = Some(window);
+        match (self.calls.get(frame.region), frame.visited) {
+            (Some(Call::WinStart), _) => {
+                let operation = self.operation()?;
+                self.starts.insert(window, operation);
+                self.accesses.remove(&window);
+            }
+            (Some(Call::WinComplete), Some(entered)) => {
+                let start = self.starts.get(&window).map(|&start| {
+                    let leave =
+                        |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);
+                    [leave(0), leave(1)]
+                });
+                if let Some(last) = self.accesses.remove(&window).or(start) {
+                    self.operations.accessed.insert(entered, last);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn communication(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
         match event {
             Event::MpiIrecvRequest(request) => {
@@ -295,6 +397,15 @@ impl LocationScan<'_, '_> {
                 self.sends.remove(*request);
                 self.receives.remove(*request);
             }
+            Event::RmaRequestLock(_) | Event::RmaAcquireLock(_) | Event::RmaReleaseLock(_) => {
+                let (time, operation) = (self.times.map(number, raw), self.operation()?);
+                if let Some(locks) = &mut self.locks {
+                    locks.event(number, time, event, operation);
+                }
+            }
+            Event::RmaGroupSync(sync) => self.group_sync(sync.window)?,
+            Event::RmaPut(access) | Event::RmaGet(access) => self.access(number, raw, access.window),
+            Event::RmaAtomic(access) => self.access(number, raw, access.window),
             _ => {}
         }
         let (index, sync) = (self.next, self.sync);

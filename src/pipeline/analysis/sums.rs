@@ -1,12 +1,12 @@
 //! What the analysis ranks sum up, each over its processes, and merge.
 
 use crate::execution::call_tree::ByCallPath;
-use crate::execution::waiting::{Tally, WaitKind};
+use crate::execution::waiting::{DetailKind, Tally, WaitKind};
 use crate::pipeline::analysis::largest::Largest;
 use crate::pipeline::analysis::scan::Scanned;
 use crate::pipeline::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::Loaded;
-use crate::replay::analysis::waits::{TimelineWaits, Wait};
+use crate::replay::analysis::waits::TimelineWaits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,6 +56,8 @@ pub struct Part {
     pub processes: Largest<ProcessSums>,
     /// Waiting by kind.
     pub kinds: BTreeMap<WaitKind, Tally>,
+    /// What is told beside the waiting.
+    pub details: BTreeMap<DetailKind, Tally>,
     /// By kind and call path.
     pub by_call_path: ByCallPath<WaitKind, Tally>,
     /// By kind and process.
@@ -79,6 +81,7 @@ impl Part {
             longest_computation: Vec::new(),
             processes: Largest::new(entries),
             kinds: BTreeMap::new(),
+            details: BTreeMap::new(),
             by_call_path: ByCallPath::default(),
             by_process: Largest::new(entries),
             by_pair: Largest::new(entries),
@@ -136,9 +139,20 @@ impl Part {
         for (local, timeline) in scanned.timelines.iter().enumerate() {
             let process = loaded.program.first + local as u32;
             let operations = &scanned.operations[local];
-            let stages: Vec<&[Wait]> = waiting.iter().map(|stage| stage[local].waits.as_slice()).collect();
+            let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[local]).collect();
+            let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {
+                stage.details.iter().map(|detail| (detail.operation, detail.kind, detail.ticks)).collect()
+            };
+            let all = [stages.first().map(details).unwrap_or_default(), stages.get(1).map(details).unwrap_or_default()];
+            compare(&all[0], &all[1], |_, kind, before, after| {
+                self.details.entry(kind).or_default().add(before, after);
+            });
             let mut by_node: BTreeMap<(WaitKind, u32), Tally> = BTreeMap::new();
-            compare(stages[0], stages.get(1).copied().unwrap_or_default(), |operation, kind, before, after| {
+            let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
+                stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
+            };
+            let all = [stages.first().map(waits).unwrap_or_default(), stages.get(1).map(waits).unwrap_or_default()];
+            compare(&all[0], &all[1], |operation, kind, before, after| {
                 let node = operations.call_path[operation as usize];
                 by_node.entry((kind, node)).or_default().add(before, after);
             });
@@ -153,7 +167,7 @@ impl Part {
             }
             let mut pairs: BTreeMap<(WaitKind, u32), [i128; 2]> = BTreeMap::new();
             for (stage, waits) in stages.iter().enumerate() {
-                for wait in *waits {
+                for wait in &waits.waits {
                     pairs.entry((wait.kind, wait.cause)).or_default()[stage] += i128::from(wait.ticks);
                 }
             }
@@ -176,6 +190,9 @@ impl Part {
         self.processes.merge(other.processes);
         for (kind, tally) in other.kinds {
             self.kinds.entry(kind).or_default().merge(&tally);
+        }
+        for (kind, tally) in other.details {
+            self.details.entry(kind).or_default().merge(&tally);
         }
         self.by_call_path.merge(other.by_call_path, |sum, more| sum.merge(&more));
         self.by_process.merge(other.by_process);
@@ -209,23 +226,23 @@ pub fn longer(a: Option<(i64, u32)>, b: Option<(i64, u32)>) -> Option<(i64, u32)
     }
 }
 
-/// Both lists side by side: operation, kind, time before and after. An operation that waits for something else after than before appears
-/// twice.
-fn compare(before: &[Wait], after: &[Wait], mut visit: impl FnMut(u32, WaitKind, i64, i64)) {
+/// Both lists of operation, kind and time side by side, sorted by operation and kind: operation, kind, time before and after. An operation that waits for
+/// something else after than before appears twice.
+fn compare<K: Copy + Ord>(before: &[(u32, K, i64)], after: &[(u32, K, i64)], mut visit: impl FnMut(u32, K, i64, i64)) {
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
     loop {
-        match (before.peek(), after.peek()) {
-            (Some(b), Some(a)) if a.operation == b.operation && a.kind == b.kind => {
-                visit(b.operation, b.kind, b.ticks, a.ticks);
+        match (before.peek().copied(), after.peek().copied()) {
+            (Some(&(operation, kind, ticks)), Some(&(other, of, later))) if (operation, kind) == (other, of) => {
+                visit(operation, kind, ticks, later);
                 before.next();
                 after.next();
             }
-            (Some(b), a) if a.is_none_or(|a| b.operation <= a.operation) => {
-                visit(b.operation, b.kind, b.ticks, 0);
+            (Some(&(operation, kind, ticks)), next) if next.is_none_or(|next| (operation, kind) < (next.0, next.1)) => {
+                visit(operation, kind, ticks, 0);
                 before.next();
             }
-            (_, Some(a)) => {
-                visit(a.operation, a.kind, 0, a.ticks);
+            (_, Some(&(operation, kind, ticks))) => {
+                visit(operation, kind, 0, ticks);
                 after.next();
             }
             (_, None) => return,
@@ -239,7 +256,7 @@ mod tests {
 
     #[test]
     fn operations_are_compared_one_by_one() {
-        let wait = |operation, kind, ticks| Wait { operation, kind, cause: 0, ticks };
+        let wait = |operation: u32, kind: WaitKind, ticks: i64| (operation, kind, ticks);
         let (sender, receiver) = (WaitKind::LateSender, WaitKind::LateReceiver);
         let before = [wait(1, sender, 10), wait(4, sender, 3), wait(6, sender, 5)];
         let after = [wait(0, sender, 2), wait(1, sender, 7), wait(6, receiver, 1)];

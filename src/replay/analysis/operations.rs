@@ -1,5 +1,6 @@
 //! What a process does between two synchronisation events that can wait: instances of MPI regions, in up to two stages of time.
 
+use crate::matching::extract::HashMap;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::trace::{Error, Result};
 
@@ -12,8 +13,11 @@ pub struct Operations {
     pub stages: Vec<StageTimes>,
     /// The operation around each visited event; [`Operations::NONE`] outside of MPI regions and for events without a partner.
     pub of_event: Vec<u32>,
-    /// For the receives among the visited events: the operation in which they were posted. For the sends: the one that completes them.
+    /// For the receives among the visited events: the operation in which they were posted. For the sends: the one that completes them. For the end
+    /// of an access epoch on a window: the operation that started it; none for the end of an exposure epoch.
     pub partner: Vec<u32>,
+    /// For the begins of `MPI_Win_complete` among the visited events: when the last access of the epoch was over, by stage.
+    pub accessed: HashMap<u32, [i64; 2]>,
 }
 
 /// Times of one stage.
@@ -39,6 +43,7 @@ impl Operations {
             stages: vec![times; stages],
             of_event: vec![Self::NONE; events],
             partner: vec![Self::NONE; events],
+            accessed: HashMap::default(),
         }
     }
 

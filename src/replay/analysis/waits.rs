@@ -5,13 +5,15 @@
 //! The minimum latency of the program has to be zero.
 //!
 //! An operation waits once: for whoever comes last. If it completes several messages, only the wait that ends last counts, so that no time
-//! is counted twice.
+//! is counted twice. What is told beside that is in [`super::details`].
 
 use crate::clc::semantics::CollectiveClass;
 use crate::comm::Transport;
 use crate::execution::path::PathWait;
-use crate::execution::waiting::{WaitKind, send_waits_until, waits_until};
+use crate::execution::waiting::{DetailKind, WaitKind, send_waits_until, waits_until};
 use crate::matching::extract::HashMap;
+use crate::matching::messages::Trust;
+use crate::replay::analysis::details;
 use crate::replay::analysis::operations::Operations;
 use crate::replay::bounds::message_bounds;
 use crate::replay::caps::of_receives;
@@ -40,6 +42,32 @@ pub struct TimelineWaits {
     pub waits: Vec<Wait>,
     /// What the critical path follows, sorted.
     pub path: Vec<PathWait>,
+    /// What is told beside the waits, by operation and kind.
+    pub details: Vec<Detail>,
+}
+
+/// An operation waited for a lock that another process held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockWait {
+    /// The local timeline.
+    pub timeline: u32,
+    /// The operation.
+    pub operation: u32,
+    /// Until when.
+    pub until: i64,
+    /// Who held it.
+    pub cause: u32,
+}
+
+/// A part of a wait of an operation, or what it took beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Detail {
+    /// The operation.
+    pub operation: u32,
+    /// What it is.
+    pub kind: DetailKind,
+    /// How long.
+    pub ticks: i64,
 }
 
 /// What is known of the waits of one operation so far.
@@ -51,7 +79,7 @@ struct Found {
     path: Option<(i64, Reverse<(bool, u32)>)>,
 }
 
-/// The waits of every hosted timeline under the times of `stage`. Collective over the analysis ranks.
+/// The waits of every hosted timeline under the times of `stage`, those for `locks` included. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -59,6 +87,7 @@ pub fn waits(
     transport: &mut dyn Transport,
     program: &Program,
     operations: &[Operations],
+    locks: &[LockWait],
     stage: usize,
 ) -> Result<Vec<TimelineWaits>> {
     let mut search = SearchWaits { program, operations, stage, found: vec![HashMap::default(); operations.len()] };
@@ -66,12 +95,17 @@ pub fn waits(
         .iter()
         .map(|timeline| (0..timeline.of_event.len()).map(|event| timeline.entered(stage, event)).collect())
         .collect();
-    message_bounds(transport, program, &entered, |channel, event, sent| {
+    message_bounds(transport, program, &entered, |channel, event, ready| {
         let channel = &program.messages.incoming[channel];
-        if !channel.is_certain() {
-            return;
+        let (timeline, source) = (channel.destination, channel.source);
+        match channel.trust {
+            Trust::Sound | Trust::Aligned => {
+                search.until(timeline, event, ready, Some(WaitKind::LateSender), Some(source));
+            }
+            Trust::Acknowledged => search.until(timeline, event, ready, Some(WaitKind::LateReceiver), Some(source)),
+            Trust::Grouped => search.epoch(timeline, event, ready, source),
+            Trust::Implied => {}
         }
-        search.until(channel.destination, event, sent, Some(WaitKind::LateSender), Some(channel.source));
     })?;
     search.late_receivers(transport)?;
     let comms = &program.collectives.comms;
@@ -82,7 +116,8 @@ pub fn waits(
             let instance = &comm.instances[instance];
             let cause = comm.processes[rank as usize];
             let kind = match instance.class {
-                CollectiveClass::NToN if is_barrier(instance.op) => Some(WaitKind::WaitAtBarrier),
+                CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
+                CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
                 CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
                 CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
                 CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
@@ -92,12 +127,18 @@ pub fn waits(
             search.until(member.timeline, event, latest, kind, Some(cause));
         });
     }
-    Ok(search.finish())
+    for lock in locks {
+        search.wait(lock.timeline, lock.operation, lock.until, WaitKind::LockContention, lock.cause);
+    }
+    let mut all = search.finish();
+    let found = details::Input { program, operations, stage, entered: &entered, waits: &mut all };
+    found.add(transport)?;
+    Ok(all)
 }
 
-/// Whether an operation waits for all and moves no data.
-fn is_barrier(op: CollectiveOp) -> bool {
-    matches!(op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
+/// Whether an operation is a fence that counts as a barrier.
+pub(super) fn is_fence(op: CollectiveOp) -> bool {
+    matches!(op, CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
 }
 
 /// Collects the waits of one stage.
@@ -127,6 +168,31 @@ impl SearchWaits<'_> {
         }
     }
 
+    /// The end of an epoch of a group on a window: an origin could not complete before `cause` had posted, a target could not go on before `cause`
+    /// completed. Where the call that started the epoch was left after the post only, it was there that the origin waited.
+    fn epoch(&mut self, timeline: u32, event: u32, ready: i64, cause: u32) {
+        let own = &self.operations[timeline as usize];
+        let start = own.partner[event as usize];
+        if start == Operations::NONE {
+            return self.until(timeline, event, ready, Some(WaitKind::EarlyWait), Some(cause));
+        }
+        self.until(timeline, event, ready, Some(WaitKind::LatePost), Some(cause));
+        let times = &own.stages[self.stage];
+        let (enter, leave) = (times.enter[start as usize], times.leave[start as usize]);
+        if start != own.of_event[event as usize]
+            && let Some(until) = send_waits_until(enter, ready, leave)
+        {
+            self.wait(timeline, start, until, WaitKind::LatePost, cause);
+        }
+    }
+
+    /// `operation` waited until then.
+    fn wait(&mut self, timeline: u32, operation: u32, until: i64, kind: WaitKind, cause: u32) {
+        let found = self.found[timeline as usize].entry(operation).or_default();
+        found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+        found.path = found.path.max(Some((until, Reverse((false, cause)))));
+    }
+
     fn late_receivers(&mut self, transport: &mut dyn Transport) -> Result<()> {
         let (program, operations, stage) = (self.program, self.operations, self.stage);
         let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
@@ -150,10 +216,7 @@ impl SearchWaits<'_> {
                 }
                 let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);
                 if let Some(until) = send_waits_until(enter, posted, leave) {
-                    let cause = channel.destination;
-                    let found = self.found[channel.source as usize].entry(operation).or_default();
-                    found.wait = found.wait.max(Some((until, Reverse((WaitKind::LateReceiver, cause)))));
-                    found.path = found.path.max(Some((until, Reverse((false, cause)))));
+                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, channel.destination);
                 }
             }
         }

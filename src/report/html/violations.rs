@@ -3,7 +3,7 @@
 use super::element::{duration, escape, figure, fold, stage_name, table};
 use super::plot::{Frame, short, ticks};
 use crate::report::format::{count, percent, sum};
-use crate::report::{CollectiveKind, Details, Report, Stage, StageDetails};
+use crate::report::{CollectiveKind, Details, Locks, Report, Stage, StageDetails};
 
 pub fn body(report: &Report) -> String {
     let mut html = String::from(
@@ -11,6 +11,7 @@ pub fn body(report: &Report) -> String {
          A collective operation counts once, however many of its members are too early.</p>\n",
     );
     html += &by_kind(report);
+    html += &locks(report);
     if let Some(details) = &report.details {
         html += &over_time(details, report.trace.span_seconds);
         html += &distances(details);
@@ -49,6 +50,24 @@ fn by_kind(report: &Report) -> String {
     worst.extend(stages.iter().map(|(_, s)| s.worst.as_ref().map_or("none".to_owned(), |w| duration(w.seconds))));
     rows.push(worst);
     table("Violations before and after", &head, rows)
+}
+
+/// Locks that exclude each other and were held at the same time: findings, no violations.
+fn locks(report: &Report) -> String {
+    let Some(stages) = &report.locks else { return String::new() };
+    let mut head = vec!["", "compared", "before"];
+    let mut row = vec!["held while others excluded it".to_owned(), count(stages.last().compared)];
+    row.push(number(stages.before.overlapping));
+    let mut longest = vec!["longest".to_owned(), String::new()];
+    let worst = |locks: &Locks| locks.worst.as_ref().map_or("none".to_owned(), |worst| duration(worst.seconds));
+    longest.push(worst(&stages.before));
+    if let Some(after) = &stages.after {
+        head.push("corrected");
+        row.push(number(after.overlapping));
+        longest.push(worst(after));
+    }
+    let place = stages.last().worst.as_ref().map(|worst| format!("<p>{}.</p>\n", escape(&worst.words())));
+    table("Locks of windows", &head, vec![row, longest]) + &place.unwrap_or_default()
 }
 
 /// A count of violations; zero recedes.

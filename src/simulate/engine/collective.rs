@@ -27,6 +27,8 @@ struct Instance {
 pub(super) struct CommState {
     /// Processes by rank; empty for MPI_COMM_SELF.
     members: Vec<u32>,
+    /// How many of them are the first group of an inter-communicator.
+    first_group: Option<usize>,
     several_nodes: bool,
     /// Number of collectives that each member has called.
     called: Vec<u64>,
@@ -38,11 +40,11 @@ pub(super) struct CommState {
 }
 
 impl CommState {
-    pub(super) fn new(members: Vec<u32>, nodes: &[u32]) -> Self {
+    pub(super) fn new(members: Vec<u32>, first_group: Option<usize>, nodes: &[u32]) -> Self {
         let node = |&process: &u32| nodes.get(process as usize).copied();
         let several_nodes = members.iter().any(|member| node(member) != members.first().and_then(node));
         let called = vec![0; members.len()];
-        CommState { members, several_nodes, called, first: 0, open: VecDeque::new(), spare: Vec::new() }
+        CommState { members, first_group, several_nodes, called, first: 0, open: VecDeque::new(), spare: Vec::new() }
     }
 }
 
@@ -85,12 +87,20 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let state = &self.comms[comm];
         let several_nodes = state.several_nodes;
         let hops = usize::BITS - (state.members.len() - 1).leading_zeros();
+        let groups = state.first_group.map(|first| {
+            let (first, second) = instance.members.split_at(first);
+            [second, first].map(|others| others.iter().flatten().map(|member| member.begin).max())
+        });
+        let first_group = state.first_group.unwrap_or(0);
         let needs = Needs::of(instance);
         let mut before = None;
         for (rank, member) in instance.members.iter().enumerate() {
             let Some(member) = member else { continue };
             let process = self.comms[comm].members[rank] as usize;
-            let needed = needs.of_member(member, before);
+            let needed = match &groups {
+                Some(others) => needs.of_groups(member, others[usize::from(rank >= first_group)], first_group),
+                None => needs.of_member(member, before),
+            };
             let end = match needed {
                 Some(begin) => {
                     let bytes = member.call.sent.max(member.call.received);
@@ -155,6 +165,18 @@ impl Needs {
             }
         }
         needs
+    }
+
+    /// As [`Needs::of_member`] on an inter-communicator, where data go from one group to the other; `others` is the latest begin of the other one.
+    fn of_groups(&self, member: &Member, others: Option<i64>, first_group: usize) -> Option<i64> {
+        let call = &member.call;
+        match self.op {
+            CollectiveOp::BCAST => {
+                let group = |rank: u32| rank as usize >= first_group;
+                self.root.filter(|_| group(call.rank) != group(call.root))
+            }
+            _ => others,
+        }
     }
 
     /// The latest begin that a member's end has to wait for; `before` is the latest one of the senders with lower ranks.

@@ -56,7 +56,15 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let first = self.processes[rank].stage == 0;
         match op {
             Op::Compute(duration) => self.compute(rank, *duration)?,
-            Op::Send(to) => return self.run_send(rank, to, first),
+            Op::Send(to) => return self.run_send(rank, to, first, false),
+            Op::Ssend(to) => return self.run_send(rank, to, first, true),
+            Op::Inter(call, root) => {
+                let recorded = Collective { root: *root, ..collective(call) };
+                return self.run_collective(rank, call, recorded, first);
+            }
+            Op::Fence => return self.run_fence(rank, first),
+            Op::Put(target, bytes) => self.put(rank, *target, *bytes)?,
+            Op::Epoch(step) => return self.run_epoch(rank, *step, first),
             Op::Recv(from) => return self.run_receive(rank, from, first),
             Op::Sendrecv(to, from) => return self.run_sendrecv(rank, to, from, first),
             Op::Isend(to) => {
@@ -64,7 +72,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
                 let request = self.open(rank, RequestKind::Send);
                 let id = self.id(rank, request);
                 self.emit(rank, Event::MpiIsend(message(to), id))?;
-                self.send(rank, to, request);
+                self.send(rank, to, request, false);
                 self.leave(rank, region::ISEND)?;
             }
             Op::Irecv(from) => {
@@ -75,7 +83,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
                 self.post(rank, from, request);
                 self.leave(rank, region::IRECV)?;
             }
-            Op::Collective(call) => return self.run_collective(rank, call, first),
+            Op::Collective(call) => return self.run_collective(rank, call, collective(call), first),
             Op::NonBlocking(call) => {
                 let region = region::non_blocking(call.op);
                 self.enter(rank, region)?;
@@ -134,18 +142,19 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         }
     }
 
-    fn run_send(&mut self, rank: usize, to: &Transfer, first: bool) -> Result<bool> {
+    fn run_send(&mut self, rank: usize, to: &Transfer, first: bool, synchronous: bool) -> Result<bool> {
+        let region = if synchronous { region::SSEND } else { region::SEND };
         if first {
-            self.enter(rank, region::SEND)?;
+            self.enter(rank, region)?;
             self.emit(rank, Event::MpiSend(message(to)))?;
             let request = self.open(rank, RequestKind::Send);
-            self.send(rank, to, request);
+            self.send(rank, to, request, synchronous);
         }
         if !self.known(rank, self.last_request(rank)) {
             return Ok(false);
         }
         self.finish_last(rank);
-        self.leave(rank, region::SEND)?;
+        self.leave(rank, region)?;
         Ok(true)
     }
 
@@ -171,7 +180,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             let sending = self.open(rank, RequestKind::Send);
             let receiving = self.open(rank, RequestKind::Receive(*from));
             self.post(rank, from, receiving);
-            self.send(rank, to, sending);
+            self.send(rank, to, sending, false);
         }
         let receiving = self.last_request(rank);
         if !self.known(rank, receiving) || !self.known(rank, receiving - 1) {
@@ -184,23 +193,33 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         Ok(true)
     }
 
-    fn run_collective(&mut self, rank: usize, call: &Call, first: bool) -> Result<bool> {
+    fn run_collective(&mut self, rank: usize, call: &Call, recorded: Collective, first: bool) -> Result<bool> {
         let region = region::blocking(call.op);
         if first {
             self.enter(rank, region)?;
             self.emit(rank, Event::MpiCollectiveBegin)?;
+        }
+        if !self.meet_others(rank, call, first) {
+            return Ok(false);
+        }
+        self.emit(rank, Event::MpiCollectiveEnd(recorded))?;
+        self.leave(rank, region)?;
+        Ok(true)
+    }
+
+    /// Joins a blocking collective the first time; `false` until its end is known, which is the time then.
+    pub(super) fn meet_others(&mut self, rank: usize, call: &Call, first: bool) -> bool {
+        if first {
             self.processes[rank].waiting = Waiting::Collective;
             self.join(rank, call, super::messages::NOBODY);
             // The last member to join knows the end at once.
             if self.processes[rank].waiting == Waiting::Collective {
-                return Ok(false);
+                return false;
             }
         }
         let process = &mut self.processes[rank];
         process.now = process.now.max(process.collective_end);
-        self.emit(rank, Event::MpiCollectiveEnd(collective(call)))?;
-        self.leave(rank, region)?;
-        Ok(true)
+        true
     }
 
     /// Records the completion of a request.

@@ -61,14 +61,15 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         process.requests.len() as u32 - 1
     }
 
-    /// Sends a message now. `request` is the sender's request that completes when its buffer is free.
-    pub(super) fn send(&mut self, rank: usize, to: &Transfer, request: u32) {
+    /// Sends a message now. `request` is the sender's request that completes when its buffer is free, of a synchronous send not before the receive
+    /// is posted.
+    pub(super) fn send(&mut self, rank: usize, to: &Transfer, request: u32, synchronous: bool) {
         let receiver = to.process as usize;
         let (from_node, to_node) = (self.processes[rank].node, self.processes[receiver].node);
         let sender = &mut self.processes[rank];
         let sent = sender.now;
         let delay = self.network.delay(from_node, to_node, to.bytes, &mut sender.random);
-        let rendezvous = to.bytes > self.network.eager_limit;
+        let rendezvous = synchronous || to.bytes > self.network.eager_limit;
         if !rendezvous {
             let free = sent + self.network.transfer(from_node, to_node, to.bytes);
             self.resolve(rank, request, free);

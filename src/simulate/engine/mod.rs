@@ -9,9 +9,11 @@ mod collective;
 mod execute;
 mod messages;
 mod ops;
+mod windows;
 
 pub(super) use collective::cost_of as collective_bytes;
-pub(super) use ops::{Call, NO_ROOT, Op, Transfer, WaitOrder, regions};
+pub(super) use ops::{Call, Epoch, NO_ROOT, Op, Transfer, WaitOrder, regions};
+pub(super) use windows::{WINDOW, group_of};
 
 use crate::simulate::clocks::Clock;
 use crate::simulate::latency::Network;
@@ -96,8 +98,9 @@ pub(super) struct Setup {
     pub(super) calls: u32,
     pub(super) clocks: Vec<Clock>,
     pub(super) nodes: Vec<u32>,
-    /// Members of each communicator as processes, by communicator index; empty for a communicator of one's own.
-    pub(super) comms: Vec<Vec<u32>>,
+    /// Members of each communicator as processes, by communicator index, and how many of them are the first group of an inter-communicator; empty
+    /// for a communicator of one's own.
+    pub(super) comms: Vec<(Vec<u32>, Option<usize>)>,
     pub(super) seed: u64,
     /// True time at which the application starts.
     pub(super) start: i64,
@@ -136,7 +139,7 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             calls: setup.calls,
             counts: vec![0; setup.clocks.len()],
             clocks: setup.clocks,
-            comms: setup.comms.into_iter().map(|members| CommState::new(members, nodes)).collect(),
+            comms: setup.comms.into_iter().map(|(members, first)| CommState::new(members, first, nodes)).collect(),
             processes,
             ready: VecDeque::new(),
             emitted: 0,
@@ -233,6 +236,13 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             }
         }
         Ok(())
+    }
+
+    /// All processes in the order of their times.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.processes.len()).collect();
+        order.sort_by_key(|&rank| self.processes[rank].now);
+        order
     }
 
     /// True time of the process that has come furthest, in picoseconds.

@@ -1,6 +1,6 @@
 //! What a process can do in a step, and the regions in which a tracer would see it.
 
-use crate::trace::{CollectiveOp, Region, RegionId};
+use crate::trace::{CollectiveOp, Region, RegionId, Root};
 
 /// One side of a message.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +71,25 @@ pub(crate) enum Op {
     Test(u32),
     /// Cancels a receive that no message matches.
     Cancel(u32),
+    /// MPI_Ssend.
+    Ssend(Transfer),
+    /// A collective operation of an inter-communicator, with what the member says of its root.
+    Inter(Call, Root),
+    /// MPI_Win_fence of all.
+    Fence,
+    /// MPI_Put of so many bytes to a process.
+    Put(u32, u64),
+    /// A step of the synchronisation of groups on the window with the neighbours of a process in a chain.
+    Epoch(Epoch),
+}
+
+/// MPI_Win_post, and so on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Epoch {
+    Post,
+    Start,
+    Complete,
+    Wait,
 }
 
 /// Region names by id; collectives follow, blocking ones from [`COLLECTIVES`] on, then non-blocking ones.
@@ -94,6 +113,18 @@ const NAMES: [&str; 17] = [
     "update_cell",
 ];
 const COLLECTIVES: u32 = NAMES.len() as u32;
+/// Names of regions of synchronous sends and windows, after those of the collectives: only patterns that use them define them.
+const FURTHER: [&str; 9] = [
+    "MPI_Ssend",
+    "MPI_Win_fence",
+    "MPI_Put",
+    "MPI_Win_post",
+    "MPI_Win_start",
+    "MPI_Win_complete",
+    "MPI_Win_wait",
+    "MPI_Win_lock",
+    "MPI_Win_unlock",
+];
 /// Number of collective operations that have a region.
 const OPERATIONS: u32 = 17;
 
@@ -120,6 +151,18 @@ pub(crate) mod region {
     pub(crate) const PARALLEL: RegionId = RegionId(15);
     pub(crate) const USER: RegionId = RegionId(16);
 
+    const FURTHER: u32 = COLLECTIVES + 2 * OPERATIONS;
+    pub(crate) const SSEND: RegionId = RegionId(FURTHER);
+    pub(crate) const FENCE: RegionId = RegionId(FURTHER + 1);
+    pub(crate) const PUT: RegionId = RegionId(FURTHER + 2);
+    pub(crate) const LOCK: RegionId = RegionId(FURTHER + 7);
+    pub(crate) const UNLOCK: RegionId = RegionId(FURTHER + 8);
+
+    /// MPI_Win_post and so on.
+    pub(crate) fn epoch(step: super::Epoch) -> RegionId {
+        RegionId(FURTHER + 3 + step as u32)
+    }
+
     /// MPI_Bcast and so on.
     pub(crate) fn blocking(op: CollectiveOp) -> RegionId {
         RegionId(COLLECTIVES + u32::from(op.0))
@@ -131,8 +174,8 @@ pub(crate) mod region {
     }
 }
 
-/// The definitions of all regions.
-pub(crate) fn regions() -> Vec<Region> {
+/// The definitions of all regions; those of synchronous sends and windows only with `further`.
+pub(crate) fn regions(further: bool) -> Vec<Region> {
     let fixed = NAMES.iter().map(|name| (*name).to_string());
     let operations = |prefix: &'static str, capital: bool| {
         (0..OPERATIONS as u8).map(move |op| {
@@ -143,5 +186,6 @@ pub(crate) fn regions() -> Vec<Region> {
         })
     };
     let names = fixed.chain(operations("MPI_", true)).chain(operations("MPI_I", false));
+    let names = names.chain(FURTHER.iter().filter(|_| further).map(|name| (*name).to_string()));
     names.zip(0..).map(|(name, id)| Region { id: RegionId(id), name }).collect()
 }

@@ -6,6 +6,8 @@ use crate::trace::{CommId, CommMembers, Communicator};
 
 /// Index of MPI_COMM_SELF in the communicators of `mix`.
 pub(in crate::simulate) const COMM_SELF: u32 = 1;
+/// Index of the inter-communicator of `coupled`.
+pub(in crate::simulate) const INTER: u32 = 1;
 /// Domain of the random order of a communicator.
 const ORDER: u64 = 5;
 /// Domain of the members of the communicators of `subsets`.
@@ -65,6 +67,16 @@ pub(in crate::simulate) fn communicators(
         add(random_subsets(ranks, subsets, seed));
     }
     if kind != PatternKind::Mix {
+        if kind != PatternKind::Coupled {
+            return (list, families);
+        }
+        let (first, second) = world.split_at(world.len() / 2);
+        list.push(Communicator {
+            id: CommId(INTER),
+            name: "coupling".into(),
+            members: CommMembers::Inter(first.into(), second.into()),
+            global_ranks: false,
+        });
         return (list, families);
     }
     add(vec![("reversed".into(), world.iter().rev().copied().collect())]);

@@ -4,12 +4,14 @@
 mod alltoall;
 mod butterfly;
 mod communicators;
+mod coupled;
 mod halo;
 mod master_worker;
 mod mix;
 mod pipeline;
 mod random_sparse;
 mod ring;
+mod rma;
 mod subsets;
 mod wavefront;
 
@@ -73,6 +75,28 @@ patterns! {
     Mix "mix" 2,
     /// Collectives and messages on many small communicators that overlap.
     Subsets "subsets" 2,
+    /// Two groups of processes that work on their own and exchange data on an inter-communicator.
+    Coupled "coupled" 2,
+    /// Stages that pass work on by synchronous sends.
+    SsendPipeline "ssend-pipeline" 2,
+    /// Puts to two neighbours between fences.
+    RmaFence "rma-fence" 2,
+    /// Puts to two neighbours within post, start, complete and wait.
+    RmaPscw "rma-pscw" 2,
+    /// Puts to a common target under exclusive locks, and a barrier.
+    RmaLock "rma-lock" 2,
+}
+
+impl PatternKind {
+    /// Whether processes access each other's memory.
+    pub(in crate::simulate) fn has_window(self) -> bool {
+        matches!(self, PatternKind::RmaFence | PatternKind::RmaPscw | PatternKind::RmaLock)
+    }
+
+    /// Whether there are synchronous sends or windows.
+    pub(in crate::simulate) fn is_beyond_messages(self) -> bool {
+        self.has_window() || self == PatternKind::SsendPipeline
+    }
 }
 
 impl FromStr for PatternKind {
@@ -131,6 +155,11 @@ pub(super) enum Pattern {
     Pipeline,
     Mix(Box<mix::Mix>),
     Subsets(subsets::Subsets),
+    Coupled(coupled::Coupled),
+    SsendPipeline,
+    RmaFence,
+    RmaPscw,
+    RmaLock(rma::Targets),
 }
 
 impl Pattern {
@@ -149,6 +178,11 @@ impl Pattern {
             PatternKind::Pipeline => Pattern::Pipeline,
             PatternKind::Mix => Pattern::Mix(Box::new(mix::Mix::new(families, random))),
             PatternKind::Subsets => Pattern::Subsets(subsets::Subsets::new(families)),
+            PatternKind::Coupled => Pattern::Coupled(coupled::Coupled::new(ranks)),
+            PatternKind::SsendPipeline => Pattern::SsendPipeline,
+            PatternKind::RmaFence => Pattern::RmaFence,
+            PatternKind::RmaPscw => Pattern::RmaPscw,
+            PatternKind::RmaLock => Pattern::RmaLock(rma::Targets::default()),
         }
     }
 
@@ -166,7 +200,12 @@ impl Pattern {
             Pattern::Butterfly => butterfly::step(work, processes),
             Pattern::RandomSparse(pairs) => pairs.step(work, processes),
             Pattern::Alltoall => alltoall::step(work, number, processes),
-            Pattern::Pipeline => pipeline::step(work, number, processes),
+            Pattern::Pipeline => pipeline::step(work, number, processes, false),
+            Pattern::SsendPipeline => pipeline::step(work, number, processes, true),
+            Pattern::Coupled(coupled) => coupled.step(work, number, processes),
+            Pattern::RmaFence => rma::fences(work, processes),
+            Pattern::RmaPscw => rma::groups(work, processes),
+            Pattern::RmaLock(targets) => return targets.step(work, engine),
             Pattern::Subsets(subsets) => subsets.step(work, number, processes),
             Pattern::Mix(mix) => {
                 engine.ties = number % 3 == 2;

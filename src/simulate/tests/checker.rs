@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub tests: usize,
     /// Pairs of events of a process with equal true times.
     pub ties: usize,
+    /// Orders between processes that are neither messages nor collectives of communicators.
+    pub orders: usize,
     /// Smallest slack of a message above the minimum latency of its pair, in ticks.
     pub slack: i64,
 }
@@ -45,10 +47,17 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
         match &definitions.communicators[comm as usize].members {
             CommMembers::Intra(members) => members.to_vec(),
             CommMembers::SelfOnly => vec![process],
+            CommMembers::Inter(first, second) => [&**first, &**second].concat(),
             other => panic!("unexpected communicator {other:?}"),
         }
     };
-    let mut seen = Seen { slack: i64::MAX, ..Seen::default() };
+    // Of an inter-communicator, ranks are those of the other group.
+    let peer_of = |process: u32, comm: u32, peer: u32| match &definitions.communicators[comm as usize].members {
+        CommMembers::Inter(first, second) if first.contains(&process) => second[peer as usize],
+        CommMembers::Inter(first, _) => first[peer as usize],
+        _ => members(process, comm)[peer as usize],
+    };
+    let mut seen = Seen { slack: i64::MAX, orders: super::orders::check(scenario, run), ..Seen::default() };
     // Sends and receives, both in the order of MPI.
     let mut sends: HashMap<Channel, VecDeque<(Ticks, u64)>> = HashMap::new();
     let mut receives: HashMap<Channel, Vec<(usize, Ticks, u64)>> = HashMap::new();
@@ -70,7 +79,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
         for (order, &(time, _, event)) in records.iter().enumerate() {
             match event {
                 Event::MpiSend(m) | Event::MpiIsend(m, _) => {
-                    let to = members(me, m.comm.0)[m.peer as usize];
+                    let to = peer_of(me, m.comm.0, m.peer);
                     sends.entry((me, to, m.comm.0, m.tag)).or_default().push_back((time, m.length));
                     if let Event::MpiIsend(_, id) = event {
                         assert!(known.insert(id), "request id {id} is used twice");
@@ -81,7 +90,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
                     assert_eq!(open_sends.insert(id, true), Some(false), "send {id} completes");
                 }
                 Event::MpiRecv(m) => {
-                    let from = members(me, m.comm.0)[m.peer as usize];
+                    let from = peer_of(me, m.comm.0, m.peer);
                     receives.entry((from, me, m.comm.0, m.tag)).or_default().push((order, time, m.length));
                 }
                 Event::MpiIrecvRequest(id) => {
@@ -89,7 +98,7 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
                     posted.insert(id, Posted { order, done: None });
                 }
                 Event::MpiIrecv(m, id) => {
-                    let from = members(me, m.comm.0)[m.peer as usize];
+                    let from = peer_of(me, m.comm.0, m.peer);
                     let request = posted.get_mut(&id).expect("a posted receive");
                     assert!(request.done.is_none());
                     request.done = Some((time, m.length));
@@ -118,6 +127,9 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
                     parts[index] = Some((begin, time, c, true));
                 }
                 Event::Enter(_) | Event::Leave(_) | Event::Other | Event::Thread(_) => {}
+                Event::RmaCollectiveBegin | Event::RmaCollectiveEnd(_) | Event::RmaPut(_) => {}
+                Event::RmaGroupSync(_) | Event::RmaRequestLock(_) | Event::RmaAcquireLock(_) => {}
+                Event::RmaReleaseLock(_) => {}
                 other => panic!("{other:?} is not simulated"),
             }
         }
@@ -160,7 +172,11 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
     assert!(sends.values().all(VecDeque::is_empty), "a message is never received");
     for ((comm, _), parts) in &instances {
         let node = |rank: usize| nodes[members(0, *comm)[rank] as usize];
-        check_instance(parts, |a, b| {
+        let first_group = match &definitions.communicators[*comm as usize].members {
+            CommMembers::Inter(first, _) => Some(first.len()),
+            _ => None,
+        };
+        check_instance(parts, first_group, |a, b| {
             let near = node(a) == node(b);
             let class = if near { scenario.latency.same_node } else { scenario.latency.other_node };
             class.minimum / 1000 - 1
@@ -190,14 +206,15 @@ fn check_order(records: &[Record]) {
 }
 
 /// Every logical receive of a collective is later than every logical send that it depends on, by the minimum latency.
-fn check_instance(parts: &[Part], minimum: impl Fn(usize, usize) -> i64) {
+fn check_instance(parts: &[Part], first_group: Option<usize>, minimum: impl Fn(usize, usize) -> i64) {
     let op = parts[0].2.op;
     let root = match parts[0].2.root {
         Root::Rank(rank) => Some(rank as usize),
         _ => None,
     };
     for (me, part) in parts.iter().enumerate() {
-        assert_eq!((part.2.op, part.2.root, part.3), (op, parts[0].2.root, parts[0].3), "one operation for all");
+        assert_eq!((part.2.op, part.3), (op, parts[0].3), "one operation for all");
+        assert!(first_group.is_some() || part.2.root == parts[0].2.root, "one root for all");
         assert!(part.1 >= part.0);
         let barrier = op == CollectiveOp::BARRIER;
         assert!(!barrier || (part.2.sent, part.2.received) == (0, 0));
@@ -206,6 +223,7 @@ fn check_instance(parts: &[Part], minimum: impl Fn(usize, usize) -> i64) {
         }
         for (other, sender) in parts.iter().enumerate() {
             let depends = match op {
+                _ if first_group.is_some() => first_group.is_some_and(|first| (other < first) != (me < first)),
                 CollectiveOp::BCAST | CollectiveOp::SCATTER | CollectiveOp::SCATTERV => Some(other) == root,
                 CollectiveOp::REDUCE | CollectiveOp::GATHER | CollectiveOp::GATHERV => Some(me) == root,
                 CollectiveOp::SCAN | CollectiveOp::EXSCAN => other < me,

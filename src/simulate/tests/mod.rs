@@ -2,6 +2,7 @@
 
 mod checker;
 mod measurements;
+mod orders;
 mod runs;
 
 use crate::simulate::{EventSink, PatternKind, Scenario};

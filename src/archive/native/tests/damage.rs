@@ -111,7 +111,9 @@ fn files_of_other_locations_traces_and_versions() {
     assert!(with(absurd.bytes()).contains("it holds 6 events, its header counts 18446744073709551615"));
     let mut newer = header.bytes();
     newer[8] = 3;
-    assert!(with(newer).contains("native trace of version 3, only 2 is known (use the program version that wrote it)"));
+    assert!(
+        with(newer).contains("native trace of version 3, known are 1 to 2 (use the program version that wrote it)")
+    );
     let mut flagged = header.bytes();
     flagged[12] = 1;
     let checksum = crc32fast::hash(&flagged[..60]).to_le_bytes();

@@ -61,3 +61,64 @@ fn the_event_file_is_what_the_documentation_says() {
     header.extend(crc32fast::hash(&header).to_le_bytes());
     assert_eq!(bytes, [header, block, offsets].concat());
 }
+
+/// A trace of version 1, as its documentation said: no windows and groups, and events of windows without fields.
+fn first_version(directory: &Path) -> NativeTrace {
+    let header = TraceHeader { creator: "test".into(), description: String::new() };
+    let without = Definitions { windows: Vec::new(), groups: Vec::new(), ..definitions() };
+    let mut bytes = crate::archive::native::definitions::definition_bytes(&header, &without).unwrap();
+    bytes.truncate(bytes.len() - 6); // two empty lists and the checksum
+    bytes[8] = 1;
+    let length = bytes.len() as u64 - 20;
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    std::fs::write(directory.join(DEFINITIONS), bytes).unwrap();
+
+    let data: &[&[u8]] = &[&[100, 12, 9], &[1, 37], &[2, 38], &[3, 46], &[4, 22], &[5, 48], &[0x8C, 6, 13, 9]];
+    let data = data.concat();
+    let mut block = [(data.len() as u32).to_le_bytes(), 7u32.to_le_bytes()].concat();
+    block.extend(data);
+    block.extend(crc32fast::hash(&block).to_le_bytes());
+    let mut header = b"CLCEVENT\x01\0\0\0\0\0\0\0".to_vec();
+    for field in [7, RESOLUTION, 7, 64 + block.len() as u64] {
+        header.extend(field.to_le_bytes());
+    }
+    header.extend([0; 12]);
+    header.extend(crc32fast::hash(&header).to_le_bytes());
+    std::fs::create_dir_all(directory.join(EVENTS)).unwrap();
+    std::fs::write(directory.join(EVENTS).join("7.clce"), [header, block].concat()).unwrap();
+    NativeTrace::open(directory).unwrap()
+}
+
+#[test]
+fn the_first_version_is_read_and_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = first_version(directory.path());
+    let event = Record::Event;
+    let expected = vec![
+        (100, event(Event::Enter(RegionId(9)))),
+        (101, Record::Other(37)),
+        (103, Record::Other(38)),
+        (106, Record::Other(46)),
+        (110, event(Event::MpiCollectiveBegin)),
+        (115, Record::Other(48)),
+        (895, event(Event::Leave(RegionId(9)))),
+    ];
+    assert_eq!(read(&trace).unwrap(), (expected.clone(), Vec::new()));
+    let without = Definitions { windows: Vec::new(), groups: Vec::new(), ..definitions() };
+    assert_eq!(trace.read_definitions().unwrap(), without);
+
+    // Types that have fields by now stay what they are: events are written again in the version that they have.
+    let other = tempfile::tempdir().unwrap();
+    std::fs::create_dir(other.path().join(EVENTS)).unwrap();
+    trace.rewrite_events(HERE, other.path(), &mut Shift(3)).unwrap();
+    trace.rewrite_definitions(other.path(), Some(&without.clock)).unwrap();
+    let shifted = NativeTrace::open(other.path()).unwrap();
+    let moved: Vec<_> = expected.into_iter().map(|(time, record)| (time + 3, record)).collect();
+    assert_eq!(read(&shifted).unwrap(), (moved, Vec::new()));
+    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 2);
+    let offsets = [ClockOffset { time: 5, offset: 6, standard_deviation: 0.0 }];
+    trace.replace_clock_offsets(HERE, other.path(), &offsets).unwrap();
+    assert_eq!(shifted.clock_offsets(HERE).unwrap(), offsets);
+    assert_eq!(std::fs::read(other.path().join(EVENTS).join("7.clce")).unwrap()[8], 1);
+}

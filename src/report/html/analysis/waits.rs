@@ -21,6 +21,17 @@ pub fn body(waits: &WaitStates) -> String {
         waits.kinds.iter().map(|kind| with(vec![escape(kind.kind.name())], &kind.waiting)).collect();
     rows.push(with(vec!["all".to_owned()], &waits.total));
     html += &table("Waiting time by kind", &head(&["kind"], corrected), rows);
+    let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
+    let details = waits.details.iter().filter(|detail| occurs(&detail.waiting));
+    let rows: Vec<Vec<String>> = details
+        .map(|detail| {
+            let part_of = detail.part_of.map_or("no waiting", |kind| kind.name());
+            with(vec![escape(detail.kind.name()), escape(part_of)], &detail.waiting)
+        })
+        .collect();
+    if !rows.is_empty() {
+        html += &table("Parts of that, and times beside it", &head(&["what", "part of"], corrected), rows);
+    }
 
     let rows = waits.by_call_path.iter();
     let rows = rows.map(|entry| with(vec![call_path(&entry.call_path), entry.kind.name().to_owned()], &entry.waiting));

@@ -1,0 +1,166 @@
+//! Locks of one window: who waited for whom, and which of them were held at the same time though they exclude each other.
+//!
+//! Two locks of one target exclude each other if one of them is exclusive. In which order they were held is recorded nowhere; by their times, the one
+//! that was acquired earlier was held earlier. So of all that were acquired earlier by other processes and exclude a lock, the latest release is
+//! what it had to wait for.
+
+use serde::{Deserialize, Serialize};
+
+/// A lock from its request to its release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lock {
+    /// When it was held from on: as recorded, else when the call that requested it was left.
+    pub acquired: i64,
+    /// The process that held it.
+    pub process: u32,
+    /// Until when it was held at least: the call that released it was entered.
+    pub held: i64,
+    /// When its release was recorded.
+    pub released: i64,
+    /// The target: a rank in the communicator of the window, [`Lock::ALL`] for all of them.
+    pub target: u32,
+    /// It excludes others.
+    pub exclusive: bool,
+    /// The location of the process, and which events of it acquired and released the lock.
+    pub location: u64,
+    /// See `location`.
+    pub events: [u64; 2],
+    /// What tells the lock apart where it came from.
+    pub number: u32,
+}
+
+impl Lock {
+    /// In the place of a target: all of them.
+    pub const ALL: u32 = u32::MAX;
+}
+
+/// What a lock has to do with those that were acquired before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    /// Index of the lock in question.
+    pub lock: usize,
+    /// The one that was released last, and when that was recorded.
+    pub released: Option<(i64, usize)>,
+    /// The one that was certainly held longest, and until when.
+    pub held: Option<(i64, usize)>,
+}
+
+/// The latest times of two different processes: (time, process, lock).
+#[derive(Debug, Clone, Copy, Default)]
+struct Latest([Option<(i64, u32, usize)>; 2]);
+
+impl Latest {
+    fn add(&mut self, time: i64, process: u32, lock: usize) {
+        let new = Some((time, process, lock));
+        match self.0 {
+            [Some(first), _] if first.1 == process => self.0[0] = Some(first).max(new),
+            [first, _] if first.is_none_or(|first| first.0 < time) => self.0 = [new, first],
+            [first, second] if second.is_none_or(|second| second.0 < time) => self.0 = [first, new],
+            _ => {}
+        }
+    }
+
+    fn of_others(&self, process: u32) -> Option<(i64, usize)> {
+        self.0.into_iter().flatten().find(|latest| latest.1 != process).map(|(time, _, lock)| (time, lock))
+    }
+}
+
+/// The latest releases and ends of what was acquired so far: of exclusive locks, and of all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Target {
+    released: [Latest; 2],
+    held: [Latest; 2],
+}
+
+impl Target {
+    fn add(&mut self, lock: &Lock, index: usize) {
+        for at in usize::from(!lock.exclusive)..2 {
+            self.released[at].add(lock.released, lock.process, index);
+            self.held[at].add(lock.held, lock.process, index);
+        }
+    }
+}
+
+/// For each of the locks of one window, in the order in which they were acquired, what others held before that excludes it.
+pub fn befores(locks: &[Lock]) -> Vec<Before> {
+    let mut order: Vec<usize> = (0..locks.len()).collect();
+    order.sort_unstable_by_key(|&index| locks[index]);
+    let mut targets: std::collections::BTreeMap<u32, Target> = std::collections::BTreeMap::new();
+    let mut of_all = Target::default();
+    let mut any = Target::default();
+    let mut result = Vec::with_capacity(locks.len());
+    for index in order {
+        let lock = &locks[index];
+        // A shared lock is excluded by exclusive ones only.
+        let kind = usize::from(lock.exclusive);
+        let known: Vec<Target> = match lock.target {
+            Lock::ALL => vec![any],
+            target => vec![of_all, targets.get(&target).copied().unwrap_or_default()],
+        };
+        let latest =
+            |of: &dyn Fn(&Target) -> Latest| known.iter().filter_map(|target| of(target).of_others(lock.process)).max();
+        let (released, held) = (latest(&|target| target.released[kind]), latest(&|target| target.held[kind]));
+        result.push(Before { lock: index, released, held });
+        any.add(lock, index);
+        match lock.target {
+            Lock::ALL => of_all.add(lock, index),
+            target => targets.entry(target).or_default().add(lock, index),
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lock(process: u32, target: u32, exclusive: bool, acquired: i64, released: i64) -> Lock {
+        let (held, location, events, number) = (released - 1, 0, [0; 2], 0);
+        Lock { acquired, process, held, released, target, exclusive, location, events, number }
+    }
+
+    /// By comparing all with all.
+    fn literally(locks: &[Lock], index: usize) -> (Option<i64>, Option<i64>) {
+        let own = &locks[index];
+        let earlier = || {
+            locks.iter().filter(|other| {
+                let same = own.target == other.target || own.target == Lock::ALL || other.target == Lock::ALL;
+                *other < own && same && other.process != own.process && (own.exclusive || other.exclusive)
+            })
+        };
+        (earlier().map(|other| other.released).max(), earlier().map(|other| other.held).max())
+    }
+
+    proptest! {
+        #[test]
+        fn the_latest_of_all_that_exclude_it(
+            list in prop::collection::vec((0u32..3, 0u32..3, any::<bool>(), 0i64..30, 1i64..9), 0..20)
+        ) {
+            let locks: Vec<Lock> = list
+                .iter()
+                .enumerate()
+                .map(|(number, &(process, target, exclusive, from, length))| {
+                    let target = if target == 2 { Lock::ALL } else { target };
+                    Lock { number: number as u32, ..lock(process, target, exclusive, from, from + length) }
+                })
+                .collect();
+            let found = befores(&locks);
+            prop_assert_eq!(found.len(), locks.len());
+            for before in found {
+                let expected = literally(&locks, before.lock);
+                prop_assert_eq!(before.released.map(|found| found.0), expected.0);
+                prop_assert_eq!(before.held.map(|found| found.0), expected.1);
+            }
+        }
+    }
+
+    #[test]
+    fn shared_locks_exclude_only_exclusive_ones() {
+        let locks = [lock(0, 1, false, 10, 20), lock(1, 1, false, 12, 22), lock(2, 1, true, 23, 30)];
+        let found = befores(&locks);
+        assert_eq!(found[0].released, None);
+        assert_eq!(found[1].released, None);
+        assert_eq!((found[2].released, found[2].held), (Some((22, 1)), Some((21, 1))));
+    }
+}
