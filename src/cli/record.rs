@@ -1,6 +1,7 @@
 //! The options of `clc-replay record` and `clc-replay recover`.
 
 use super::options::LogOptions;
+use super::recorder::RecorderOptions;
 use crate::simulate::ClockSpec;
 use crate::trace::Error;
 use clap::Args;
@@ -60,6 +61,10 @@ pub struct RecordOptions {
     /// What is random about wrong clocks follows from it
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Clocks")]
     pub seed: u64,
+
+    /// What is recorded, and how.
+    #[command(flatten)]
+    pub recorder: RecorderOptions,
 
     /// How it is written.
     #[command(flatten)]

@@ -27,6 +27,8 @@ pub struct CreateOptions {
     pub trace_id: u64,
     /// Properties of the trace, by names such as `NAMESPACE::KEY`.
     pub properties: Vec<(String, String)>,
+    /// Names of metrics that events give values (doubles) to: each has the class of its place in this list.
+    pub metrics: Vec<String>,
 }
 
 impl Default for CreateOptions {
@@ -39,6 +41,7 @@ impl Default for CreateOptions {
             description: String::new(),
             trace_id: 0x636c_632d_7265_706c,
             properties: Vec::new(),
+            metrics: Vec::new(),
         }
     }
 }
@@ -331,7 +334,41 @@ impl DefinitionWriter<'_> {
                 payload.u32(0);
             })?;
         }
+        self.metrics(empty)?;
         self.communicators(definitions, empty)
+    }
+
+    /// A class of its own for each metric.
+    fn metrics(&mut self, empty: u32) -> Result<()> {
+        /// OTF2 definition records, and values of their fields: metrics of users, valid until the next one, doubles, decimal; at any time, of threads.
+        const METRIC_MEMBER: u8 = 19;
+        const METRIC_CLASS: u8 = 20;
+        const OF_USERS: u8 = 3;
+        const ABSOLUTE_NEXT: u8 = 49;
+        const DOUBLE: u8 = 10;
+        const DECIMAL: u8 = 1;
+        const ASYNCHRONOUS: u8 = 2;
+        const THREAD: u8 = 2;
+        let names = self.archive.options.metrics.clone();
+        for (name, id) in names.iter().zip(0..) {
+            let name = self.string(name)?;
+            self.write(METRIC_MEMBER, |payload| {
+                payload.u32(id);
+                payload.u32(name);
+                payload.u32(empty);
+                [OF_USERS, ABSOLUTE_NEXT, DOUBLE, DECIMAL].into_iter().for_each(|value| payload.u8(value));
+                payload.i64(0);
+                payload.u32(empty);
+            })?;
+            self.write(METRIC_CLASS, |payload| {
+                payload.u32(id);
+                payload.u8(1);
+                payload.u32(id);
+                payload.u8(ASYNCHRONOUS);
+                payload.u8(THREAD);
+            })?;
+        }
+        Ok(())
     }
 
     fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
@@ -375,9 +412,6 @@ impl DefinitionWriter<'_> {
             })?;
             Ok(id)
         };
-        for (id, members) in &definitions.groups {
-            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
-        }
         let mut group =
             |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
                 next += 1;
@@ -385,6 +419,10 @@ impl DefinitionWriter<'_> {
             };
         if !definitions.processes.is_empty() {
             group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+        }
+        // Their members refer to the locations.
+        for (id, members) in &definitions.groups {
+            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
         }
         // Readers expect the locations of every paradigm that has communicators.
         if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {

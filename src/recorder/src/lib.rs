@@ -11,14 +11,18 @@
 
 mod abi;
 mod arguments;
+mod buffers;
 mod clock;
+mod control;
 mod file;
 mod helper;
 mod hooks;
+mod load;
 mod offsets;
 mod real;
 mod session;
 mod stream;
+mod user;
 mod wrappers;
 
 #[allow(dead_code)]

@@ -1,6 +1,9 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod own;
+mod windows;
 
 use common::{Finished, PYTHON, run, start, with_recorder};
 use std::collections::BTreeMap;
