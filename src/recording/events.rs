@@ -219,7 +219,7 @@ impl Process<'_, '_> {
                 }
                 Ok(())
             }
-            Record::CommName(..) | Record::WindowName(..) | Record::Nothing | Record::Offsets(_) => Ok(()),
+            Record::CommName(..) | Record::WindowName(..) | Record::Offsets(_) => Ok(()),
             Record::Own(_, own) => self.own(thread, time, &own),
         }
     }

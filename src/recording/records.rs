@@ -147,8 +147,6 @@ pub enum Record {
     WindowName(u64, String),
     /// The program tells something of itself at a time.
     Own(u64, Own),
-    /// What only the records themselves need.
-    Nothing,
     /// A measurement.
     Offsets(Vec<Exchange>),
 }
@@ -224,25 +222,30 @@ impl Records<'_> {
     /// # Errors
     /// The file is damaged.
     pub fn next(&mut self) -> Result<Option<Record>> {
-        while self.position >= self.bytes.len() {
-            let Some(next) = self.pieces.pop() else { return Ok(None) };
-            (self.bytes, self.position) = (next, 0);
-        }
-        let start = self.position;
-        match self.record() {
-            Some(record) => Ok(Some(record)),
-            None => {
-                Err(Error::new(format!("the recording is damaged at byte {}", HEADER + start)).in_file(&self.file.path))
+        loop {
+            while self.position >= self.bytes.len() {
+                let Some(next) = self.pieces.pop() else { return Ok(None) };
+                (self.bytes, self.position) = (next, 0);
+            }
+            let start = self.position;
+            match self.record() {
+                Some(Some(record)) => return Ok(Some(record)),
+                Some(None) => {}
+                None => {
+                    let message = format!("the recording is damaged at byte {}", HEADER + start);
+                    return Err(Error::new(message).in_file(&self.file.path));
+                }
             }
         }
     }
 
-    fn record(&mut self) -> Option<Record> {
+    /// The next record; `Some(None)` for what only the records that follow need.
+    fn record(&mut self) -> Option<Option<Record>> {
         match self.unsigned()? {
             TEXT => {
                 let (number, text) = (self.unsigned()?, self.text()?);
                 self.texts.insert(number, Arc::from(text));
-                Some(Record::Nothing)
+                Some(None)
             }
             SEGMENT => {
                 let time = self.unsigned()?;
@@ -252,8 +255,14 @@ impl Records<'_> {
                 let (function, requests) = (self.unsigned()?, usize::try_from(self.unsigned()?).ok()?);
                 let function = function.checked_sub(1).and_then(|function| usize::try_from(function).ok());
                 self.open = function.map(|function| (function, requests));
-                Some(Record::Nothing)
+                Some(None)
             }
+            code => self.event(code).map(Some),
+        }
+    }
+
+    fn event(&mut self, code: u64) -> Option<Record> {
+        match code {
             code @ (LEAVE | FAILED) => {
                 let time = self.stamp()?;
                 let (function, requests) = self.open.take()?;

@@ -126,7 +126,6 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
                     survey.communicators.extend(communicators.add(making, new));
                 }
             }
-            Record::Nothing => {}
             Record::Offsets(exchanges) => survey.measurements.push(exchanges),
         }
         Ok(())

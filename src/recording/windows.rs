@@ -131,7 +131,8 @@ impl WindowCatalogue {
     /// Numbers them.
     pub fn number(&mut self) {
         self.ids = self.names.keys().cloned().zip((0..).map(WindowId)).collect();
-        self.group_ids = self.groups.iter().cloned().zip((0..).map(GroupId)).collect();
+        // 0 is that of all processes.
+        self.group_ids = self.groups.iter().cloned().zip((1..).map(GroupId)).collect();
     }
 
     /// Number of a window.
@@ -151,7 +152,7 @@ impl WindowCatalogue {
 
     /// The groups, in the order of their numbers.
     pub fn groups(&self) -> Vec<(GroupId, Arc<[u32]>)> {
-        (0..).map(GroupId).zip(self.groups.iter().cloned()).collect()
+        (1..).map(GroupId).zip(self.groups.iter().cloned()).collect()
     }
 }
 

@@ -3,7 +3,7 @@
  *   children (children | abort | crash | exit | signal)
  *
  * 20 barriers; "children": in between, children that come and go: system(), fork with and without exec, a daemon, one that is this
- * program again without MPI. "abort", "crash", "exit": rank 1 ends so after the barriers. "signal": 2,000 barriers, SIGUSR1, 20,000 probes. */
+ * program again without MPI. "abort", "crash", "exit": rank 1 ends so after the barriers. "signal": 2,000 barriers, SIGUSR1, 100,000 probes. */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "signal")) {
         raise(SIGUSR1);
         usleep(200000);
-        for (int i = 0; i < 20000; i++)
+        for (int i = 0; i < 100000; i++)
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     }
     if (rank == 1) {

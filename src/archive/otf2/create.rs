@@ -385,7 +385,8 @@ impl DefinitionWriter<'_> {
         const COMM_LOCATIONS: u8 = 4;
         const COMM_GROUP: u8 = 5;
         const COMM_SELF: u8 = 6;
-        // After those that events name.
+        // After those that events name, unless these have left the first place to the locations: readers expect ids in their order.
+        let first = definitions.groups.iter().all(|(id, _)| id.0 > 0) && !definitions.groups.is_empty();
         let mut next = definitions.groups.iter().map(|(id, _)| id.0.saturating_add(1)).max().unwrap_or(0);
         let define = |file: &mut Self,
                       id: u32,
@@ -418,7 +419,11 @@ impl DefinitionWriter<'_> {
                 define(file, next - 1, kind, paradigm, members, global)
             };
         if !definitions.processes.is_empty() {
-            group(self, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+            let mut processes = definitions.processes.iter().map(|id| id.0);
+            match first {
+                true => define(self, 0, COMM_LOCATIONS, MPI, &mut processes, false)?,
+                false => group(self, COMM_LOCATIONS, MPI, &mut processes, false)?,
+            };
         }
         // Their members refer to the locations.
         for (id, members) in &definitions.groups {
