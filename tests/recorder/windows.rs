@@ -45,7 +45,9 @@ fn windows_are_recorded_as_their_standard_has_them() {
 
         // The clock of one node: fences and epochs of groups are in order, and all of them are looked at.
         let report = app.path("check.json");
-        run(clc_replay("check").arg(app.recorded()).arg("--report").arg(&report)).expect(0, "check");
+        let checked = run(clc_replay("check").arg(app.recorded()).arg("--report").arg(&report));
+        // Accesses under locks cannot be checked, which makes the status 3.
+        assert!(checked.status == 3 && checked.stdout.contains("No violation"), "{}", checked.stdout);
         let text = std::fs::read_to_string(report).expect("a report");
         for name in ["win_fence", "win_post_start_complete_wait"] {
             assert!(text.contains(name), "{name} in {text}");
