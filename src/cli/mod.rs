@@ -17,6 +17,7 @@ mod options;
 mod pause;
 pub mod progress;
 mod record;
+mod recorder;
 mod report;
 mod simulate;
 mod stop;

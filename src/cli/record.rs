@@ -1,6 +1,7 @@
 //! The options of `clc-replay record` and `clc-replay recover`.
 
 use super::options::LogOptions;
+use super::recorder::RecorderOptions;
 use crate::simulate::ClockSpec;
 use crate::simulate::units::parse_duration;
 use crate::trace::Error;
@@ -68,6 +69,10 @@ pub struct RecordOptions {
     /// each other; every=1s: along the tree, and once a second in between, by a thread of one process of each node.
     #[arg(long, value_name = "WHEN", default_value = "start-end", value_parser = schedule, help_heading = "Clocks")]
     pub offsets: String,
+
+    /// What is recorded, and how.
+    #[command(flatten)]
+    pub recorder: RecorderOptions,
 
     /// How it is written.
     #[command(flatten)]

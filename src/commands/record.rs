@@ -21,7 +21,8 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let raw = std::path::absolute(raw_directory(&options.output))
         .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
     let per_process = options.clock.is_some() && !options.clock_per_node;
-    let command = launch::command(&options.command, &raw, per_process, &options.offsets)?;
+    let mut command = launch::command(&options.command, &raw, per_process, &options.offsets)?;
+    launch::hand_on(&mut command, &options.recorder.environment());
     if launch::rank().is_some_and(|rank| rank > 0) {
         return Err(launch::become_application(command));
     }
@@ -75,7 +76,7 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
 /// Removes a directory with raw files; only what the recorder has put there.
 pub(super) fn remove(raw: &Path) {
     let ours = |path: &PathBuf| {
-        path.extension().is_some_and(|extension| extension == "raw" || extension == "clock")
+        path.extension().is_some_and(|extension| ["raw", "maps", "buffer", "clock"].iter().any(|ours| extension == *ours))
             || path.file_name().is_some_and(|name| name == "settings.json")
     };
     let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());

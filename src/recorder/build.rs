@@ -57,9 +57,10 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
         (format!("{lower}_f08ts_"), "DESCRIPTORS"),
     ];
     for (symbol, mode) in spellings {
-        // The last argument is where the error code goes.
-        let list = arguments(count + 1);
-        writeln!(code, "wrapper!(fortran {symbol:?}, c{symbol:?}, {}, [{list}]);", call(mode)).expect("memory");
+        // After the arguments the address where the error code goes, then the lengths of texts.
+        let list = arguments(count + 1 + function.texts);
+        writeln!(code, "wrapper!(fortran {symbol:?}, c{symbol:?}, {}, {count}, [{list}]);", call(mode))
+            .expect("memory");
     }
 }
 

@@ -4,11 +4,14 @@ use super::clocks::START;
 use super::communicators::Catalogue;
 use super::definitions::location;
 use super::events::{LeftOut, Shared, events};
+use super::extra::Output;
 use super::merge::Merge;
 use super::offsets::globally;
+use super::own::OwnNames;
 use super::plan::Plan;
 use super::raw::RawFile;
 use super::settings::Settings;
+use super::windows::WindowCatalogue;
 use crate::archive::otf2::{ArchiveWriter, CreateOptions};
 use crate::archive::truth::{self, TruthWriter};
 use crate::trace::progress::Progress;
@@ -16,6 +19,7 @@ use crate::trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId
 use crate::workers::Workers;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name of an archive's files.
 const NAME: &str = "traces";
@@ -72,20 +76,36 @@ pub fn assemble(
         }
     }
     catalogue.number();
+    let mut windows = WindowCatalogue::default();
+    for survey in plan.surveys.values() {
+        survey.comm_names.iter().for_each(|(identity, name)| catalogue.give_name(identity, name));
+        for (key, name) in survey.windows.iter().filter(|((comm, _), _)| catalogue.id(comm).is_some()) {
+            windows.add(key.clone());
+            windows.name(key, name);
+        }
+        let known = |group: &&Arc<[u32]>| group.iter().all(|&rank| rank < plan.size);
+        survey.groups.iter().filter(known).for_each(|group| windows.group(Arc::clone(group)));
+    }
+    windows.number();
     let used: BTreeSet<usize> = plan.surveys.values().flat_map(|survey| survey.functions.iter().copied()).collect();
     let regions: HashMap<usize, RegionId> =
         used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
-    let shared = Shared { functions: &plan.functions, catalogue: &catalogue, regions: &regions };
+    let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
+    let shared =
+        Shared { functions: &plan.functions, catalogue: &catalogue, windows: &windows, own: &own, regions: &regions };
 
-    let mut definitions = plan.definitions(&catalogue);
+    let mut definitions = plan.definitions(&catalogue, &windows);
     definitions.regions = used
         .iter()
         .filter_map(|&function| {
             let name = format!("MPI_{}", plan.functions.get(function)?.name);
             Some(Region { id: *regions.get(&function)?, name })
         })
+        .chain(own.definitions.iter().cloned())
         .collect();
-    let options = CreateOptions { properties: plan.properties(), ..CreateOptions::default() }.fitting(&definitions);
+    let metrics = own.metrics().map(str::to_owned).collect();
+    let options =
+        CreateOptions { properties: plan.properties(), metrics, ..CreateOptions::default() }.fitting(&definitions);
     let archive = ArchiveWriter::create(target, NAME, options)?;
     if plan.clock.is_some() {
         let path = truth::directory(target);
@@ -118,10 +138,17 @@ impl Plan {
             let list: Vec<&RawFile> = files.iter().collect();
             let mut merge = Merge::new(&list, shared.functions);
             let (span, largest) = (&mut written.span, &mut written.largest);
-            let mut sink = |thread: usize, reading: u64, event: &crate::trace::Event| {
+            let mut sink = |thread: usize, reading: u64, event: Output| {
                 let (truth, shown) = clock.times(reading);
                 if let Some(writer) = writers.get_mut(thread) {
-                    writer.event(shown.max(0) as u64, event)?;
+                    let time = shown.max(0) as u64;
+                    match event {
+                        Output::Event(event) => writer.event(time, &event)?,
+                        Output::Extra(extra) => {
+                            let (kind, fields) = extra.encode(writer.order());
+                            writer.raw(time, kind, &fields)?;
+                        }
+                    }
                 }
                 if let Some(writer) = truths.get_mut(thread) {
                     writer.push(Ticks(truth))?;
@@ -172,6 +199,10 @@ impl Plan {
             warnings.push(format!(
                 "{unknown} calls on communicators whose members are not known have no communication events"
             ));
+        }
+        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_windows).sum();
+        if unknown > 0 {
+            warnings.push(format!("{unknown} calls on windows that are not known have no communication events"));
         }
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2

@@ -140,6 +140,7 @@ impl Communicators {
 pub struct Catalogue {
     /// Members where some process has listed them.
     pub members: BTreeMap<Identity, Option<Members>>,
+    names: HashMap<Identity, String>,
     ids: HashMap<Identity, CommId>,
 }
 
@@ -156,6 +157,18 @@ impl Catalogue {
         if known.is_none() {
             *known = members;
         }
+    }
+
+    /// A process gives it a name: the first one does.
+    pub fn give_name(&mut self, identity: &Identity, name: &str) {
+        if !name.is_empty() {
+            self.names.entry(Arc::clone(identity)).or_insert_with(|| name.to_owned());
+        }
+    }
+
+    /// The name that the program has given it.
+    pub fn name(&self, identity: &Identity) -> Option<&str> {
+        self.names.get(identity).map(String::as_str)
     }
 
     /// Numbers them: 0 is the world, 1 the process itself, the others follow in the order of their identities.

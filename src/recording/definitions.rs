@@ -3,9 +3,10 @@
 use super::assemble::RESOLUTION;
 use super::communicators::{Catalogue, Members, own, world};
 use super::plan::Plan;
+use super::windows::WindowCatalogue;
 use crate::trace::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId, LocationId,
-    LocationKind, SystemTreeNode, SystemTreeNodeId,
+    LocationKind, SystemTreeNode, SystemTreeNodeId, Window,
 };
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ impl Plan {
     }
 
     /// All definitions but the regions and the times.
-    pub(super) fn definitions(&self, catalogue: &Catalogue) -> Definitions {
+    pub(super) fn definitions(&self, catalogue: &Catalogue, windows: &WindowCatalogue) -> Definitions {
         let mut system_tree = vec![SystemTreeNode {
             id: SystemTreeNodeId(0),
             name: "machine".into(),
@@ -85,8 +86,11 @@ impl Plan {
             processes: (0..self.size).map(|rank| location(rank, 0)).collect(),
             communicators: self.communicators(catalogue),
             regions: Vec::new(),
-            windows: Vec::new(),
-            groups: Vec::new(),
+            windows: windows
+                .windows()
+                .filter_map(|(id, comm, name)| Some(Window { id, name: name.to_owned(), comm: catalogue.id(comm)? }))
+                .collect(),
+            groups: windows.groups(),
             thread_barriers: Vec::new(),
         }
     }
@@ -100,7 +104,7 @@ impl Plan {
         };
         for (identity, name, members) in predefined {
             if let Some(id) = catalogue.id(&identity) {
-                add(id, name, members);
+                add(id, catalogue.name(&identity).unwrap_or(name), members);
             }
         }
         for (identity, members) in &catalogue.members {
@@ -109,7 +113,7 @@ impl Plan {
                     Members::Intra(group) => CommMembers::Intra(group.clone()),
                     Members::Inter(one, other) => CommMembers::Inter(one.clone(), other.clone()),
                 };
-                add(id, "", members);
+                add(id, catalogue.name(identity).unwrap_or_default(), members);
             }
         }
         list

@@ -4,14 +4,19 @@
 
 use super::collectives::{Place, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
+use super::epochs::OnWindow;
+use super::extra::{Completion, Extra, Output};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
+use super::own::OwnNames;
 use super::raw::Header;
-use super::records::{Contribution, Gave, Given, Record, Status};
+use super::records::{Contribution, Gave, Given, Own, Record, Status};
 use super::requests::{Request, Requests, Serial};
 use super::survey::makes;
+use super::windows::{WindowCatalogue, Windows};
 use crate::trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What all processes share.
 #[derive(Debug)]
@@ -20,6 +25,10 @@ pub struct Shared<'a> {
     pub functions: &'a [Function<'static>],
     /// The communicators.
     pub catalogue: &'a Catalogue,
+    /// The windows, and groups on them.
+    pub windows: &'a WindowCatalogue,
+    /// Functions, regions and metrics of the program.
+    pub own: &'a OwnNames,
     /// The region of each function that occurs.
     pub regions: &'a HashMap<usize, RegionId>,
 }
@@ -36,29 +45,35 @@ struct Open {
     /// What a request will stand for that it makes.
     request: Option<Request>,
     contribution: Option<Contribution>,
+    window: Option<OnWindow>,
 }
 
 /// Where the events of a process go: index of the thread, reading of the counter, event.
-pub type Sink<'a> = dyn FnMut(usize, u64, &Event) -> Result<()> + 'a;
+pub type Sink<'a> = dyn FnMut(usize, u64, Output) -> Result<()> + 'a;
 
 /// What was left out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
     /// Events on communicators whose members are not known.
     pub on_unknown_communicators: u64,
+    /// Events on windows that are not known.
+    pub on_unknown_windows: u64,
 }
 
-struct Process<'a, 'b> {
-    shared: &'a Shared<'a>,
+pub(super) struct Process<'a, 'b> {
+    pub(super) shared: &'a Shared<'a>,
     header: &'a Header,
     communicators: Communicators,
     requests: Requests,
+    pub(super) windows: Windows,
+    /// Regions that each thread is in, the outermost first.
+    regions: Vec<Vec<RegionId>>,
     /// Communicators of matched messages.
     messages: HashMap<u64, Option<CommId>>,
     next_id: u64,
     making: Vec<Option<Making>>,
     open: Vec<Option<Open>>,
-    left_out: LeftOut,
+    pub(super) left_out: LeftOut,
     sink: &'b mut Sink<'b>,
 }
 
@@ -78,6 +93,8 @@ pub fn events<'b>(
         header,
         communicators: Communicators::new(header.world, header.own, header.rank),
         requests: Requests::default(),
+        windows: Windows::default(),
+        regions: vec![Vec::new(); threads],
         messages: HashMap::new(),
         next_id: 0,
         making: vec![None; threads],
@@ -91,16 +108,63 @@ pub fn events<'b>(
         process.record(thread, time, record)
     })?;
     for thread in 0..threads {
-        if let Some(open) = process.open.get_mut(thread).and_then(Option::take) {
-            process.leave_region(thread, last, open.function)?;
-        }
+        process.leave_to(thread, last, 0)?;
     }
     Ok(process.left_out)
 }
 
 impl Process<'_, '_> {
-    fn emit(&mut self, thread: usize, time: u64, event: &Event) -> Result<()> {
-        (self.sink)(thread, time, event)
+    pub(super) fn emit(&mut self, thread: usize, time: u64, event: &Event) -> Result<()> {
+        (self.sink)(thread, time, Output::Event(*event))
+    }
+
+    pub(super) fn extra(&mut self, thread: usize, time: u64, extra: Extra) -> Result<()> {
+        (self.sink)(thread, time, Output::Extra(extra))
+    }
+
+    fn enter_region(&mut self, thread: usize, time: u64, region: RegionId) -> Result<()> {
+        if let Some(regions) = self.regions.get_mut(thread) {
+            regions.push(region);
+        }
+        self.emit(thread, time, &Event::Enter(region))
+    }
+
+    /// Leaves regions until so many are left.
+    fn leave_to(&mut self, thread: usize, time: u64, depth: usize) -> Result<()> {
+        while let Some(regions) = self.regions.get_mut(thread).filter(|regions| regions.len() > depth) {
+            let Some(region) = regions.pop() else { break };
+            self.emit(thread, time, &Event::Leave(region))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the innermost of these regions that the thread is in, and what is inside of it: that has been left by a jump.
+    fn leave_this(&mut self, thread: usize, time: u64, region: RegionId) -> Result<()> {
+        let regions = self.regions.get(thread);
+        let depth = regions.and_then(|regions| regions.iter().rposition(|&open| open == region));
+        match depth {
+            Some(depth) => self.leave_to(thread, time, depth),
+            None => Ok(()),
+        }
+    }
+
+    /// What the program tells of itself.
+    fn own(&mut self, thread: usize, time: u64, own: &Own) -> Result<()> {
+        if let Own::Metric(name, value) = own {
+            return match self.shared.own.metric(name) {
+                Some(metric) => self.extra(thread, time, Extra::Metric(metric, *value)),
+                None => Ok(()),
+            };
+        }
+        let Some(region) = self.shared.own.region(self.header.rank, own) else { return Ok(()) };
+        match own {
+            Own::Function(_) | Own::Region(_) => self.enter_region(thread, time, region),
+            Own::Marker(_) => {
+                self.emit(thread, time, &Event::Enter(region))?;
+                self.emit(thread, time, &Event::Leave(region))
+            }
+            _ => self.leave_this(thread, time, region),
+        }
     }
 
     fn new_id(&mut self) -> u64 {
@@ -120,7 +184,7 @@ impl Process<'_, '_> {
 
     fn leave_region(&mut self, thread: usize, time: u64, function: usize) -> Result<()> {
         match self.shared.regions.get(&function) {
-            Some(&region) => self.emit(thread, time, &Event::Leave(region)),
+            Some(&region) => self.leave_this(thread, time, region),
             None => Ok(()),
         }
     }
@@ -147,13 +211,23 @@ impl Process<'_, '_> {
                 }
                 Ok(())
             }
+            Record::Window(handle) => {
+                if let Some(Some(open)) = self.open.get(thread)
+                    && let Some(OnWindow::Makes(key, allocated)) = &open.window
+                {
+                    self.windows.add(handle, key.clone(), *allocated);
+                }
+                Ok(())
+            }
+            Record::CommName(..) | Record::WindowName(..) => Ok(()),
+            Record::Own(_, own) => self.own(thread, time, &own),
         }
     }
 
     fn enter(&mut self, thread: usize, time: u64, function: usize, given: Given) -> Result<()> {
         let Some(&called) = self.shared.functions.get(function) else { return Ok(()) };
         if let Some(&region) = self.shared.regions.get(&function) {
-            self.emit(thread, time, &Event::Enter(region))?;
+            self.enter_region(thread, time, region)?;
         }
         let mut open = Open { function, ..Open::default() };
         match (called.effect, given) {
@@ -175,6 +249,27 @@ impl Process<'_, '_> {
                 open.freed = self.communicators.get(handle).map(|known| (handle, known.identity.clone()));
                 open.comm = self.comm(handle);
                 self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+            }
+            (effect @ (Effect::WinCreate | Effect::WinAllocate), Given::Comm(handle)) => {
+                let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
+                let made = self.windows.begin(comm).map(|key| OnWindow::Makes(key, effect == Effect::WinAllocate));
+                open.window = made.filter(|_| self.comm(handle).is_some());
+                if let Some(call) = &open.window {
+                    self.enter_window(thread, time, effect, call)?;
+                }
+            }
+            (effect, Given::Window(handle, target, exclusive)) => {
+                let call = OnWindow::Uses(handle, target, exclusive);
+                if self.windows.get_mut(handle).is_some() {
+                    self.enter_window(thread, time, effect, &call)?;
+                }
+                open.window = Some(call);
+            }
+            (_, Given::Epoch(handle, group)) => open.window = Some(OnWindow::Epoch(handle, Arc::from(group))),
+            (effect, Given::Access(window, target, sent, received)) => {
+                let request = called.form != Form::Blocking;
+                let made = self.access(thread, time, effect, (window, target, sent, received), request)?;
+                open.request = made.map(|(window, matching)| Request::Access(window, matching));
             }
             (effect, Given::Comm(handle)) => {
                 if makes(effect) {
@@ -293,6 +388,9 @@ impl Process<'_, '_> {
         if let Some((handle, identity)) = &open.freed {
             self.communicators.remove(*handle, identity);
         }
+        if let Some(call) = &open.window {
+            return self.leave_window(thread, time, called.effect, call, gave != Gave::NotYet);
+        }
         let plain = |op, comm| Collective { op, comm, root: Root::None, sent: 0, received: 0 };
         match called.effect {
             Effect::CommFree | Effect::CommCreate => {
@@ -331,7 +429,7 @@ impl Process<'_, '_> {
             return self.emit(thread, time, &Event::MpiCollectiveEnd(collective));
         }
         match gave {
-            Gave::Nothing => Ok(()),
+            Gave::Nothing | Gave::Happened => Ok(()),
             Gave::Message(handle) => {
                 self.messages.insert(handle, open.comm);
                 Ok(())
@@ -392,8 +490,11 @@ impl Process<'_, '_> {
             return Ok(());
         }
         for &(_, serial) in rest.iter().flatten() {
-            let id = self.requests.get_mut(serial).and_then(|request| request.open());
-            if let Some(id) = id {
+            let request = self.requests.get_mut(serial).copied();
+            if let Some(Request::Access(window, matching)) = request {
+                self.extra(thread, time, Extra::Operation(Completion::Tested, window, matching))?;
+            }
+            if let Some(id) = request.and_then(|request| request.open()) {
                 self.emit(thread, time, &Event::MpiRequestTest(id))?;
             }
         }
@@ -402,12 +503,15 @@ impl Process<'_, '_> {
 
     fn complete(&mut self, thread: usize, time: u64, handle: u64, serial: Serial, status: Status) -> Result<()> {
         let Some(request) = self.requests.complete(handle, serial) else { return Ok(()) };
+        if let Request::Access(window, matching) = request {
+            return self.extra(thread, time, Extra::Operation(Completion::NonBlocking, window, matching));
+        }
         let Some(id) = request.open() else { return Ok(()) };
         if status.cancelled && !matches!(request, Request::Collective(..) | Request::PersistentCollective(..)) {
             return self.emit(thread, time, &Event::MpiRequestCancelled(id));
         }
         match request {
-            Request::Nothing => Ok(()),
+            Request::Nothing | Request::Access(..) => Ok(()),
             Request::Send(_) | Request::PersistentSend(..) => self.emit(thread, time, &Event::MpiIsendComplete(id)),
             Request::Receive(_, comm) | Request::PersistentReceive(comm, _) | Request::Both(_, _, comm) => {
                 if let Request::Both(Some(sent), ..) = request {

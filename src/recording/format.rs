@@ -8,12 +8,15 @@
 //! ```text
 //! LEAVE, FAILED     u time since the last time; what the call gave back (nothing if it failed)
 //! COMMUNICATOR      a communicator that this process has become a member of
+//! WINDOW, NAME      a window that it has a part of; the name of either
+//! FUNCTION_*        u time since the last time; a function of the program is entered or left
+//! TEXT, REGION_*    what the program marks itself: regions, markers, metrics
 //! CALLS + n         u time since the last time; what the call of function n was given
 //! ```
 //!
 //! A time is a reading of the counter that the header names. The first one of a file follows a last time of 0. What belongs to a call
 //! depends on its [`Effect`]. Handles (`h`) are 0 for a null handle, else 1 + the zigzag difference to the last handle of their class in the file
-//! (communicators, requests), modulo 2^64.
+//! (communicators, requests, windows), modulo 2^64.
 
 /// First bytes of a raw file; the last two are the version.
 pub const MAGIC: [u8; 8] = *b"CLCRAW02";
@@ -88,6 +91,21 @@ pub mod measured {
     pub const MPI: u64 = 1;
 }
 
+/// Buffers of a thread: files `<rank>-<thread>.<number>.buffer` beside its file, while it records or if it was killed. Records follow after a page
+/// with these fields, all u64.
+pub mod buffer {
+    /// End of the file names.
+    pub const EXTENSION: &str = "buffer";
+    /// Bytes of whole records after the first page.
+    pub const COMMITTED: usize = 8;
+    /// Bytes of whole records that the file of the thread had when these were written to it, or [`NOWHERE`]: if it has more now, it has these.
+    pub const PLACE: usize = 16;
+    /// Place among all buffers of the thread, from 1.
+    pub const SEQUENCE: usize = 24;
+    /// They have not been written.
+    pub const NOWHERE: u64 = u64::MAX;
+}
+
 /// The process is recording, or was killed.
 pub const RUNNING: u64 = 0;
 /// `MPI_Finalize` was reached.
@@ -112,8 +130,40 @@ pub const FAILED: u64 = 1;
 /// Code of a communicator: `h` handle, `u` rank in it, `u` flags ([`INTER`]), `u` number of members that follow (all or none) and as many `u` global
 /// ranks, `u` global rank of rank 0; of an inter-communicator also `u` number and global ranks of the remote group.
 pub const COMMUNICATOR: u64 = 2;
+/// Code of a window that has been made: `h` handle.
+pub const WINDOW: u64 = 16;
+/// Code of a name that the program gives: `u` [`NAME_OF_COMMUNICATOR`] or [`NAME_OF_WINDOW`], `h` handle of that class, text (`u` length, bytes).
+pub const NAME: u64 = 17;
+/// Code of the beginning of a function of the program: `u` time since the last time, `z` difference of its address to the last one in the file.
+pub const FUNCTION_ENTER: u64 = 18;
+/// Code of the end of a function: likewise.
+pub const FUNCTION_LEAVE: u64 = 19;
+/// Code of a text that later records of the file refer to: `u` number, text (`u` length, bytes).
+pub const TEXT: u64 = 20;
+/// Code of the beginning of a region of the program's own: `u` time since the last time, `u` number of the text that is its name.
+pub const REGION_BEGIN: u64 = 21;
+/// Code of its end: likewise.
+pub const REGION_END: u64 = 22;
+/// Code of a marker: likewise.
+pub const MARKER: u64 = 23;
+/// Code of a value of a metric: likewise, and `u` the bits of the value (a double), their order of bytes reversed.
+pub const METRIC: u64 = 24;
+/// Code of the beginning of a buffer: `u` last time, handles of the last communicator, request and window, last address, number plus 1 of the function
+/// whose call has begun and not ended, and how many requests it was given. What precedes it may be missing.
+pub const SEGMENT: u64 = 25;
 /// Code of function 0.
-pub const CALLS: u64 = 8;
+pub const CALLS: u64 = 32;
+
+/// See [`NAME`].
+pub const NAME_OF_COMMUNICATOR: u64 = 0;
+/// See [`NAME`].
+pub const NAME_OF_WINDOW: u64 = 1;
+
+/// Files `<rank>.maps`: which files are where in the memory of the process, as `/proc/self/maps` says it.
+pub const MAPS: &str = "maps";
+
+/// Largest length of a text, in bytes: longer ones are cut.
+pub const LONGEST_TEXT: usize = 256;
 
 /// Flag of an inter-communicator.
 pub const INTER: u64 = 1;
@@ -245,6 +295,138 @@ effects! {
     IntercommMerge "intercomm_merge",
     /// (comm) E: h comm
     CommFree "comm_free",
+    /// (comm name) L: nothing; a NAME before L
+    CommName "comm_name",
+    /// (... comm win) E: h comm; a WINDOW before L
+    WinCreate "win_create",
+    /// (... comm pointer win) likewise; the window has memory of its own
+    WinAllocate "win_allocate",
+    /// (win) E: h window
+    WinFree "win_free",
+    /// (win name) L: nothing; a NAME before L
+    WinName "win_name",
+    /// (assertion win) E: h window
+    WinFence "win_fence",
+    /// (group assertion win) E: h window, u n, n u global ranks
+    WinStart "win_start",
+    /// likewise
+    WinPost "win_post",
+    /// (win) E: h window
+    WinComplete "win_complete",
+    /// (win) E: h window
+    WinWait "win_wait",
+    /// (win flag) E: h window; L: u flag
+    WinTest "win_test",
+    /// (type rank assertion win) E: h window, z rank, u 1 if exclusive
+    WinLock "win_lock",
+    /// (rank win) E: h window, z rank
+    WinUnlock "win_unlock",
+    /// (assertion win) E: h window
+    WinLockAll "win_lock_all",
+    /// (win) E: h window
+    WinUnlockAll "win_unlock_all",
+    /// (rank win) E: h window, z rank
+    WinFlush "win_flush",
+    /// (win) E: h window
+    WinFlushAll "win_flush_all",
+    /// (rank win) E: h window, z rank
+    WinFlushLocal "win_flush_local",
+    /// (win) E: h window
+    WinFlushLocalAll "win_flush_local_all",
+    /// (buffer count type target displacement count type win) E of all one-sided operations: h window, z target, u bytes sent, u bytes received
+    Put "put",
+    /// as put
+    Get "get",
+    /// (buffer count type target displacement count type op win)
+    Accumulate "accumulate",
+    /// (buffer count type result count type target displacement count type op win)
+    GetAccumulate "get_accumulate",
+    /// (buffer result type target displacement op win)
+    FetchAndOp "fetch_and_op",
+    /// (buffer compare result type target displacement win)
+    CompareAndSwap "compare_and_swap",
+}
+
+/// What is recorded of a call when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gives {
+    /// Nothing.
+    Nothing,
+    /// h request
+    Request,
+    /// status
+    Status,
+    /// n statuses
+    Statuses,
+    /// u index + 1 or 0, status
+    Indexed,
+    /// u count, as many times u index, status
+    Some,
+    /// u flag
+    Flag,
+    /// u flag, if set the status
+    FlagStatus,
+    /// u flag, if set n statuses
+    FlagStatuses,
+    /// u flag, if set u index + 1 or 0 and the status
+    FlagIndexed,
+    /// u message
+    Message,
+    /// u flag, if set u message
+    FlagMessage,
+}
+
+impl Effect {
+    /// Whether later records cannot be read without those of a call with this effect: it makes, frees or names communicators, windows or persistent requests.
+    pub fn is_kept(self, form: Form) -> bool {
+        form == Form::Persistent
+            || matches!(
+                self,
+                Effect::Init
+                    | Effect::InitThread
+                    | Effect::Finalize
+                    | Effect::SendInit
+                    | Effect::RecvInit
+                    | Effect::RequestFree
+                    | Effect::CommCreate
+                    | Effect::CommIdup
+                    | Effect::CommCreateGroup
+                    | Effect::IntercommCreate
+                    | Effect::IntercommMerge
+                    | Effect::CommFree
+                    | Effect::CommName
+                    | Effect::WinCreate
+                    | Effect::WinAllocate
+                    | Effect::WinFree
+                    | Effect::WinName
+            )
+    }
+
+    /// What is recorded when a call with this effect is over.
+    pub fn gives(self, form: Form) -> Gives {
+        match self {
+            Effect::Isend
+            | Effect::SendInit
+            | Effect::Irecv
+            | Effect::RecvInit
+            | Effect::Isendrecv
+            | Effect::IsendrecvReplace
+            | Effect::Imrecv
+            | Effect::CommIdup => Gives::Request,
+            Effect::Recv | Effect::Sendrecv | Effect::SendrecvReplace | Effect::Wait | Effect::Mrecv => Gives::Status,
+            Effect::Waitall => Gives::Statuses,
+            Effect::Waitany => Gives::Indexed,
+            Effect::Waitsome | Effect::Testsome => Gives::Some,
+            Effect::Test => Gives::FlagStatus,
+            Effect::Testall => Gives::FlagStatuses,
+            Effect::Testany => Gives::FlagIndexed,
+            Effect::Mprobe => Gives::Message,
+            Effect::Improbe => Gives::FlagMessage,
+            Effect::WinTest => Gives::Flag,
+            _ if form != Form::Blocking => Gives::Request,
+            _ => Gives::Nothing,
+        }
+    }
 }
 
 /// In which way a collective operation is called.
@@ -271,6 +453,8 @@ pub struct Function<'a> {
     pub form: Form,
     /// Whether there is a form for large counts.
     pub large: bool,
+    /// Number of arguments of characters, whose lengths follow the arguments in Fortran.
+    pub texts: usize,
     /// Number of arguments in Fortran, besides the error code; none if that form is not intercepted.
     pub fortran: Option<usize>,
 }
@@ -281,22 +465,24 @@ pub fn functions(table: &str) -> impl Iterator<Item = Option<Function<'_>>> {
         let mut words = line.split(' ');
         let (name, arguments, effect) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
         let known = |text: &str| Effect::ALL.iter().find(|(_, name)| *name == text).map(|&(effect, _)| effect);
-        let (mut large, mut fortran) = (false, Some(arguments));
+        let (mut large, mut texts, mut fortran) = (false, 0, Some(arguments));
         for word in words {
             match word {
                 "c" => large = true,
                 "-f" => fortran = None,
+                _ if word.starts_with("s=") => texts = word.strip_prefix("s=")?.parse().ok()?,
                 _ => fortran = Some(word.strip_prefix("f=")?.parse().ok()?),
             }
         }
-        // Immediate and persistent forms of collective operations have names made from that of the operation.
+        // Immediate forms (with i, or r of one-sided operations) and persistent ones have names made from that of the operation.
         let forms = [
             (Some(effect), Form::Blocking),
             (effect.strip_prefix('i'), Form::Immediate),
+            (effect.strip_prefix('r'), Form::Immediate),
             (effect.strip_suffix("_init"), Form::Persistent),
         ];
         let (effect, form) = forms.into_iter().find_map(|(text, form)| Some((text.and_then(known)?, form)))?;
-        Some(Function { name, arguments, effect, form, large, fortran })
+        Some(Function { name, arguments, effect, form, large, texts, fortran })
     })
 }
 

@@ -87,6 +87,19 @@ pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str
     Ok(command)
 }
 
+/// Gives a command variables that all processes that it starts are to have.
+pub fn hand_on(command: &mut Command, variables: &[(&str, String)]) {
+    const LIST: &str = "OMPI_MCA_mca_base_env_list";
+    let mut forwarded =
+        command.get_envs().find(|(name, _)| *name == LIST).and_then(|(_, value)| value).unwrap_or_default().to_owned();
+    for (name, value) in variables {
+        forwarded.push(";");
+        forwarded.push(name);
+        command.env(name, value);
+    }
+    command.env(LIST, forwarded);
+}
+
 /// Becomes the application; returns only if that fails.
 pub fn become_application(mut command: Command) -> Error {
     let error = command.exec();

@@ -11,6 +11,8 @@ use crate::trace::Result;
 #[derive(Debug)]
 pub struct Merge<'a> {
     threads: Vec<Thread<'a>>,
+    /// For each file the index of its thread: a ring is a second file of a thread.
+    indices: Vec<usize>,
     /// Why records are missing, if files are damaged.
     pub damage: Vec<String>,
 }
@@ -30,7 +32,14 @@ impl<'a> Merge<'a> {
             .iter()
             .map(|file| Thread { records: file.records(functions), next: None, time: 0 })
             .collect::<Vec<_>>();
-        let mut merge = Merge { threads, damage: Vec::new() };
+        let mut indices: Vec<usize> = Vec::new();
+        for (place, file) in files.iter().enumerate() {
+            let again =
+                place > 0 && files.get(place - 1).is_some_and(|before| before.header.thread == file.header.thread);
+            let next = indices.last().map_or(0, |last| last + usize::from(!again));
+            indices.push(next);
+        }
+        let mut merge = Merge { threads, indices, damage: Vec::new() };
         (0..files.len()).for_each(|index| merge.advance(index));
         merge
     }
@@ -42,18 +51,18 @@ impl<'a> Merge<'a> {
             self.damage.push(format!("{error}; what follows there is missing"));
             None
         });
-        if let Some(Record::Enter(_, time, _) | Record::Leave(time, _) | Record::Failed(time)) = thread.next {
+        if let Some(time) = thread.next.as_ref().and_then(Record::time) {
             thread.time = time;
         }
     }
 
-    /// The next record with the index of its file and its time.
+    /// The next record with the index of its thread and its time.
     pub fn next(&mut self) -> Option<(usize, u64, Record)> {
         let earliest = self.threads.iter().enumerate().filter(|(_, thread)| thread.next.is_some());
         let (index, time) = earliest.map(|(index, thread)| (index, thread.time)).min_by_key(|&(_, time)| time)?;
         let record = self.threads.get_mut(index)?.next.take()?;
         self.advance(index);
-        Some((index, time, record))
+        Some((*self.indices.get(index)?, time, record))
     }
 
     /// Hands every record to `act`, until it fails.

@@ -10,7 +10,9 @@
 //! | `communicators` | which communicators of different processes are the same one |
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
-//! | `requests`, `collectives`, `events` | second pass: the events of one process |
+//! | `windows` | which windows of different processes are the same one, and what is going on on them |
+//! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
+//! | `requests`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
 //! | `definitions`, `assemble` | the archive |
 //! | `settings` | what a recording was asked to be |
 //! | `launch` | starting an application with the recorder |
@@ -20,7 +22,9 @@ mod clocks;
 mod collectives;
 mod communicators;
 mod definitions;
+mod epochs;
 mod events;
+mod extra;
 mod files;
 #[allow(dead_code)] // the recorder uses all of it
 mod format;
@@ -28,12 +32,15 @@ pub mod launch;
 mod measured;
 mod merge;
 mod offsets;
+mod own;
 mod plan;
 mod raw;
 mod records;
 mod requests;
 mod settings;
 mod survey;
+mod symbols;
+mod windows;
 
 pub use assemble::{Recorded, assemble};
 pub use files::still_running;

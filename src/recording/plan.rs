@@ -197,7 +197,11 @@ impl Plan {
 
     /// Number of threads of a process; one that has recorded nothing has one that is empty.
     pub(super) fn threads(&self, rank: u32) -> Vec<u32> {
-        let threads = self.processes.get(&rank).map(|files| files.iter().map(|file| file.header.thread).collect());
+        let threads = self.processes.get(&rank).map(|files| {
+            let mut threads: Vec<u32> = files.iter().map(|file| file.header.thread).collect();
+            threads.dedup();
+            threads
+        });
         threads.unwrap_or_else(|| vec![0])
     }
 }

@@ -1,6 +1,6 @@
 //! One raw file: its header, and where its records are.
 
-use super::format::{self, Function, HEADER, MAGIC, field};
+use super::format::{self, Function, HEADER, MAGIC, buffer, field};
 use super::records::Records;
 use crate::archive::mmap::MappedFile;
 use crate::trace::{Error, Result};
@@ -63,6 +63,8 @@ pub struct RawFile {
     map: MappedFile,
     /// End of the records.
     end: usize,
+    /// Buffers that were not written to it any more, in their order, with the ends of their records.
+    buffers: Vec<(MappedFile, usize)>,
 }
 
 impl RawFile {
@@ -128,13 +130,46 @@ impl RawFile {
         if end > map.len() {
             return Err(bad("the file is shorter than its header says"));
         }
-        Ok(RawFile { path: path.to_path_buf(), header, map, end })
+        let buffers = unwritten(path, committed as u64)?;
+        Ok(RawFile { path: path.to_path_buf(), header, map, end, buffers })
     }
 
     /// Its records, from the first one on.
     pub fn records<'a>(&'a self, functions: &'a [Function<'static>]) -> Records<'a> {
-        Records::new(self, functions, self.map.get(HEADER..self.end).unwrap_or_default())
+        let written = self.map.get(HEADER..self.end).unwrap_or_default();
+        let buffers = self.buffers.iter().map(|(map, end)| map.get(HEADER..*end).unwrap_or_default());
+        Records::new(self, functions, std::iter::once(written).chain(buffers).collect())
     }
+}
+
+/// The buffers beside a file that are not among its `written` bytes, in their order, with the ends of their records.
+fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
+    let mut found = Vec::new();
+    for index in 0.. {
+        let path = path.with_extension(format!("{index}.{}", buffer::EXTENSION));
+        if !path.exists() {
+            break;
+        }
+        let map = MappedFile::open(&path)?;
+        let number = |offset: usize| {
+            let bytes = map.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u64::from_le_bytes)
+        };
+        let place = number(buffer::PLACE);
+        if place != buffer::NOWHERE && place < written {
+            continue;
+        }
+        let end = usize::try_from(number(buffer::COMMITTED)).unwrap_or(usize::MAX).saturating_add(HEADER);
+        if end > map.len() {
+            return Err(Error::new("the buffer is shorter than its header says").in_file(&path));
+        }
+        let sequence = number(buffer::SEQUENCE);
+        if sequence > 0 && end > HEADER {
+            found.push((sequence, map, end));
+        }
+    }
+    found.sort_by_key(|&(sequence, ..)| sequence);
+    Ok(found.into_iter().map(|(_, map, end)| (map, end)).collect())
 }
 
 impl Header {

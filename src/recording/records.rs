@@ -1,9 +1,14 @@
 //! The records of a raw file, one after the other.
 
-use super::format::{CALLS, COMMUNICATOR, Effect, FAILED, Form, Function, HEADER, INTER, LEAVE};
+use super::format::{
+    CALLS, COMMUNICATOR, Effect, FAILED, Form, FUNCTION_ENTER, FUNCTION_LEAVE, Function, Gives, HEADER, INTER, LEAVE,
+    LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
+};
 use super::raw::RawFile;
 use crate::trace::{Error, Result};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// No event is so long before the first or after the last anchor, in ticks of any counter: more than an hour.
 const SLACK: u64 = 1 << 44;
@@ -53,6 +58,12 @@ pub enum Given {
     Message(u64),
     /// A contribution to a collective operation.
     Collective(Contribution),
+    /// A window, a target (negative for nobody, or all), and whether its lock is exclusive.
+    Window(u64, i64, bool),
+    /// A window and a group: global ranks.
+    Epoch(u64, Vec<u32>),
+    /// A one-sided operation: window, target (negative for nobody), bytes sent, bytes received.
+    Access(u64, i64, u64, u64),
 }
 
 /// What a call gave back.
@@ -68,6 +79,25 @@ pub enum Gave {
     NotYet,
     /// A matched message.
     Message(u64),
+    /// What was asked for has happened.
+    Happened,
+}
+
+/// What the program tells of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Own {
+    /// The function at an address is entered.
+    Function(u64),
+    /// It is left.
+    FunctionEnd(u64),
+    /// A region begins.
+    Region(Arc<str>),
+    /// It ends.
+    RegionEnd(Arc<str>),
+    /// A marker.
+    Marker(Arc<str>),
+    /// A metric has a value.
+    Metric(Arc<str>, f64),
 }
 
 /// A communicator that a process has become a member of.
@@ -86,7 +116,7 @@ pub struct NewComm {
 }
 
 /// A record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Record {
     /// A call of function `0` begins at a time.
     Enter(usize, u64, Given),
@@ -96,6 +126,26 @@ pub enum Record {
     Failed(u64),
     /// A communicator.
     Comm(NewComm),
+    /// A window: its handle.
+    Window(u64),
+    /// The communicator with a handle has a name from now on.
+    CommName(u64, String),
+    /// The window with a handle has a name from now on.
+    WindowName(u64, String),
+    /// The program tells something of itself at a time.
+    Own(u64, Own),
+}
+
+impl Record {
+    /// When it was; none for what belongs to the record before it.
+    pub fn time(&self) -> Option<u64> {
+        match self {
+            Record::Enter(_, time, _) | Record::Leave(time, _) | Record::Failed(time) | Record::Own(time, _) => {
+                Some(*time)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The records of a file.
@@ -104,12 +154,17 @@ pub struct Records<'a> {
     file: &'a RawFile,
     functions: &'a [Function<'static>],
     bytes: &'a [u8],
+    /// What follows, in reverse order.
+    pieces: Vec<&'a [u8]>,
     /// Times outside of these are not true.
     times: RangeInclusive<u64>,
     position: usize,
     time: u64,
     comm: u64,
     request: u64,
+    win: u64,
+    address: u64,
+    texts: HashMap<u64, Arc<str>>,
     /// The call that has begun: its function, and how many requests it was given.
     open: Option<(usize, usize)>,
 }
@@ -120,12 +175,29 @@ fn signed(value: u64) -> i64 {
 }
 
 impl<'a> Records<'a> {
-    /// Of the bytes after the header of a file.
-    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], bytes: &'a [u8]) -> Records<'a> {
+    /// Of the bytes after the header of a file, and of its buffers.
+    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], mut pieces: Vec<&'a [u8]>) -> Records<'a> {
+        pieces.retain(|piece| !piece.is_empty());
+        pieces.reverse();
+        let bytes = pieces.pop().unwrap_or_default();
         let (first, last) = (file.header.first[0], file.header.latest.map_or(0, |[last, ..]| last));
         let span = last.saturating_sub(first).saturating_add(SLACK);
         let times = first.saturating_sub(SLACK)..=first.saturating_add(span);
-        Records { file, functions, bytes, times, position: 0, time: 0, comm: 0, request: 0, open: None }
+        Records {
+            file,
+            functions,
+            bytes,
+            pieces,
+            times,
+            position: 0,
+            time: 0,
+            comm: 0,
+            request: 0,
+            win: 0,
+            address: 0,
+            texts: HashMap::new(),
+            open: None,
+        }
     }
 }
 
@@ -135,20 +207,47 @@ impl Records<'_> {
     /// # Errors
     /// The file is damaged.
     pub fn next(&mut self) -> Result<Option<Record>> {
-        if self.position >= self.bytes.len() {
-            return Ok(None);
-        }
-        let start = self.position;
-        match self.record() {
-            Some(record) => Ok(Some(record)),
-            None => {
-                Err(Error::new(format!("the recording is damaged at byte {}", HEADER + start)).in_file(&self.file.path))
+        loop {
+            while self.position >= self.bytes.len() {
+                let Some(next) = self.pieces.pop() else { return Ok(None) };
+                (self.bytes, self.position) = (next, 0);
+            }
+            let start = self.position;
+            match self.record() {
+                Some(Some(record)) => return Ok(Some(record)),
+                Some(None) => {}
+                None => {
+                    let message = format!("the recording is damaged at byte {}", HEADER + start);
+                    return Err(Error::new(message).in_file(&self.file.path));
+                }
             }
         }
     }
 
-    fn record(&mut self) -> Option<Record> {
+    /// The next record; `Some(None)` for what only the records that follow need.
+    fn record(&mut self) -> Option<Option<Record>> {
         match self.unsigned()? {
+            TEXT => {
+                let (number, text) = (self.unsigned()?, self.text()?);
+                self.texts.insert(number, Arc::from(text));
+                Some(None)
+            }
+            SEGMENT => {
+                let time = self.unsigned()?;
+                self.time = Some(time).filter(|time| *time == 0 || self.times.contains(time))?;
+                (self.comm, self.request, self.win) = (self.unsigned()?, self.unsigned()?, self.unsigned()?);
+                self.address = self.unsigned()?;
+                let (function, requests) = (self.unsigned()?, usize::try_from(self.unsigned()?).ok()?);
+                let function = function.checked_sub(1).and_then(|function| usize::try_from(function).ok());
+                self.open = function.map(|function| (function, requests));
+                Some(None)
+            }
+            code => self.event(code).map(Some),
+        }
+    }
+
+    fn event(&mut self, code: u64) -> Option<Record> {
+        match code {
             code @ (LEAVE | FAILED) => {
                 let time = self.stamp()?;
                 let (function, requests) = self.open.take()?;
@@ -158,6 +257,34 @@ impl Records<'_> {
                 Some(Record::Leave(time, self.gave(function, requests)?))
             }
             COMMUNICATOR => self.communicator().map(Record::Comm),
+            WINDOW => self.win().map(Record::Window),
+            NAME => {
+                if self.unsigned()? == NAME_OF_COMMUNICATOR {
+                    Some(Record::CommName(self.comm()?, self.text()?))
+                } else {
+                    Some(Record::WindowName(self.win()?, self.text()?))
+                }
+            }
+            code @ (FUNCTION_ENTER | FUNCTION_LEAVE) => {
+                let time = self.stamp()?;
+                self.address = self.address.wrapping_add(self.signed()? as u64);
+                let function = if code == FUNCTION_ENTER { Own::Function } else { Own::FunctionEnd };
+                Some(Record::Own(time, function(self.address)))
+            }
+            code @ (REGION_BEGIN | REGION_END | MARKER | METRIC) => {
+                let time = self.stamp()?;
+                let number = self.unsigned()?;
+                let name = Arc::clone(self.texts.get(&number)?);
+                Some(Record::Own(
+                    time,
+                    match code {
+                        REGION_BEGIN => Own::Region(name),
+                        REGION_END => Own::RegionEnd(name),
+                        MARKER => Own::Marker(name),
+                        _ => Own::Metric(name, f64::from_bits(self.unsigned()?.swap_bytes())),
+                    },
+                ))
+            }
             code => {
                 let function = usize::try_from(code.checked_sub(CALLS)?).ok()?;
                 let effect = self.functions.get(function)?.effect;
@@ -207,6 +334,20 @@ impl Records<'_> {
         Some(self.comm)
     }
 
+    fn win(&mut self) -> Option<u64> {
+        let difference = signed(self.unsigned()?.wrapping_sub(1));
+        self.win = self.win.wrapping_add(difference as u64);
+        Some(self.win)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.length().filter(|&length| length <= LONGEST_TEXT)?;
+        let text = self.bytes.get(self.position..self.position + length)?;
+        self.position += length;
+        // One line, whatever the program says.
+        Some(String::from_utf8_lossy(text).replace(char::is_control, " "))
+    }
+
     fn request(&mut self) -> Option<Option<u64>> {
         let code = self.unsigned()?;
         if code == 0 {
@@ -244,7 +385,33 @@ impl Records<'_> {
 
     fn given(&mut self, effect: Effect) -> Option<Given> {
         Some(match effect {
-            Effect::Region | Effect::Init | Effect::InitThread | Effect::Finalize => Given::Nothing,
+            Effect::Region
+            | Effect::Init
+            | Effect::InitThread
+            | Effect::Finalize
+            | Effect::CommName
+            | Effect::WinName => Given::Nothing,
+            Effect::WinCreate | Effect::WinAllocate => Given::Comm(self.comm()?),
+            Effect::WinFree
+            | Effect::WinFence
+            | Effect::WinComplete
+            | Effect::WinWait
+            | Effect::WinTest
+            | Effect::WinLockAll
+            | Effect::WinUnlockAll
+            | Effect::WinFlushAll
+            | Effect::WinFlushLocalAll => Given::Window(self.win()?, -1, false),
+            Effect::WinUnlock | Effect::WinFlush | Effect::WinFlushLocal => {
+                Given::Window(self.win()?, self.signed()?, false)
+            }
+            Effect::WinLock => Given::Window(self.win()?, self.signed()?, self.unsigned()? != 0),
+            Effect::WinStart | Effect::WinPost => Given::Epoch(self.win()?, self.ranks()?),
+            Effect::Put
+            | Effect::Get
+            | Effect::Accumulate
+            | Effect::GetAccumulate
+            | Effect::FetchAndOp
+            | Effect::CompareAndSwap => Given::Access(self.win()?, self.signed()?, self.unsigned()?, self.unsigned()?),
             Effect::Send
             | Effect::Isend
             | Effect::SendInit
@@ -282,42 +449,29 @@ impl Records<'_> {
     }
 
     fn gave(&mut self, function: usize, requests: usize) -> Option<Gave> {
-        let (effect, form) = self.functions.get(function).map(|function| (function.effect, function.form))?;
+        let gives = self.functions.get(function).map(|function| function.effect.gives(function.form))?;
         let one = |index: usize, status| Gave::Complete(vec![(index, status)]);
-        Some(match effect {
-            Effect::Isend
-            | Effect::SendInit
-            | Effect::Irecv
-            | Effect::RecvInit
-            | Effect::Isendrecv
-            | Effect::IsendrecvReplace
-            | Effect::Imrecv
-            | Effect::CommIdup => Gave::Request(self.request()?),
-            Effect::Recv | Effect::Sendrecv | Effect::SendrecvReplace | Effect::Wait | Effect::Mrecv => {
-                one(0, self.status()?)
-            }
-            Effect::Waitall => self.statuses(requests)?,
-            Effect::Waitany => self.indexed()?,
-            Effect::Waitsome | Effect::Testsome => {
+        let asked = matches!(
+            gives,
+            Gives::Flag | Gives::FlagStatus | Gives::FlagStatuses | Gives::FlagIndexed | Gives::FlagMessage
+        );
+        if asked && self.unsigned()? == 0 {
+            return Some(Gave::NotYet);
+        }
+        Some(match gives {
+            Gives::Nothing => Gave::Nothing,
+            Gives::Flag => Gave::Happened,
+            Gives::Request => Gave::Request(self.request()?),
+            Gives::Status | Gives::FlagStatus => one(0, self.status()?),
+            Gives::Statuses | Gives::FlagStatuses => self.statuses(requests)?,
+            Gives::Indexed | Gives::FlagIndexed => self.indexed()?,
+            Gives::Some => {
                 // All ones where no request was active.
                 let count = self.length()?;
                 let mut element = || Some((usize::try_from(self.unsigned()?).ok()?, self.status()?));
                 Gave::Complete((0..count).map(|_| element()).collect::<Option<_>>()?)
             }
-            Effect::Test if self.unsigned()? != 0 => one(0, self.status()?),
-            Effect::Testall if self.unsigned()? != 0 => self.statuses(requests)?,
-            Effect::Testany if self.unsigned()? != 0 => self.indexed()?,
-            Effect::Test | Effect::Testall | Effect::Testany => Gave::NotYet,
-            Effect::Mprobe => Gave::Message(self.unsigned()?),
-            Effect::Improbe => {
-                if self.unsigned()? == 0 {
-                    Gave::NotYet
-                } else {
-                    Gave::Message(self.unsigned()?)
-                }
-            }
-            _ if form != Form::Blocking => Gave::Request(self.request()?),
-            _ => Gave::Nothing,
+            Gives::Message | Gives::FlagMessage => Gave::Message(self.unsigned()?),
         })
     }
 

@@ -5,7 +5,7 @@
 //! number of requests share which are complete from the start; of those, the first one made is taken for the first one that is waited for.
 
 use super::records::Contribution;
-use crate::trace::{CommId, Message};
+use crate::trace::{CommId, Message, WindowId};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Number of a request within a process; never used again.
@@ -24,6 +24,8 @@ pub enum Request {
     Both(Option<u64>, u64, CommId),
     /// A collective operation: function, what it was given.
     Collective(u64, usize, Contribution),
+    /// A one-sided operation: its window, and by which its completion is found.
+    Access(WindowId, u64),
     /// Made by `MPI_Send_init`; the id while it is active.
     PersistentSend(Message, Option<u64>),
     /// Made by `MPI_Recv_init`.
@@ -36,7 +38,7 @@ impl Request {
     /// The id of the events, while it is open.
     pub fn open(&self) -> Option<u64> {
         match *self {
-            Request::Nothing => None,
+            Request::Nothing | Request::Access(..) => None,
             Request::Send(id) | Request::Receive(id, _) | Request::Both(_, id, _) | Request::Collective(id, ..) => {
                 Some(id)
             }

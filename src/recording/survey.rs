@@ -4,15 +4,29 @@ use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
 use super::raw::RawFile;
-use super::records::{Given, Record};
+use super::records::{Given, Own, Record};
+use super::windows::{WindowKey, Windows};
 use crate::trace::Result;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What the first pass finds out about a process.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// The communicators that it was a member of, in the order of their creation.
     pub communicators: Vec<(Identity, Option<Members>)>,
+    /// The names that it has given to communicators: the last one of each.
+    pub comm_names: BTreeMap<Identity, String>,
+    /// The windows that it had a part of, and the names that it has given them.
+    pub windows: BTreeMap<WindowKey, String>,
+    /// Groups that it has named on windows: global ranks.
+    pub groups: BTreeSet<Arc<[u32]>>,
+    /// Addresses of functions of the program that it was in.
+    pub addresses: BTreeSet<u64>,
+    /// Names of regions and markers of the program's own.
+    pub own_regions: BTreeSet<Arc<str>>,
+    /// Names of its metrics.
+    pub metrics: BTreeSet<Arc<str>>,
     /// The functions that it called: their numbers.
     pub functions: BTreeSet<usize>,
     /// Readings of its counter at its first and last event.
@@ -23,8 +37,16 @@ pub struct Survey {
     pub damage: Vec<String>,
 }
 
-/// A call that has begun: its function, and the handle and the identity of a communicator that it frees.
-type Open = (usize, Option<(u64, Identity)>);
+/// A call that has begun.
+struct Open {
+    function: usize,
+    /// Handle and identity of a communicator that it frees.
+    freed: Option<(u64, Identity)>,
+    /// Handle of a window that it frees.
+    freed_window: Option<u64>,
+    /// A window that it makes.
+    window: Option<WindowKey>,
+}
 
 /// Surveys the files of one process, the one of its first thread first.
 ///
@@ -36,7 +58,8 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
     let header = &first.header;
     let mut communicators = Communicators::new(header.world, header.own, header.rank);
     let mut making: Vec<Option<Making>> = vec![None; files.len()];
-    let mut open: Vec<Option<Open>> = vec![None; files.len()];
+    let mut open: Vec<Option<Open>> = (0..files.len()).map(|_| None).collect();
+    let mut windows = Windows::default();
     let mut merge = Merge::new(files, functions);
     merge.each(|thread, time, record| {
         let (Some(making), Some(open)) = (making.get_mut(thread), open.get_mut(thread)) else { return Ok(()) };
@@ -46,23 +69,55 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
             Record::Enter(function, _, given) => {
                 survey.functions.insert(function);
                 let effect = functions.get(function).map_or(Effect::Region, |function| function.effect);
-                let mut freed = None;
+                let mut begun = Open { function, freed: None, freed_window: None, window: None };
                 match (effect, given) {
                     (Effect::CommFree, Given::Comm(handle)) => {
-                        freed = communicators.get(handle).map(|known| (handle, known.identity.clone()));
+                        begun.freed = communicators.get(handle).map(|known| (handle, known.identity.clone()));
+                    }
+                    (Effect::WinCreate | Effect::WinAllocate, Given::Comm(handle)) => {
+                        begun.window =
+                            windows.begin(communicators.get(handle).map(|known| Arc::clone(&known.identity)));
+                    }
+                    (Effect::WinFree, Given::Window(handle, ..)) => begun.freed_window = Some(handle),
+                    (_, Given::Epoch(_, group)) => {
+                        survey.groups.insert(Arc::from(group));
                     }
                     (effect, Given::Comm(handle)) if makes(effect) => {
                         *making = Some(communicators.begin(effect, handle));
                     }
                     _ => {}
                 }
-                *open = Some((function, freed));
+                *open = Some(begun);
             }
             Record::Leave(..) => {
-                if let Some((_, Some((handle, identity)))) = open.take() {
-                    communicators.remove(handle, &identity);
+                if let Some(Open { freed, freed_window, .. }) = open.take() {
+                    if let Some((handle, identity)) = freed {
+                        communicators.remove(handle, &identity);
+                    }
+                    freed_window.and_then(|handle| windows.remove(handle));
                 }
             }
+            Record::Window(handle) => {
+                if let Some(key) = open.as_mut().and_then(|open| open.window.take()) {
+                    survey.windows.entry(key.clone()).or_default();
+                    windows.add(handle, key, false);
+                }
+            }
+            Record::CommName(handle, name) => {
+                if let Some(known) = communicators.get(handle) {
+                    survey.comm_names.insert(Arc::clone(&known.identity), name);
+                }
+            }
+            Record::WindowName(handle, name) => {
+                if let Some(window) = windows.get_mut(handle) {
+                    survey.windows.insert(window.key.clone(), name);
+                }
+            }
+            Record::Own(_, own) => match own {
+                Own::Function(address) | Own::FunctionEnd(address) => survey.addresses.extend([address]),
+                Own::Region(name) | Own::RegionEnd(name) | Own::Marker(name) => survey.own_regions.extend([name]),
+                Own::Metric(name, _) => survey.metrics.extend([name]),
+            },
             Record::Failed(_) => *open = None,
             Record::Comm(new) => {
                 if let Some(making) = making {
@@ -73,7 +128,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
         Ok(())
     })?;
     survey.damage = std::mem::take(&mut merge.damage);
-    let within = open.iter().flatten().next().and_then(|(function, _)| functions.get(*function));
+    let within = open.iter().flatten().next().and_then(|open| functions.get(open.function));
     let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
     survey.end = match header.state {
         FINISHED => None,

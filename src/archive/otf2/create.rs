@@ -27,6 +27,8 @@ pub struct CreateOptions {
     pub trace_id: u64,
     /// Properties of the trace, by names such as `NAMESPACE::KEY`.
     pub properties: Vec<(String, String)>,
+    /// Names of metrics that events give values (doubles) to: each has the class of its place in this list.
+    pub metrics: Vec<String>,
 }
 
 impl Default for CreateOptions {
@@ -39,6 +41,7 @@ impl Default for CreateOptions {
             description: String::new(),
             trace_id: 0x636c_632d_7265_706c,
             properties: Vec::new(),
+            metrics: Vec::new(),
         }
     }
 }
@@ -339,7 +342,41 @@ impl DefinitionWriter<'_> {
                 payload.u32(0);
             })?;
         }
+        self.metrics(empty)?;
         self.communicators(definitions, empty)
+    }
+
+    /// A class of its own for each metric.
+    fn metrics(&mut self, empty: u32) -> Result<()> {
+        /// OTF2 definition records, and values of their fields: metrics of users, valid until the next one, doubles, decimal; at any time, of threads.
+        const METRIC_MEMBER: u8 = 19;
+        const METRIC_CLASS: u8 = 20;
+        const OF_USERS: u8 = 3;
+        const ABSOLUTE_NEXT: u8 = 49;
+        const DOUBLE: u8 = 10;
+        const DECIMAL: u8 = 1;
+        const ASYNCHRONOUS: u8 = 2;
+        const THREAD: u8 = 2;
+        let names = self.archive.options.metrics.clone();
+        for (name, id) in names.iter().zip(0..) {
+            let name = self.string(name)?;
+            self.write(METRIC_MEMBER, |payload| {
+                payload.u32(id);
+                payload.u32(name);
+                payload.u32(empty);
+                [OF_USERS, ABSOLUTE_NEXT, DOUBLE, DECIMAL].into_iter().for_each(|value| payload.u8(value));
+                payload.i64(0);
+                payload.u32(empty);
+            })?;
+            self.write(METRIC_CLASS, |payload| {
+                payload.u32(id);
+                payload.u8(1);
+                payload.u32(id);
+                payload.u8(ASYNCHRONOUS);
+                payload.u8(THREAD);
+            })?;
+        }
+        Ok(())
     }
 
     fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
@@ -356,7 +393,8 @@ impl DefinitionWriter<'_> {
         const COMM_LOCATIONS: u8 = 4;
         const COMM_GROUP: u8 = 5;
         const COMM_SELF: u8 = 6;
-        // After those that events name.
+        // After those that events name, unless these have left the first place to the locations: readers expect ids in their order.
+        let first = definitions.groups.iter().all(|(id, _)| id.0 > 0) && !definitions.groups.is_empty();
         let mut next = definitions.groups.iter().map(|(id, _)| id.0.saturating_add(1)).max().unwrap_or(0);
         let define = |file: &mut Self,
                       id: u32,
@@ -383,19 +421,22 @@ impl DefinitionWriter<'_> {
             })?;
             Ok(id)
         };
-        // Before all groups that refer to it by ranks: libotf2's Python looks for it among those that it has read.
-        if !definitions.processes.is_empty() {
-            define(self, next, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
-            next += 1;
-        }
-        for (id, members) in &definitions.groups {
-            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
-        }
         let mut group =
             |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
                 next += 1;
                 define(file, next - 1, kind, paradigm, members, global)
             };
+        if !definitions.processes.is_empty() {
+            let mut processes = definitions.processes.iter().map(|id| id.0);
+            match first {
+                true => define(self, 0, COMM_LOCATIONS, MPI, &mut processes, false)?,
+                false => group(self, COMM_LOCATIONS, MPI, &mut processes, false)?,
+            };
+        }
+        // Their members refer to the locations.
+        for (id, members) in &definitions.groups {
+            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
+        }
         // Readers expect the locations of every paradigm that has communicators.
         if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
             self.paradigm(MEASUREMENT_SYSTEM, "Measurement system")?;

@@ -43,6 +43,9 @@ functions! {
     comm_free: F1 = c"PMPI_Comm_free",
     comm_get_parent: F1 = c"PMPI_Comm_get_parent",
     comm_set_errhandler: F2 = c"PMPI_Comm_set_errhandler",
+    comm_get_name: F3 = c"PMPI_Comm_get_name",
+    win_get_name: F3 = c"PMPI_Win_get_name",
+    group_size: F2 = c"PMPI_Group_size",
     group_translate_ranks: F5 = c"PMPI_Group_translate_ranks",
     group_free: F1 = c"PMPI_Group_free",
     type_size: F2 = c"PMPI_Type_size",
@@ -102,6 +105,12 @@ pub struct Abi {
     /// From Fortran's handles to those of C, where they differ.
     comm_f2c: Option<Convert>,
     type_f2c: Option<Convert>,
+    win_f2c: Option<Convert>,
+    group_f2c: Option<Convert>,
+    op_f2c: Option<Convert>,
+    /// `MPI_NO_OP`, `MPI_LOCK_EXCLUSIVE`.
+    no_op: u64,
+    exclusive: i64,
     /// What the recorder calls itself.
     pub mpi: Functions,
 }
@@ -184,6 +193,11 @@ impl Abi {
                 ),
                 comm_f2c: convert(c"PMPI_Comm_f2c"),
                 type_f2c: convert(c"PMPI_Type_f2c"),
+                win_f2c: convert(c"PMPI_Win_f2c"),
+                group_f2c: convert(c"PMPI_Group_f2c"),
+                op_f2c: convert(c"PMPI_Op_f2c"),
+                no_op: address(c"ompi_mpi_op_no_op"),
+                exclusive: 1,
                 mpi,
             });
         }
@@ -225,6 +239,11 @@ impl Abi {
             ),
             comm_f2c: None,
             type_f2c: None,
+            win_f2c: None,
+            group_f2c: None,
+            op_f2c: None,
+            no_op: 0x5800_000e,
+            exclusive: 234,
             mpi,
         })
     }
@@ -258,6 +277,34 @@ impl Abi {
     pub fn type_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.type_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// A window of Fortran.
+    pub fn win_of(&self, fortran: i32) -> u64 {
+        // SAFETY: as above.
+        self.win_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// A group of Fortran.
+    pub fn group_of(&self, fortran: i32) -> u64 {
+        // SAFETY: as above.
+        self.group_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// An operation of Fortran.
+    pub fn op_of(&self, fortran: i32) -> u64 {
+        // SAFETY: as above.
+        self.op_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
+    }
+
+    /// Whether an operation is `MPI_NO_OP`.
+    pub fn is_no_op(&self, op: u64) -> bool {
+        op == self.no_op
+    }
+
+    /// Whether a type of lock is `MPI_LOCK_EXCLUSIVE`.
+    pub fn is_exclusive(&self, lock: i64) -> bool {
+        lock == self.exclusive
     }
 
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.

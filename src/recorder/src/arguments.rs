@@ -51,6 +51,42 @@ impl Arguments<'_> {
         }
     }
 
+    /// A window.
+    pub unsafe fn win(&self, i: usize) -> u64 {
+        if self.mode.fortran() {
+            self.abi.win_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(self.word(i))
+        }
+    }
+
+    /// The window at an address.
+    pub unsafe fn new_win(&self, i: usize) -> u64 {
+        let word = self.word(i);
+        unsafe {
+            if self.mode.fortran() { self.abi.win_of(*(word as *const i32)) } else { self.abi.handle_at(word, 0) }
+        }
+    }
+
+    /// A group.
+    pub unsafe fn group(&self, i: usize) -> u64 {
+        if self.mode.fortran() {
+            self.abi.group_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(self.word(i))
+        }
+    }
+
+    /// Whether an operation is `MPI_NO_OP`.
+    pub unsafe fn no_op(&self, i: usize) -> bool {
+        let op = if self.mode.fortran() {
+            self.abi.op_of(unsafe { self.int(i) } as i32)
+        } else {
+            self.abi.handle_of(self.word(i))
+        };
+        self.abi.is_no_op(op)
+    }
+
     /// The communicator at an address, where a function has put it.
     pub unsafe fn new_comm(&self, i: usize) -> u64 {
         let word = self.word(i);

@@ -1,7 +1,7 @@
-//! The file of a thread, mapped into memory.
+//! Files that are mapped into memory: the buffers of a thread, and the header of its file.
 //!
-//! A large range of addresses is reserved at once, and the file grows beneath it: the disk space of the next megabytes is allocated before
-//! anything is written there, so that a full disk is an error of that allocation and not a signal in the middle of an event.
+//! Their disk space is allocated before anything is written there, so that a full disk is an error of that allocation and not a signal in the middle of an event. A large
+//! range of addresses is reserved at once, beneath which a buffer can grow for a record that is longer than it.
 
 use crate::format::{self, HEADER, MAGIC, field};
 use std::ffi::{CString, c_int};
@@ -12,8 +12,8 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// The file grows by so many bytes at once.
-pub const CHUNK: usize = 4 << 20;
+/// A file grows by so many bytes at once.
+const CHUNK: usize = 4 << 20;
 
 /// Largest file that this process may write: growing beyond it would be answered by a signal.
 fn largest_file() -> usize {
@@ -33,23 +33,20 @@ pub struct RawFile {
     /// Bytes that may be written to.
     limit: AtomicUsize,
     growing: AtomicBool,
-    /// What the helper has seen in use, and up to where it has asked for pages.
-    seen: AtomicUsize,
-    pages: AtomicUsize,
 }
 
 impl RawFile {
-    /// Makes the file, which must not exist, and maps it.
+    /// Makes the file, which must not exist, with so many bytes, and maps it. It may grow to `most` bytes.
     ///
     /// # Errors
     /// The operating system refuses.
-    pub fn create(path: &Path) -> io::Result<RawFile> {
+    pub fn create(path: &Path, bytes: usize, most: usize) -> io::Result<RawFile> {
         let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let descriptor = file.into_raw_fd();
         let mut last = io::Error::from(io::ErrorKind::OutOfMemory);
         // As much as there is address space for: it costs nothing.
-        for bits in [36, 33, 30, 27] {
-            let reserved = 1_usize << bits;
+        for bits in [33, 30, 27] {
+            let reserved = (1_usize << bits).max(bytes).min(most);
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
             // SAFETY: a new mapping of an open file; nothing is accessed before the file has grown there.
             let base =
@@ -64,10 +61,8 @@ impl RawFile {
                 reserved,
                 limit: AtomicUsize::new(0),
                 growing: AtomicBool::new(false),
-                seen: AtomicUsize::new(0),
-                pages: AtomicUsize::new(0),
             };
-            if let Err(error) = raw.grow(HEADER + 1) {
+            if let Err(error) = raw.grow_by(bytes) {
                 // It says nothing about the run: a conversion need not find it.
                 let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
                 // SAFETY: the mapping and the descriptor are this function's, the name ends in zero.
@@ -78,6 +73,9 @@ impl RawFile {
                 }
                 return Err(error);
             }
+            // Writing to a new page of a file takes as long as a hundred events: now is better. Kernels before 5.14 refuse, which does no harm.
+            // SAFETY: pages that are mapped and allocated; their contents do not change.
+            unsafe { libc::madvise(base, bytes, libc::MADV_POPULATE_WRITE) };
             return Ok(raw);
         }
         // SAFETY: the descriptor is this function's.
@@ -100,49 +98,58 @@ impl RawFile {
             std::hint::spin_loop();
         }
         let mut result = Ok(());
-        while self.limit() < needed {
-            let limit = self.limit();
-            if limit + CHUNK > self.reserved || limit + CHUNK > largest_file() {
-                result = Err(io::Error::from(io::ErrorKind::OutOfMemory));
-                break;
-            }
-            // SAFETY: the descriptor is open as long as this lives.
-            let error = unsafe { libc::posix_fallocate(self.descriptor, limit as libc::off_t, CHUNK as libc::off_t) };
-            if error == libc::EINTR {
-                continue;
-            }
-            if error != 0 {
-                result = Err(io::Error::from_raw_os_error(error));
-                break;
-            }
-            self.limit.store(limit + CHUNK, Ordering::Release);
+        while self.limit() < needed && result.is_ok() {
+            result = self.grow_by(CHUNK);
         }
         self.growing.store(false, Ordering::Release);
         result
     }
 
-    /// Asks for the pages that will be written to next, of which `used` bytes are in use: as many as twice what has been used since it was asked before. Writing to
-    /// a new page of a file takes as long as a hundred events, sometimes far longer. Called by the helper only.
-    pub fn prepare_pages(&self, used: usize) {
-        const PAGE: usize = 4096;
-        let since = used.saturating_sub(self.seen.swap(used, Ordering::Relaxed));
-        let from = self.pages.load(Ordering::Relaxed).max(used).next_multiple_of(PAGE);
-        let to = (used + (2 * since).clamp(CHUNK / 32, CHUNK)).min(self.limit()) / PAGE * PAGE;
-        if to > from {
-            // SAFETY: pages that are mapped and allocated; their contents do not change. Kernels before 5.14 refuse, which does no harm.
-            unsafe { libc::madvise(self.base.add(from).cast(), to - from, libc::MADV_POPULATE_WRITE) };
-            self.pages.store(to, Ordering::Relaxed);
+    fn grow_by(&self, bytes: usize) -> io::Result<()> {
+        let limit = self.limit();
+        if limit + bytes > self.reserved || limit + bytes > largest_file() {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
         }
+        loop {
+            // SAFETY: the descriptor is open as long as this lives.
+            match unsafe { libc::posix_fallocate(self.descriptor, limit as libc::off_t, bytes as libc::off_t) } {
+                libc::EINTR => {}
+                0 => break,
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+        self.limit.store(limit + bytes, Ordering::Release);
+        Ok(())
     }
 
-    /// Gives back what is allocated beyond `length` bytes. Nothing is written or grown any more.
-    pub fn end_at(&self, length: usize) {
-        while self.growing.swap(true, Ordering::Acquire) {
-            std::hint::spin_loop();
+    /// Writes bytes of another mapped file to a place in this one.
+    ///
+    /// # Errors
+    /// There is no space.
+    pub fn write_at(&self, from: &RawFile, start: usize, length: usize, place: usize) -> io::Result<()> {
+        // Growing beyond the limit would be answered by a signal.
+        if place + length > largest_file() {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
-        // It stays locked. If it cannot be shortened, it is larger than it need be.
-        // SAFETY: the descriptor is open.
-        let _ = unsafe { libc::ftruncate(self.descriptor, length as libc::off_t) };
+        let mut done = 0;
+        while done < length {
+            // SAFETY: so many bytes of the other file are mapped and allocated.
+            let written = unsafe {
+                let bytes = from.base.add(start + done).cast();
+                libc::pwrite(self.descriptor, bytes, length - done, (place + done) as libc::off_t)
+            };
+            match usize::try_from(written) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
+                Ok(written) => done += written,
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A number of the header that others may read at any time.

@@ -1,16 +1,20 @@
-//! A thread of its own, which gives files room before it is needed and keeps anchors, so that a killed process leaves a rate for its counter.
+//! A thread of its own, which writes full buffers when that disturbs least, and keeps anchors, so that a killed process leaves a rate for its counter.
 
 use crate::clock;
-use crate::file::CHUNK;
-use crate::format::{HEADER, field};
+use crate::control;
+use crate::load::Load;
 use crate::session::{self, Session};
+use crate::stream::Stream;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it looks.
-const PERIOD: Duration = Duration::from_millis(20);
+const PERIOD: Duration = Duration::from_millis(10);
 
-/// Starts it. Without it, files grow when they are full.
+/// A call of MPI that takes longer waits for others, in nanoseconds.
+const WAITS: u64 = 100_000;
+
+/// Starts it. Without it, threads write their buffers themselves.
 pub fn start(session: &'static Session) {
     let _ = spawn("clc-recorder", move || run(session));
 }
@@ -31,29 +35,71 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<()> {
 fn run(session: &'static Session) {
     // Soon after the start, then every second.
     let (mut looks, mut next) = (0_u64, 1);
+    // For a process that is killed: once, and again at the end.
+    let mut kept = false;
+    let mut load = Load::new(session.control.load);
+    let (begin, mut passed) = (Instant::now(), 0);
+    let mut ticks = Ticks::new();
     while session::recording().is_some() {
         std::thread::sleep(PERIOD);
-        let mut stream = session.streams.load(Ordering::Acquire);
         looks += 1;
+        kept = kept || session.keep_addresses();
+        let now = begin.elapsed().as_nanos() as u64;
+        session.control.passed(passed, now);
+        passed = now;
+        ticks.look();
+        let signalled = control::signalled();
         let anchor = (looks == next).then(|| {
-            next = (2 * looks).min(looks + 50);
+            next = (2 * looks).min(looks + 100);
             clock::anchor()
         });
-        // SAFETY: streams live as long as the process; of those of other threads only the files are used, which allow it.
-        while let Some(file) = unsafe { stream.as_ref() }.map(|stream| &stream.file) {
+        let mut stream = session.streams.load(Ordering::Acquire);
+        // SAFETY: streams live as long as the process; of those of other threads only what allows it is used.
+        while let Some(one) = unsafe { stream.as_ref() } {
             if session::recording().is_none() {
                 return;
             }
-            let used = HEADER + file.number(field::COMMITTED).load(Ordering::Relaxed) as usize;
-            if file.limit() < used + CHUNK && file.grow(used + CHUNK).is_err() {
-                session::stop("there is no more room on the disk");
+            if signalled && one.buffers.is_ring() {
+                one.buffers.want_all();
             }
-            file.prepare_pages(used);
+            while one.buffers.is_due() && is_time(session, one, &mut load, &ticks) {
+                if one.buffers.write_due().is_err() {
+                    session::stop("there is no more room on the disk");
+                    return;
+                }
+            }
             if let Some(anchor) = anchor {
-                file.anchor(anchor);
+                one.buffers.file.anchor(anchor);
             }
-            // SAFETY: as above.
-            stream = unsafe { (*stream).next.load(Ordering::Acquire) };
+            stream = one.next.load(Ordering::Acquire);
         }
+    }
+}
+
+/// Whether a full buffer is to be written now: the thread waits anyway, the node has time, or the other buffer is nearly full, too.
+fn is_time(session: &Session, stream: &Stream, load: &mut Load, ticks: &Ticks) -> bool {
+    let since = stream.inside_since.load(Ordering::Relaxed);
+    let waits = since != 0 && ticks.nanoseconds(clock::before().saturating_sub(since)) > WAITS;
+    session.control.at_once || waits || stream.buffers.is_urgent() || load.is_light()
+}
+
+/// About how long ticks of the counter are.
+struct Ticks {
+    begin: (u64, Instant),
+    per_tick: f64,
+}
+
+impl Ticks {
+    fn new() -> Ticks {
+        Ticks { begin: (clock::before(), Instant::now()), per_tick: 1.0 }
+    }
+
+    fn look(&mut self) {
+        let ticks = clock::before().saturating_sub(self.begin.0);
+        self.per_tick = self.begin.1.elapsed().as_nanos() as f64 / ticks.max(1) as f64;
+    }
+
+    fn nanoseconds(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.per_tick) as u64
     }
 }

@@ -1,11 +1,13 @@
 //! What is recorded of a call: before it what it was given, after it what came back. The contents are described with each [`Effect`].
 
 mod collectives;
+mod windows;
 
 use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
 use crate::clock;
-use crate::format::{Effect, Form};
+use crate::control;
+use crate::format::{Effect, Gives, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
 use crate::session::{self, Session};
 use crate::stream::Stream;
 use crate::wrappers::Call;
@@ -17,14 +19,28 @@ use std::ptr::null_mut;
 struct Here {
     /// Within a wrapper: calls that the MPI library itself makes are not the program's.
     inside: Cell<bool>,
-    /// Where its records go; null before the first one.
+    /// Within the recorder: a signal handler that interrupts it is not recorded.
+    busy: Cell<bool>,
+    /// Where its records go, and those that are kept in a ring; null before the first one.
     stream: Cell<*mut Stream>,
+    kept: Cell<*mut Stream>,
+    /// Its number plus 1; 0 before the first record.
+    number: Cell<u64>,
     /// When `MPI_Init` was called.
     entered: Cell<u64>,
 }
 
 thread_local! {
-    static HERE: Here = const { Here { inside: Cell::new(false), stream: Cell::new(null_mut()), entered: Cell::new(0) } };
+    static HERE: Here = const {
+        Here {
+            inside: Cell::new(false),
+            busy: Cell::new(false),
+            stream: Cell::new(null_mut()),
+            kept: Cell::new(null_mut()),
+            number: Cell::new(0),
+            entered: Cell::new(0),
+        }
+    };
 }
 
 /// Before a call. Returns whether it is recorded: then [`end`] has to follow it.
@@ -34,7 +50,7 @@ thread_local! {
 #[inline]
 pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
     HERE.with(|here| {
-        if here.inside.get() {
+        if here.inside.get() || here.busy.get() {
             return false;
         }
         if let Effect::Init | Effect::InitThread | Effect::Finalize = call.effect {
@@ -42,25 +58,71 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
             return unsafe { begin_or_end_of_mpi(here, call) };
         }
         let Some(session) = session::recording() else { return false };
-        if here.stream.get().is_null() {
-            here.stream.set(session.new_stream());
-        }
-        // SAFETY: streams live as long as the process, and this one belongs to this thread.
-        let Some(stream) = (unsafe { here.stream.get().as_mut() }) else { return false };
-        if !stream.reserve(ROOM) {
-            session::stop("there is no more room on the disk");
+        if control::paused() && !call.effect.is_kept(call.form) {
             return false;
         }
-        stream.enter(call.number);
+        here.busy.set(true);
         // SAFETY: as for this function.
-        if unsafe { before(session, stream, call, arguments) } {
-            stream.commit();
-            here.inside.set(true);
-            return true;
-        }
-        session::stop("there is no more room");
-        false
+        let recorded = own_stream(here, session, call).is_some_and(|stream| unsafe {
+            let written = stream.reserve(ROOM) && {
+                stream.enter(call.number);
+                before(session, stream, call, arguments)
+            };
+            if written {
+                stream.commit();
+            } else {
+                session::stop("there is no more room on the disk");
+            }
+            written
+        });
+        here.inside.set(recorded);
+        here.busy.set(false);
+        recorded
     })
+}
+
+/// The stream of this thread for a call; none if there cannot be one.
+#[inline]
+fn own_stream<'a>(here: &Here, session: &'static Session, call: &Call) -> Option<&'a mut Stream> {
+    let kept = session.control.ring && call.effect.is_kept(call.form);
+    stream_of(here, session, if kept { &here.kept } else { &here.stream }, kept)
+}
+
+#[inline]
+fn stream_of<'a>(
+    here: &Here,
+    session: &'static Session,
+    place: &Cell<*mut Stream>,
+    kept: bool,
+) -> Option<&'a mut Stream> {
+    if place.get().is_null() {
+        if here.number.get() == 0 {
+            here.number.set(session.new_thread() + 1);
+        }
+        place.set(session.new_stream(here.number.get() - 1, kept));
+    }
+    // SAFETY: streams live as long as the process, and this one belongs to this thread, which is here once at a time.
+    unsafe { place.get().as_mut() }
+}
+
+/// Lets something else append a record of so many integers to the stream of this thread.
+#[inline]
+pub fn append(integers: usize, write: impl FnOnce(&mut Stream)) {
+    HERE.with(|here| {
+        let Some(session) = session::recording() else { return };
+        if control::paused() || here.busy.replace(true) {
+            return;
+        }
+        if let Some(stream) = stream_of(here, session, &here.stream, false) {
+            if stream.reserve(integers) {
+                write(stream);
+                stream.commit();
+            } else {
+                session::stop("there is no more room on the disk");
+            }
+        }
+        here.busy.set(false);
+    });
 }
 
 /// After a call that is recorded.
@@ -73,15 +135,18 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         let now = clock::after();
         if let Effect::Init | Effect::InitThread = call.effect {
             if result == 0 {
-                here.stream.set(session::start(call.number, here.entered.get()));
+                let first = session::start(call.number, here.entered.get());
+                let ring = session::recording().is_some_and(|session| session.control.ring);
+                (if ring { &here.kept } else { &here.stream }).set(first);
+                here.number.set(u64::from(!first.is_null()));
             }
             here.inside.set(false);
             return;
         }
         here.inside.set(false);
         let Some(session) = session::recording() else { return };
-        // SAFETY: streams live as long as the process, and this one belongs to this thread.
-        let Some(stream) = (unsafe { here.stream.get().as_mut() }) else { return };
+        let Some(stream) = own_stream(here, session, call) else { return };
+        here.busy.set(true);
         // SAFETY: as for this function.
         let written = stream.reserve(ROOM) && unsafe { after(session, stream, call, arguments, now, result != 0) };
         if written {
@@ -89,6 +154,7 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         } else {
             session::stop("there is no more room on the disk");
         }
+        here.busy.set(false);
     })
 }
 
@@ -99,7 +165,8 @@ unsafe fn begin_or_end_of_mpi(here: &Here, call: &Call) -> bool {
     here.inside.set(true);
     if call.effect == Effect::Finalize {
         // The recording ends before MPI does: what is measured now needs it.
-        session::finish(here.stream.get(), call.number);
+        let ring = session::recording().is_some_and(|session| session.control.ring);
+        session::finish(if ring { here.kept.get() } else { here.stream.get() }, call.number);
         here.inside.set(false);
         return false;
     }
@@ -119,7 +186,12 @@ unsafe fn before(session: &Session, stream: &mut Stream, call: &Call, words: &mu
     // SAFETY: the arguments have the types that the effect says.
     unsafe {
         match call.effect {
-            Effect::Region | Effect::Init | Effect::InitThread | Effect::Finalize => {}
+            Effect::Region
+            | Effect::Init
+            | Effect::InitThread
+            | Effect::Finalize
+            | Effect::CommName
+            | Effect::WinName => {}
             Effect::Send | Effect::Isend | Effect::SendInit => send(stream, &given, 5),
             Effect::Recv => {
                 stream.comm(given.comm(5));
@@ -175,6 +247,7 @@ unsafe fn before(session: &Session, stream: &mut Stream, call: &Call, words: &mu
             | Effect::IntercommCreate
             | Effect::IntercommMerge => stream.comm(given.comm(0)),
             Effect::CommFree => stream.comm(given.new_comm(0)),
+            effect if windows::is_on_window(effect) => return windows::before(session, stream, effect, &given),
             _ => collectives::before(session, stream, call.effect, &given),
         }
     }
@@ -211,7 +284,7 @@ unsafe fn requests(stream: &mut Stream, given: &Arguments) -> Option<usize> {
     if !stream.reserve(count + ROOM) {
         return None;
     }
-    stream.unsigned(count as u64);
+    stream.request_count(count);
     for k in 0..count {
         // SAFETY: the array has so many.
         stream.request(unsafe { given.request(1, k) });
@@ -227,7 +300,7 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
     // A communicator is described before the end of the call that makes it.
     let made = match call.effect {
         Effect::CommCreate | Effect::CommCreateGroup | Effect::IntercommCreate | Effect::IntercommMerge => Some(last),
-        Effect::CommIdup => Some(1),
+        Effect::CommIdup => last.checked_sub(1),
         _ => None,
     };
     // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
@@ -240,28 +313,43 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
                 return false;
             }
         }
+        let described = failed
+            || match call.effect {
+                Effect::WinCreate | Effect::WinAllocate => {
+                    stream.unsigned(WINDOW);
+                    stream.win(given.new_win(last));
+                    true
+                }
+                Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),
+                Effect::WinName => session.name(stream, NAME_OF_WINDOW, given.win(0)),
+                _ => true,
+            };
+        if !described {
+            return false;
+        }
         stream.leave(now, failed);
         if failed {
             return true;
         }
-        match call.effect {
-            Effect::Isend
-            | Effect::SendInit
-            | Effect::Irecv
-            | Effect::RecvInit
-            | Effect::Isendrecv
-            | Effect::IsendrecvReplace
-            | Effect::Imrecv
-            | Effect::CommIdup => stream.request(given.request(last, 0)),
-            Effect::Recv | Effect::Sendrecv | Effect::SendrecvReplace | Effect::Wait | Effect::Mrecv => {
-                status(stream, abi, given.status(last, 0));
-            }
-            Effect::Waitall => return statuses(stream, &given, 2),
-            Effect::Waitany => {
+        // Where the flag and the status of a test are.
+        let (flag_at, status_at) = match call.effect {
+            Effect::Test => (1, 2),
+            Effect::Testall => (2, 3),
+            Effect::Testany => (3, 4),
+            Effect::WinTest => (1, 0),
+            Effect::Improbe => (3, 5),
+            _ => (0, last),
+        };
+        match call.effect.gives(call.form) {
+            Gives::Nothing => {}
+            Gives::Request => stream.request(given.request(last, 0)),
+            Gives::Status => status(stream, abi, given.status(last, 0)),
+            Gives::Statuses => return statuses(stream, &given, 2),
+            Gives::Indexed => {
                 stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
                 status(stream, abi, given.status(3, 0));
             }
-            Effect::Waitsome | Effect::Testsome => {
+            Gives::Some => {
                 let count = given.result(2, 0).max(0) as usize;
                 if !stream.reserve(4 * count + ROOM) {
                     return false;
@@ -272,29 +360,29 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
                     status(stream, abi, given.status(4, k));
                 }
             }
-            Effect::Test => {
-                let set = flag(stream, &given, 1);
-                if set {
-                    status(stream, abi, given.status(2, 0));
+            Gives::Flag => {
+                flag(stream, &given, flag_at);
+            }
+            Gives::FlagStatus => {
+                if flag(stream, &given, flag_at) {
+                    status(stream, abi, given.status(status_at, 0));
                 }
             }
-            Effect::Testall => return !flag(stream, &given, 2) || statuses(stream, &given, 3),
-            Effect::Testany => {
-                let set = flag(stream, &given, 3);
-                if set {
+            Gives::FlagStatuses => {
+                return !flag(stream, &given, flag_at) || statuses(stream, &given, status_at);
+            }
+            Gives::FlagIndexed => {
+                if flag(stream, &given, flag_at) {
                     stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
-                    status(stream, abi, given.status(4, 0));
+                    status(stream, abi, given.status(status_at, 0));
                 }
             }
-            Effect::Mprobe => stream.unsigned(given.message(3)),
-            Effect::Improbe => {
-                let set = flag(stream, &given, 3);
-                if set {
+            Gives::Message => stream.unsigned(given.message(3)),
+            Gives::FlagMessage => {
+                if flag(stream, &given, flag_at) {
                     stream.unsigned(given.message(4));
                 }
             }
-            _ if call.form != Form::Blocking => stream.request(given.request(last, 0)),
-            _ => {}
         }
     }
     true

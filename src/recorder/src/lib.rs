@@ -11,16 +11,20 @@
 
 mod abi;
 mod arguments;
+mod buffers;
 mod clock;
+mod control;
 mod endpoint;
 mod exchange;
 mod file;
 mod helper;
 mod hooks;
+mod load;
 mod offsets;
 mod real;
 mod session;
 mod stream;
+mod user;
 mod wrappers;
 
 #[allow(dead_code)]

@@ -1,13 +1,15 @@
 //! The recording of this process, from `MPI_Init` to `MPI_Finalize`.
 
 use crate::abi::Abi;
+use crate::buffers::Buffers;
 use crate::clock;
-use crate::file::RawFile;
-use crate::format::{self, COMMUNICATOR, INTER, field};
+use crate::control::Control;
+use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
 use crate::helper;
 use crate::offsets::Meter;
 use crate::say;
-use crate::stream::Stream;
+use crate::stream::{LONGEST, Stream};
+use crate::user;
 use crate::wrappers::TABLE;
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -19,6 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub struct Session {
     /// The interface of the MPI library.
     pub abi: Abi,
+    /// What the user wants.
+    pub control: Control,
     directory: PathBuf,
     rank: u64,
     size: u64,
@@ -33,6 +37,8 @@ pub struct Session {
     /// The last stream made; each knows the one before it.
     pub streams: AtomicPtr<Stream>,
     meter: Option<Meter>,
+    /// Group of `MPI_COMM_WORLD`.
+    world_group: u64,
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
@@ -47,6 +53,11 @@ pub fn recording() -> Option<&'static Session> {
     if RECORDING.load(Ordering::Acquire) { SESSION.get() } else { None }
 }
 
+/// Whether `MPI_Init` has been called, recorded or not.
+pub fn has_begun() -> bool {
+    SESSION.get().is_some()
+}
+
 /// The time of the first event, when nothing has been set up.
 pub fn first_time() -> u64 {
     TIMER.get_or_init(clock::choose);
@@ -59,7 +70,8 @@ pub fn stop(why: &str) {
     if RECORDING.swap(false, Ordering::AcqRel)
         && let Some(session) = SESSION.get()
     {
-        session.each_stream(|stream| stream.file.number(field::STATE).store(format::STOPPED, Ordering::Release));
+        session
+            .each_stream(|stream| stream.buffers.file.number(field::STATE).store(format::STOPPED, Ordering::Release));
         say(&format!("rank {}: {why}; recording ends here, the program goes on", session.rank));
     }
 }
@@ -96,6 +108,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let (node, machine) = (fingerprint(&[&host, &boot]), fingerprint(&[&boot]));
     let mut session = Session {
+        control: Control::of_environment(),
         directory: PathBuf::from(directory),
         rank: rank as u64,
         size: size as u64,
@@ -108,6 +121,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         threads: AtomicU64::new(0),
         streams: AtomicPtr::default(),
         meter: None,
+        world_group: 0,
         abi,
     };
     // All processes take part in it, whether they can record or not.
@@ -115,8 +129,10 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     if let Some(meter) = &session.meter {
         meter.measure(&session.abi);
     }
+    // SAFETY: it has room for a handle of either kind.
+    unsafe { (session.abi.mpi.comm_group)(session.abi.world as usize, &raw mut session.world_group as usize) };
     let session = SESSION.get_or_init(|| session);
-    let made = session.make_stream();
+    let made = session.make_stream(session.new_thread(), true);
     let stream = match made {
         Ok(stream) => stream,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -135,9 +151,13 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     if !first.reserve(64) {
         return null_mut();
     }
+    user::begin(first);
     first.enter_at(number, entered);
     first.leave(clock::after(), false);
     first.commit();
+    // A second one: a process that is killed soon has a rate, too.
+    first.buffers.file.anchor(clock::anchor());
+    session.control.begin();
     // SAFETY: a function that only sets a flag is safe to call in a child.
     unsafe { libc::pthread_atfork(None, None, Some(forget)) };
     RECORDING.store(true, Ordering::Release);
@@ -176,14 +196,22 @@ pub fn finish(stream: *mut Stream, number: u64) {
         stream.leave(clock::after(), false);
         stream.commit();
     }
+    session.keep_addresses();
     if RECORDING.swap(false, Ordering::AcqRel) {
         let anchor = clock::anchor();
         session.each_stream(|stream| {
-            stream.file.anchor(anchor);
-            stream.file.number(field::STATE).store(format::FINISHED, Ordering::Release);
-            stream.file.end_at(stream.length());
+            stream.buffers.file.anchor(anchor);
+            let complete = stream.buffers.end();
+            let state = if complete.is_ok() { format::FINISHED } else { format::STOPPED };
+            stream.buffers.file.number(field::STATE).store(state, Ordering::Release);
+            if let Err(error) = complete {
+                say(&format!("rank {}: the last events cannot be written: {error}", session.rank));
+            }
         });
     }
+    let mut group = session.world_group;
+    // SAFETY: it is the recorder's own, and not used any more.
+    unsafe { (session.abi.mpi.group_free)(&raw mut group as usize) };
     // When one process goes on, the files of all are complete.
     if let Some(meter) = &session.meter {
         meter.end(&session.abi);
@@ -200,18 +228,26 @@ impl Session {
         }
     }
 
-    /// The stream of a thread that has none; null if it cannot be made, then recording ends.
+    /// Number of a thread that has none.
+    pub fn new_thread(&self) -> u64 {
+        self.threads.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The stream of a thread that has none, for records that are `kept` in a ring or for others; null if it cannot be made, then recording ends.
     #[cold]
-    pub fn new_stream(&self) -> *mut Stream {
-        self.make_stream().unwrap_or_else(|error| {
+    pub fn new_stream(&self, thread: u64, kept: bool) -> *mut Stream {
+        self.make_stream(thread, kept).unwrap_or_else(|error| {
             stop(&format!("{}: {error}", self.directory.display()));
             null_mut()
         })
     }
 
-    fn make_stream(&self) -> std::io::Result<*mut Stream> {
-        let thread = self.threads.fetch_add(1, Ordering::Relaxed);
-        let file = RawFile::create(&self.directory.join(format!("{}-{thread}.raw", self.rank)))?;
+    fn make_stream(&self, thread: u64, kept: bool) -> std::io::Result<*mut Stream> {
+        let ring = self.control.ring && !kept;
+        let name = format!("{}-{thread}.{}", self.rank, if ring { "ring.raw" } else { "raw" });
+        let (count, size) = self.control.buffers(kept);
+        let buffers = Buffers::create(&self.directory.join(name), count, size, ring)?;
+        let file = &buffers.file;
         for (offset, value) in [
             (field::TABLE, TABLE),
             (field::RANK, self.rank),
@@ -236,7 +272,7 @@ impl Session {
         file.text(field::LIBRARY, field::LIBRARY_LENGTH, &self.library);
         file.text(field::COMMAND, field::COMMAND_LENGTH, &self.command);
         file.begin();
-        let stream = Box::into_raw(Box::new(Stream::new(file)));
+        let stream = Box::into_raw(Box::new(Stream::new(buffers)));
         let mut last = self.streams.load(Ordering::Acquire);
         loop {
             // SAFETY: it is not shared yet.
@@ -293,6 +329,64 @@ impl Session {
         if inter {
             write(stream, &self.global_ranks(mpi.comm_remote_group, comm, others));
         }
+        true
+    }
+
+    /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.
+    #[cold]
+    pub fn keep_addresses(&self) -> bool {
+        if user::has_functions() {
+            // Without it functions have no names.
+            let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+            let _ = std::fs::write(self.directory.join(format!("{}.{MAPS}", self.rank)), maps);
+        }
+        user::has_functions()
+    }
+
+    /// Appends a group: number of members and their global ranks. Returns whether there was room.
+    pub fn group(&self, stream: &mut Stream, group: u64) -> bool {
+        let mpi = &self.abi.mpi;
+        let count = get(mpi.group_size, group).max(0) as usize;
+        if !stream.reserve(count + 16) {
+            return false;
+        }
+        let ranks = stream.scratch(8 * count.max(1)).cast::<c_int>();
+        if ranks.is_null() {
+            return false;
+        }
+        stream.unsigned(count as u64);
+        // SAFETY: the scratch has room for twice as many ranks.
+        unsafe {
+            let global = ranks.add(count);
+            (0..count).for_each(|k| *ranks.add(k) = k as c_int);
+            let world = self.world_group as usize;
+            (mpi.group_translate_ranks)(group as usize, count, ranks as usize, world, global as usize);
+            (0..count).for_each(|k| stream.unsigned((*global.add(k)) as u32 as u64));
+        }
+        true
+    }
+
+    /// Records the name that a communicator or a window has now. Returns whether there was room.
+    #[cold]
+    pub fn name(&self, stream: &mut Stream, class: u64, handle: u64) -> bool {
+        // MPI_MAX_OBJECT_NAME is 64 or 128.
+        let mut name = [0_u8; 1024];
+        let mut length: c_int = 0;
+        let mpi = &self.abi.mpi;
+        let ask = if class == NAME_OF_WINDOW { mpi.win_get_name } else { mpi.comm_get_name };
+        // SAFETY: the name is longer than any.
+        unsafe { ask(handle as usize, name.as_mut_ptr() as usize, &raw mut length as usize) };
+        if !stream.reserve(LONGEST_TEXT / LONGEST + 16) {
+            return false;
+        }
+        stream.unsigned(NAME);
+        stream.unsigned(class);
+        if class == NAME_OF_WINDOW {
+            stream.win(handle)
+        } else {
+            stream.comm(handle)
+        }
+        stream.text(&name[..(length.max(0) as usize).min(name.len())]);
         true
     }
 

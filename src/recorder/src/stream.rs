@@ -1,18 +1,40 @@
-//! What one thread records: records appended to its file. No allocation, no lock and no system call, unless the helper has not kept up.
+//! What one thread records: records appended to a buffer of its file. No allocation, no lock and no system call, unless nobody has written full buffers away.
 
+use crate::buffers::Buffers;
 use crate::clock;
-use crate::file::RawFile;
-use crate::format::{CALLS, FAILED, HEADER, LEAVE, field};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use crate::format::{CALLS, FAILED, HEADER, LEAVE, LONGEST_TEXT, SEGMENT, TEXT};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// The records of one thread. Only this thread writes; the helper looks at the file.
-pub struct Stream {
-    /// Where they go.
-    pub file: RawFile,
-    position: usize,
+/// What the records that follow build upon.
+#[derive(Clone, Copy, Default)]
+struct State {
     time: u64,
     comm: u64,
     request: u64,
+    win: u64,
+    address: u64,
+    /// The call that has begun and not ended: its function plus 1 and how many requests it was given.
+    open: u64,
+    requests: u64,
+}
+
+/// The records of one thread. Only this thread writes; the helper looks at the buffers.
+pub struct Stream {
+    /// Where they go.
+    pub buffers: Buffers,
+    /// The buffer that is being filled: where it begins, up to where it may be written to, and the next byte.
+    base: *mut u8,
+    limit: usize,
+    position: usize,
+    /// Where the last whole record ends.
+    committed: usize,
+    state: State,
+    /// The state after the last whole record.
+    kept: State,
+    /// Texts that later records can refer to: for each number a checksum; null before the first.
+    texts: *mut u64,
+    /// When the call began that the thread is in; 0 if it is in none.
+    pub inside_since: AtomicU64,
     /// Room for statuses that the program does not want to know.
     scratch: *mut u8,
     scratch_size: usize,
@@ -20,50 +42,102 @@ pub struct Stream {
     pub next: AtomicPtr<Stream>,
 }
 
+/// So many texts are known at the same time.
+const TEXTS: usize = 1024;
+
 /// Most bytes of an integer.
 pub const LONGEST: usize = 10;
 
+/// Integers of the record that begins a buffer.
+const STATE: usize = 9;
+
 impl Stream {
-    /// Into an empty file.
-    pub fn new(file: RawFile) -> Stream {
-        Stream {
-            file,
+    /// Into empty buffers.
+    pub fn new(buffers: Buffers) -> Stream {
+        let (base, limit) = buffers.current();
+        let mut stream = Stream {
+            buffers,
+            base,
+            limit,
             position: HEADER,
-            time: 0,
-            comm: 0,
-            request: 0,
+            committed: HEADER,
+            state: State::default(),
+            kept: State::default(),
+            texts: std::ptr::null_mut(),
+            inside_since: AtomicU64::new(0),
             scratch: std::ptr::null_mut(),
             scratch_size: 0,
             next: AtomicPtr::default(),
-        }
+        };
+        stream.begin_buffer();
+        stream
     }
 
     /// Makes sure that so many integers can be appended; returns whether they can.
     #[inline]
     pub fn reserve(&mut self, integers: usize) -> bool {
         let needed = self.position + integers * LONGEST;
-        needed <= self.file.limit() || self.file.grow(needed).is_ok()
+        needed <= self.limit || self.turn(integers * LONGEST)
     }
 
-    /// Bytes written so far, header included.
-    pub fn length(&self) -> usize {
-        self.position
+    /// Goes on in the next buffer: with the record that has begun, of which so many bytes are still to come.
+    #[cold]
+    fn turn(&mut self, bytes: usize) -> bool {
+        let (from, length) = (self.base, self.position - self.committed);
+        let begun = self.committed;
+        let state = self.state;
+        if !self.buffers.turn() {
+            return false;
+        }
+        (self.base, self.limit) = self.buffers.current();
+        self.state = self.kept;
+        self.begin_buffer();
+        // Where buffers get lost, so do texts.
+        if self.buffers.is_ring() && !self.texts.is_null() {
+            // SAFETY: it has so many.
+            unsafe { std::ptr::write_bytes(self.texts, 0, TEXTS) };
+        }
+        let needed = self.position + length + bytes;
+        if needed > self.limit {
+            match self.buffers.grow(needed) {
+                Some(limit) => self.limit = limit,
+                None => return false,
+            }
+        }
+        // SAFETY: the old buffer stays as it is until this thread needs it again, and the new one has room.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(begun), self.base.add(self.position), length) };
+        self.position += length;
+        self.state = state;
+        true
+    }
+
+    /// What precedes all records of a buffer: it can be read without the one before it.
+    fn begin_buffer(&mut self) {
+        self.position = HEADER;
+        let State { time, comm, request, win, address, open, requests } = self.state;
+        for value in [SEGMENT, time, comm, request, win, address, open, requests] {
+            self.unsigned(value);
+        }
+        debug_assert!(self.position <= HEADER + STATE * LONGEST);
+        self.kept = self.state;
+        self.committed = self.position;
+        self.buffers.commit(self.position - HEADER);
     }
 
     /// Appends an unsigned integer, for which there is room.
     #[inline]
     pub fn unsigned(&mut self, mut value: u64) {
-        debug_assert!(self.position + LONGEST <= self.file.limit());
+        debug_assert!(self.position + LONGEST <= self.limit);
         // SAFETY: `reserve` has made sure of the room.
         unsafe {
-            let mut place = self.file.base.add(self.position);
+            let mut place = self.base.add(self.position);
             while value >= 0x80 {
                 *place = value as u8 | 0x80;
                 place = place.add(1);
                 value >>= 7;
             }
             *place = value as u8;
-            self.position = place.add(1) as usize - self.file.base as usize;
+            self.position = place.add(1) as usize - self.base as usize;
         }
     }
 
@@ -73,27 +147,94 @@ impl Stream {
         self.unsigned((value << 1 ^ value >> 63) as u64);
     }
 
-    /// Appends a handle of a communicator; `None` is the null handle.
+    /// Appends the difference of a handle to the last one of its class, plus 1.
+    #[inline]
+    fn handle(&mut self, handle: u64, last: u64) {
+        let difference = handle.wrapping_sub(last) as i64;
+        self.unsigned(((difference << 1 ^ difference >> 63) as u64).wrapping_add(1));
+    }
+
+    /// Appends a handle of a communicator.
     #[inline]
     pub fn comm(&mut self, handle: u64) {
-        let difference = handle.wrapping_sub(self.comm) as i64;
-        self.comm = handle;
-        self.unsigned(((difference << 1 ^ difference >> 63) as u64).wrapping_add(1));
+        let last = std::mem::replace(&mut self.state.comm, handle);
+        self.handle(handle, last);
+    }
+
+    /// Appends a handle of a window.
+    #[inline]
+    pub fn win(&mut self, handle: u64) {
+        let last = std::mem::replace(&mut self.state.win, handle);
+        self.handle(handle, last);
     }
 
     /// Appends a handle of a request; `None` is the null handle.
     #[inline]
     pub fn request(&mut self, handle: Option<u64>) {
         let Some(handle) = handle else { return self.unsigned(0) };
-        let difference = handle.wrapping_sub(self.request) as i64;
-        self.request = handle;
-        self.unsigned(((difference << 1 ^ difference >> 63) as u64).wrapping_add(1));
+        let last = std::mem::replace(&mut self.state.request, handle);
+        self.handle(handle, last);
     }
 
-    fn stamp(&mut self, now: u64) {
+    /// Appends the number of requests of the call that has begun.
+    #[inline]
+    pub fn request_count(&mut self, count: usize) {
+        self.state.requests = count as u64;
+        self.unsigned(count as u64);
+    }
+
+    /// Appends the address of a function.
+    #[inline]
+    pub fn address(&mut self, address: usize) {
+        let last = std::mem::replace(&mut self.state.address, address as u64);
+        self.signed((address as u64).wrapping_sub(last) as i64);
+    }
+
+    /// Number of a text, for which there is room: it is appended unless it has been before.
+    pub fn number_of(&mut self, text: &[u8]) -> u64 {
+        let hash = text
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let hash = hash.max(1);
+        if self.texts.is_null() {
+            // SAFETY: it is this one's from now on.
+            self.texts = unsafe { libc::calloc(TEXTS, 8) }.cast();
+        }
+        let mut slot = (hash >> 32) as usize % TEXTS;
+        if !self.texts.is_null() {
+            // What is beyond the last try is forgotten: then the number gets another meaning.
+            for _ in 0..8 {
+                // SAFETY: the slot is less than the number of them.
+                match unsafe { *self.texts.add(slot) } {
+                    0 => break,
+                    known if known == hash => return slot as u64,
+                    _ => slot = (slot + 1) % TEXTS,
+                }
+            }
+            // SAFETY: as above.
+            unsafe { *self.texts.add(slot) = hash };
+        }
+        self.unsigned(TEXT);
+        self.unsigned(slot as u64);
+        self.text(text);
+        slot as u64
+    }
+
+    /// Appends a text, for which there is room: its length, and [`LONGEST_TEXT`] bytes of it at most.
+    pub fn text(&mut self, text: &[u8]) {
+        let text = &text[..text.len().min(LONGEST_TEXT)];
+        self.unsigned(text.len() as u64);
+        // SAFETY: `reserve` has made sure of the room.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.base.add(self.position), text.len()) };
+        self.position += text.len();
+    }
+
+    /// Appends a time.
+    #[inline]
+    pub fn stamp(&mut self, now: u64) {
         // Two cores may disagree by some cycles when a thread moves.
-        self.unsigned(now.saturating_sub(self.time));
-        self.time = self.time.max(now);
+        self.unsigned(now.saturating_sub(self.state.time));
+        self.state.time = self.state.time.max(now);
     }
 
     /// Begins the record of a call at a time.
@@ -101,6 +242,8 @@ impl Stream {
     pub fn enter_at(&mut self, function: u64, now: u64) {
         self.unsigned(CALLS + function);
         self.stamp(now);
+        self.state.open = function + 1;
+        self.inside_since.store(now, Ordering::Relaxed);
     }
 
     /// Begins the record of a call, now.
@@ -114,12 +257,17 @@ impl Stream {
     pub fn leave(&mut self, now: u64, failed: bool) {
         self.unsigned(if failed { FAILED } else { LEAVE });
         self.stamp(now);
+        self.state.open = 0;
+        self.state.requests = 0;
+        self.inside_since.store(0, Ordering::Relaxed);
     }
 
     /// Everything up to here counts, whatever happens to the process.
     #[inline]
-    pub fn commit(&self) {
-        self.file.number(field::COMMITTED).store((self.position - HEADER) as u64, Ordering::Release);
+    pub fn commit(&mut self) {
+        self.committed = self.position;
+        self.kept = self.state;
+        self.buffers.commit(self.position - HEADER);
     }
 
     /// Room for so many bytes, until the next call; null if there is no memory. It is allocated when more is needed than ever before.

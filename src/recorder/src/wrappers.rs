@@ -91,7 +91,7 @@ macro_rules! wrapper {
             }
         };
     };
-    (fortran $symbol:literal, $real:literal, $call:expr, [$($a:ident),*]) => {
+    (fortran $symbol:literal, $real:literal, $call:expr, $error:literal, [$($a:ident),*]) => {
         const _: () = {
             #[unsafe(export_name = $symbol)]
             unsafe extern "C" fn wrapper($($a: usize),*) {
@@ -105,16 +105,16 @@ macro_rules! wrapper {
                 let real: unsafe extern "C" fn($(word!($a)),*) = unsafe { std::mem::transmute(address) };
                 let mut arguments = [$($a),*];
                 // SAFETY: they are the arguments of this subroutine, and may be looked at as those.
-                let recorded = unsafe { begin(CALL, &mut arguments) };
+                let recorded = unsafe { begin(CALL, &mut arguments[..$error]) };
                 let [$($a),*] = arguments;
                 // SAFETY: with the arguments of the caller; an ignored status has been replaced by a real one.
                 unsafe { real($($a),*) };
                 if recorded {
-                    // SAFETY: the last argument is the address of the error code, or null where it is optional and left out.
+                    // SAFETY: this argument is the address of the error code, or null where it is optional and left out.
                     unsafe {
-                        let error = arguments.last().map_or(std::ptr::null(), |&address| address as *const c_int);
+                        let error = arguments[$error] as *const c_int;
                         let result = if error.is_null() { 0 } else { *error };
-                        end(CALL, &arguments[..arguments.len() - 1], result);
+                        end(CALL, &arguments[..$error], result);
                     }
                 }
             }

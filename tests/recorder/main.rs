@@ -1,6 +1,10 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod own;
+mod survives;
+mod windows;
 
 use common::{Finished, PYTHON, run, start, with_recorder};
 use std::collections::BTreeMap;
@@ -250,12 +254,14 @@ fn what_a_killed_process_has_recorded_is_kept() {
 fn a_recording_that_was_cut_off_is_recovered() {
     let app = App::c(OPEN_MPI);
     let mut running = start(&mut app.record(&[], 4, &["100000"]));
-    let raw = app.path("run.raw/3-0.raw");
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    // The number of bytes that count is in the header.
+    // The number of bytes that count is in the header of a file, and in that of each of its buffers.
     let committed = || {
-        let bytes = std::fs::read(&raw).unwrap_or_default();
-        bytes.get(8..16).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+        let count = |name: &str| {
+            let bytes = std::fs::read(app.path(name)).unwrap_or_default();
+            bytes.get(8..16).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+        };
+        ["run.raw/3-0.raw", "run.raw/3-0.0.buffer", "run.raw/3-0.1.buffer"].map(count).into_iter().sum::<u64>()
     };
     while committed() < 100_000 {
         assert!(std::time::Instant::now() < deadline, "nothing is recorded");
@@ -304,7 +310,7 @@ fn descendants(process: u32) -> Vec<u32> {
 #[test]
 fn a_full_disk_ends_the_recording_and_nothing_else() {
     let app = App::c(OPEN_MPI);
-    // Files may have 5 MiB: the first chunk, and not a second one. A trace of that may not fit either.
+    // Files may have 5 MiB: two buffers, and not a third one. A trace of that may not fit either.
     let mut command = Command::new("bash");
     let words: Vec<String> =
         app.launch(2).into_iter().chain([app.path("app").display().to_string(), "3000".into()]).collect();

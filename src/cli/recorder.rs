@@ -1,0 +1,128 @@
+//! The options of `clc-replay record` that tell the recorder what to record, and with how much memory.
+
+use crate::simulate::units::parse_duration;
+use clap::Args;
+
+/// Picoseconds per nanosecond.
+const PICOSECONDS: i64 = 1000;
+
+/// What to record, and with how much memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
+pub struct RecorderOptions {
+    /// Memory for events of each thread: two buffers that take turns, or a ring
+    ///
+    /// A number of bytes, or with K, M or G; at least 64K. Default: 4M.
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Recorder")]
+    pub memory: Option<u64>,
+
+    /// Keep the latest events only: as many as fit into --memory
+    #[arg(long, help_heading = "Recorder")]
+    pub ring: bool,
+
+    /// With --ring: when a process gets this signal, its latest events are kept for good: USR1, USR2, HUP, ...
+    #[arg(long, value_name = "NAME", requires = "ring", value_parser = signal, help_heading = "Recorder")]
+    pub on_signal: Option<i32>,
+
+    /// Record from then on: time=5s after MPI_Init, region=NAME of the program's own, or iteration=NAME:N, its N-th beginning
+    #[arg(long, value_name = "WHEN", value_parser = moment, help_heading = "Recorder")]
+    pub start: Option<String>,
+
+    /// Record until then: time=8s after MPI_Init, the end of region=NAME, or of iteration=NAME:N
+    #[arg(long, value_name = "WHEN", value_parser = moment, help_heading = "Recorder")]
+    pub stop: Option<String>,
+}
+
+impl RecorderOptions {
+    /// The environment of the recorder.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let list = [
+            ("CLC_RECORDER_MEMORY", self.memory.map(|bytes| bytes.to_string())),
+            ("CLC_RECORDER_RING", self.ring.then(|| "1".to_owned())),
+            ("CLC_RECORDER_SIGNAL", self.on_signal.map(|signal| signal.to_string())),
+            ("CLC_RECORDER_START", self.start.clone()),
+            ("CLC_RECORDER_STOP", self.stop.clone()),
+        ];
+        list.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "a number of bytes, or with K, M or G".to_owned();
+    let (number, factor) = match text.char_indices().last().ok_or_else(wrong)? {
+        (place, 'K' | 'k') => (&text[..place], 1 << 10),
+        (place, 'M' | 'm') => (&text[..place], 1 << 20),
+        (place, 'G' | 'g') => (&text[..place], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)?;
+    match bytes {
+        0..0x1_0000 => Err("at least 64K".to_owned()),
+        0x1_0000..=0x1_0000_0000 => Ok(bytes),
+        _ => Err("at most 4G".to_owned()),
+    }
+}
+
+fn signal(text: &str) -> Result<i32, String> {
+    let known = [
+        ("HUP", libc::SIGHUP),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("ALRM", libc::SIGALRM),
+        ("CONT", libc::SIGCONT),
+        ("URG", libc::SIGURG),
+        ("WINCH", libc::SIGWINCH),
+    ];
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    let found = known.iter().find(|(known, _)| *known == name).map(|&(_, number)| number);
+    found.ok_or_else(|| format!("one of {}", known.map(|(name, _)| name).join(", ")))
+}
+
+/// Checks a moment; returns it as the recorder reads it: without an equals sign, with which Open MPI would not hand it on to other nodes.
+fn moment(text: &str) -> Result<String, String> {
+    let wrong = || "time=5s, region=NAME or iteration=NAME:N".to_owned();
+    match text.split_once('=').ok_or_else(wrong)? {
+        ("time", time) => {
+            let picoseconds = parse_duration(time).map_err(|error| error.message)?;
+            Ok(format!("time:{}", picoseconds.max(0) / PICOSECONDS))
+        }
+        ("region", name) if !name.is_empty() => Ok(format!("region:{name}")),
+        ("iteration", text) => match text.rsplit_once(':').map(|(name, number)| (name, number.parse::<u64>())) {
+            Some((name, Ok(number))) if !name.is_empty() && number > 0 => Ok(format!("iteration:{name}:{number}")),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("64K"), Ok(65536));
+        assert_eq!(size("8M"), Ok(8 << 20));
+        assert_eq!(size("1000000"), Ok(1_000_000));
+        for wrong in ["", "K", "1K", "-1", "5T", "99999999999999999999", "5G", "1é"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(signal("USR1"), signal("SIGUSR1"));
+        assert!(signal("KILL").is_err() && signal("").is_err());
+    }
+
+    #[test]
+    fn moments_are_checked() {
+        assert_eq!(moment("time=1.5s").as_deref(), Ok("time:1500000000"));
+        assert_eq!(moment("region=solve").as_deref(), Ok("region:solve"));
+        assert_eq!(moment("iteration=a:b:3").as_deref(), Ok("iteration:a:b:3"));
+        for wrong in
+            ["", "solve", "time=", "time=soon", "region=", "iteration=solve", "iteration=solve:0", "iteration=:1"]
+        {
+            assert!(moment(wrong).is_err(), "{wrong}");
+        }
+    }
+}

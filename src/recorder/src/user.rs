@@ -1,0 +1,148 @@
+//! What the program tells of itself: its functions, if it was compiled with `-finstrument-functions`, and regions, markers and metrics of
+//! the interface in `src/marks/clc_recorder.h`.
+
+use crate::clock;
+use crate::format::{FUNCTION_ENTER, FUNCTION_LEAVE, LONGEST_TEXT, MARKER, METRIC, REGION_BEGIN, REGION_END};
+use crate::hooks;
+use crate::session;
+use crate::stream::{LONGEST, Stream};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// So many functions that were entered before `MPI_Init` was called are kept.
+const DEPTH: usize = 64;
+
+/// Functions that a thread is in before anything is recorded: addresses and times.
+struct Early {
+    depth: Cell<usize>,
+    entered: [Cell<(usize, u64)>; DEPTH],
+}
+
+thread_local! {
+    static EARLY: Early = const { Early { depth: Cell::new(0), entered: [const { Cell::new((0, 0)) }; DEPTH] } };
+}
+
+/// Functions of the program have been recorded: addresses are to be kept.
+static FUNCTIONS: AtomicBool = AtomicBool::new(false);
+
+/// Whether functions of the program have been recorded.
+pub fn has_functions() -> bool {
+    FUNCTIONS.load(Ordering::Relaxed)
+}
+
+/// Integers of any record here.
+const ROOM: usize = 8;
+
+/// Records the functions that this thread is in when recording begins.
+pub fn begin(stream: &mut Stream) {
+    EARLY.with(|early| {
+        let depth = early.depth.get().min(DEPTH);
+        if depth == 0 || !stream.reserve(ROOM * depth) {
+            return;
+        }
+        FUNCTIONS.store(true, Ordering::Relaxed);
+        for (address, time) in early.entered[..depth].iter().map(Cell::get) {
+            stream.unsigned(FUNCTION_ENTER);
+            stream.stamp(time);
+            stream.address(address);
+        }
+    });
+}
+
+/// Called by compilers at the beginning of a function (`-finstrument-functions`).
+#[unsafe(no_mangle)]
+extern "C" fn __cyg_profile_func_enter(function: *mut c_void, _: *mut c_void) {
+    if session::recording().is_some() {
+        hooks::append(ROOM, |stream| {
+            stream.unsigned(FUNCTION_ENTER);
+            stream.stamp(clock::before());
+            stream.address(function as usize);
+        });
+        if !FUNCTIONS.load(Ordering::Relaxed) {
+            FUNCTIONS.store(true, Ordering::Relaxed);
+        }
+    } else if !session::has_begun() {
+        EARLY.with(|early| {
+            let depth = early.depth.get();
+            if let Some(place) = early.entered.get(depth) {
+                place.set((function as usize, session::first_time()));
+            }
+            early.depth.set(depth + 1);
+        });
+    }
+}
+
+/// Called by compilers at the end of a function.
+#[unsafe(no_mangle)]
+extern "C" fn __cyg_profile_func_exit(function: *mut c_void, _: *mut c_void) {
+    if session::recording().is_some() {
+        hooks::append(ROOM, |stream| {
+            stream.unsigned(FUNCTION_LEAVE);
+            stream.stamp(clock::before());
+            stream.address(function as usize);
+        });
+    } else if !session::has_begun() {
+        EARLY.with(|early| early.depth.set(early.depth.get().saturating_sub(1)));
+    }
+}
+
+/// Appends a record with a time and a text.
+///
+/// # Safety
+/// The name is a text that ends in zero, or null.
+unsafe fn named(code: u64, name: *const c_char, value: Option<f64>) {
+    if name.is_null() || session::recording().is_none() {
+        return;
+    }
+    // SAFETY: the caller says so.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let name = &name[..name.len().min(LONGEST_TEXT)];
+    if code == REGION_BEGIN
+        && let Some(session) = session::recording()
+    {
+        session.control.begun(name);
+    }
+    hooks::append(2 * ROOM + LONGEST_TEXT / LONGEST, |stream| {
+        let number = stream.number_of(name);
+        stream.unsigned(code);
+        stream.stamp(clock::before());
+        stream.unsigned(number);
+        if let Some(value) = value {
+            stream.unsigned(value.to_bits().swap_bytes());
+        }
+    });
+    if code == REGION_END
+        && let Some(session) = session::recording()
+    {
+        session.control.ended(name);
+    }
+}
+
+/// A region of the program's own begins.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clc_recorder_region_begin(name: *const c_char) {
+    // SAFETY: as the interface says.
+    unsafe { named(REGION_BEGIN, name, None) };
+}
+
+/// It ends.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clc_recorder_region_end(name: *const c_char) {
+    // SAFETY: as the interface says.
+    unsafe { named(REGION_END, name, None) };
+}
+
+/// Something has happened.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clc_recorder_marker(name: *const c_char) {
+    // SAFETY: as the interface says.
+    unsafe { named(MARKER, name, None) };
+}
+
+/// A metric has a value.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clc_recorder_metric(name: *const c_char, value: f64) {
+    // SAFETY: as the interface says.
+    unsafe { named(METRIC, name, Some(value)) };
+}

@@ -1,0 +1,91 @@
+//! Events that are in the archive and of no interest to corrections.
+
+use crate::archive::otf2::{ByteOrder, FieldWriter};
+use crate::trace::{Event, WindowId};
+
+/// How far a one-sided operation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// Complete at its origin, by a call that waits for such operations.
+    Blocking,
+    /// Complete at its origin, by a request.
+    NonBlocking,
+    /// Its request was looked at, and it is not complete.
+    Tested,
+    /// Complete at its target.
+    Remote,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Extra {
+    /// OTF2 `RmaWinCreate`.
+    WindowCreate(WindowId),
+    /// OTF2 `RmaWinDestroy`.
+    WindowDestroy(WindowId),
+    /// OTF2 `RmaOpComplete…` or `RmaOpTest`: window, and by which the operation is found.
+    Operation(Completion, WindowId, u64),
+    /// OTF2 `Metric`: a metric of its own class, and its value.
+    Metric(u32, f64),
+}
+
+/// An event of either kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Output {
+    /// One that corrections know.
+    Event(Event),
+    /// Another one.
+    Extra(Extra),
+}
+
+impl Extra {
+    /// Its record type and its fields.
+    pub fn encode(self, order: ByteOrder) -> (u8, Vec<u8>) {
+        /// OTF2 `Type` of a double.
+        const DOUBLE: u8 = 10;
+        let mut fields = FieldWriter::new(order);
+        let kind = match self {
+            Extra::WindowCreate(window) | Extra::WindowDestroy(window) => {
+                fields.u32(window.0);
+                if matches!(self, Extra::WindowCreate(_)) { 35 } else { 36 }
+            }
+            Extra::Operation(completion, window, matching) => {
+                fields.u32(window.0);
+                fields.u64(matching);
+                match completion {
+                    Completion::Blocking => 49,
+                    Completion::NonBlocking => 50,
+                    Completion::Tested => 51,
+                    Completion::Remote => 52,
+                }
+            }
+            Extra::Metric(metric, value) => {
+                fields.u32(metric);
+                fields.u8(1);
+                fields.u8(DOUBLE);
+                fields.u64(value.to_bits());
+                31
+            }
+        };
+        (kind, fields.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::otf2::event_name;
+
+    #[test]
+    fn records_have_their_types() {
+        let name = |extra: Extra| event_name(extra.encode(ByteOrder::Little).0);
+        assert_eq!(name(Extra::WindowCreate(WindowId(1))), "RmaWinCreate");
+        assert_eq!(name(Extra::WindowDestroy(WindowId(1))), "RmaWinDestroy");
+        assert_eq!(name(Extra::Metric(0, 1.5)), "Metric");
+        let operation = |completion| name(Extra::Operation(completion, WindowId(1), 7));
+        assert_eq!(operation(Completion::Blocking), "RmaOpCompleteBlocking");
+        assert_eq!(operation(Completion::NonBlocking), "RmaOpCompleteNonBlocking");
+        assert_eq!(operation(Completion::Tested), "RmaOpTest");
+        assert_eq!(operation(Completion::Remote), "RmaOpCompleteRemote");
+    }
+}
