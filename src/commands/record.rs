@@ -76,7 +76,8 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
 /// Removes a directory with raw files; only what the recorder has put there.
 pub(super) fn remove(raw: &Path) {
     let ours = |path: &PathBuf| {
-        path.extension().is_some_and(|extension| ["raw", "maps", "buffer", "clock"].iter().any(|ours| extension == *ours))
+        path.extension()
+            .is_some_and(|extension| ["raw", "maps", "buffer", "clock"].iter().any(|ours| extension == *ours))
             || path.file_name().is_some_and(|name| name == "settings.json")
     };
     let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());

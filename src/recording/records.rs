@@ -1,7 +1,7 @@
 //! The records of a raw file, one after the other.
 
 use super::format::{
-    CALLS, COMMUNICATOR, Effect, FAILED, Form, FUNCTION_ENTER, FUNCTION_LEAVE, Function, Gives, HEADER, INTER, LEAVE,
+    CALLS, COMMUNICATOR, Effect, FAILED, FUNCTION_ENTER, FUNCTION_LEAVE, Function, Gives, HEADER, INTER, LEAVE,
     LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
 };
 use super::raw::RawFile;

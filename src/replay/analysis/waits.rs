@@ -105,6 +105,8 @@ pub fn waits(
             Trust::Acknowledged => search.until(timeline, event, ready, Some(WaitKind::LateReceiver), Some(source)),
             Trust::Grouped => search.epoch(timeline, event, ready, source),
             Trust::Implied => {}
+            // Of threads that have timelines of their own; here processes are whole.
+            Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked => {}
         }
     })?;
     search.late_receivers(transport)?;
