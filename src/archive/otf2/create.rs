@@ -375,10 +375,13 @@ impl DefinitionWriter<'_> {
             })?;
             Ok(id)
         };
-        // Before all groups that refer to it by ranks: libotf2's Python looks for it among those that it has read.
+        // Before all groups that refer to it by ranks: libotf2's Python looks for it among those that it has read. And in the order of ids, which
+        // otf2-print wants, if no other group has the lowest one.
         if !definitions.processes.is_empty() {
-            define(self, next, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
-            next += 1;
+            let free = definitions.groups.iter().all(|(id, _)| id.0 > 0);
+            let id = if free { 0 } else { next };
+            define(self, id, COMM_LOCATIONS, MPI, &mut definitions.processes.iter().map(|id| id.0), false)?;
+            next += u32::from(id == next);
         }
         for (id, members) in &definitions.groups {
             define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
