@@ -59,8 +59,8 @@ impl DetailKind {
     /// The name in the literature, or near to it.
     pub fn name(self) -> &'static str {
         match self {
-            DetailKind::WrongOrderDifferentSource => "Wrong order, different",
-            DetailKind::WrongOrderSameSource => "Wrong order, same",
+            DetailKind::WrongOrderDifferentSource => "Wrong order: different",
+            DetailKind::WrongOrderSameSource => "Wrong order: same",
             DetailKind::LateComplete => "Late Complete",
             DetailKind::BarrierCompletion => "Barrier Completion",
             DetailKind::NxnCompletion => "N-to-N Completion",

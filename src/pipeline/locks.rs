@@ -169,10 +169,8 @@ fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> 
                             tracker.enter(times.map(event_number, raw));
                         }
                     }
-                    Event::Leave(_) => {
-                        if stack.pop().unwrap_or(false) {
-                            tracker.leave(times.map(event_number, raw));
-                        }
+                    Event::Leave(_) if stack.pop().unwrap_or(false) => {
+                        tracker.leave(times.map(event_number, raw));
                     }
                     Event::RmaRequestLock(_) | Event::RmaAcquireLock(_) | Event::RmaReleaseLock(_) => {
                         tracker.event(event_number, times.map(event_number, raw), &event, TimedLock::NO_OPERATION);
@@ -188,15 +186,14 @@ fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> 
     Ok(locks)
 }
 
+/// Locks by window, each with the rank that it came from, and whether its acquisition is recorded.
+type Windows = BTreeMap<u32, Vec<(Lock, usize, bool)>>;
+
 /// Words of a lock on its way.
 const WORDS: usize = 11;
 
 /// The locks of every window whose home is here, under the times of one stage, each with the rank that it came from. Collective over the analysis ranks.
-fn meet(
-    transport: &mut dyn Transport,
-    locks: &[TimedLock],
-    stage: usize,
-) -> Result<BTreeMap<u32, Vec<(Lock, usize, bool)>>> {
+fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Windows> {
     let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for (number, lock) in locks.iter().enumerate() {
         let home = lock.window.0 as usize % transport.size();
@@ -214,7 +211,7 @@ fn meet(
             number as u64,
         ]);
     }
-    let mut windows: BTreeMap<u32, Vec<(Lock, usize, bool)>> = BTreeMap::new();
+    let mut windows = Windows::new();
     for (rank, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
         for words in words.chunks_exact(WORDS) {
             if let &[window, acquired, process, held, released, target, flags, location, first, last, number] = words {
@@ -303,7 +300,7 @@ pub fn overlaps(
     Ok((before.compared > 0).then_some(LockStages { before, after }))
 }
 
-fn of_stage(opened: &Opened, windows: BTreeMap<u32, Vec<(Lock, usize, bool)>>, origin: i64) -> Locks {
+fn of_stage(opened: &Opened, windows: Windows, origin: i64) -> Locks {
     let resolution = opened.definitions.clock.resolution as f64;
     let mut result = Locks::default();
     for (window, list) in windows {

@@ -19,7 +19,7 @@ PREFIX = {Op.SCAN, Op.EXSCAN}
 ALL = {Op.BARRIER, Op.ALLREDUCE, Op.ALLGATHER, Op.ALLGATHERV, Op.ALLTOALL, Op.REDUCE_SCATTER, Op.REDUCE_SCATTER_BLOCK}
 ORDER = ["Late Sender", "Late Receiver", "Wait at NxN", "Wait at Barrier", "Late Broadcast", "Early Reduce", "Early Scan",
          "Wait at Fence", "Late Post", "Early Wait", "Lock Contention"]  # fmt: skip
-DETAILS = ["Wrong order, different", "Wrong order, same", "Late Complete", "Barrier Completion", "N-to-N Completion"]
+DETAILS = ["Wrong order: different", "Wrong order: same", "Late Complete", "Barrier Completion", "N-to-N Completion"]
 SYNCHRONOUS = ("MPI_SSEND", "MPI_ISSEND")
 EVERYBODY = 2**32 - 1
 
@@ -198,7 +198,7 @@ def main():
             sums[what] += ticks
             counts[what] += 1
     for kind in ORDER + DETAILS:
-        print("%s,%d,%d" % (kind.replace(",", ";"), sums[kind], counts[kind]))
+        print("%s,%d,%d" % (kind, sums[kind], counts[kind]))
 
 
 def groups(epochs):
