@@ -57,7 +57,7 @@ fn small_buffers_lose_nothing() {
     let recorded = run(&mut command).expect(0, "a recording");
     super::assert_complete(&app.recorded(), &recorded.stdout);
     let size = std::fs::metadata(app.path("run.raw/0-0.raw")).expect("a raw file").len();
-    assert!(size > 3 * 32 << 10, "several buffers have been written: {size} bytes");
+    assert!(size > 3 * (32 << 10), "several buffers have been written: {size} bytes");
     // Written as soon as they are full, the same.
     let again = App::c(OPEN_MPI);
     let mut command = again.record(&["--memory", "64K"], 2, &["60"]);

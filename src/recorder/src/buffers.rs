@@ -47,8 +47,6 @@ pub struct Buffers {
     writing: AtomicBool,
     /// In a ring: buffers up to this one in the order are to be written.
     wanted: AtomicU64,
-    /// How many bytes were written by the thread itself, since nobody else had.
-    pub by_itself: AtomicU64,
 }
 
 impl Buffers {
@@ -65,7 +63,7 @@ impl Buffers {
                 Ok(file) => list.push(Buffer { file, path, state: AtomicU32::new(FREE) }),
                 Err(error) => {
                     list.iter().map(|buffer: &Buffer| &buffer.path).chain([&path]).for_each(remove);
-                    remove(&file_path(&path));
+                    remove(file_path(&path));
                     return Err(error);
                 }
             }
@@ -79,7 +77,6 @@ impl Buffers {
             ring,
             writing: AtomicBool::new(false),
             wanted: AtomicU64::new(0),
-            by_itself: AtomicU64::new(0),
         };
         buffers.begin(0);
         Ok(buffers)
@@ -131,7 +128,6 @@ impl Buffers {
                     }
                 }
                 FULL => {
-                    self.by_itself.fetch_add(next.committed() as u64, Ordering::Relaxed);
                     if self.write_due().is_err() {
                         return false;
                     }
