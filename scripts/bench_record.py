@@ -78,10 +78,13 @@ def show(bench, result):
     for kind, what in WHAT.items():
         for name, figures in result.items():
             bench.row(f"{what}: {name}", " ".join(f"{value:8.1f}" for value in figures["calls"][kind]))
-    median = SHARES.index(50)
     for name in list(result)[1:]:
-        beyond = {kind: result[name]["calls"][kind][median] - result["alone"]["calls"][kind][median] for kind in WHAT}
-        bench.row(f"{name}: medians beyond those alone", ", ".join(f"{value:.0f}" for value in beyond.values()), ", ".join(beyond))
+        # Where the machine is busy, the lower one tells more: medians jump with the cores that the processes are on.
+        for share in (10, 50):
+            index = SHARES.index(share)
+            beyond = {kind: result[name]["calls"][kind][index] - result["alone"]["calls"][kind][index] for kind in WHAT}
+            said = ", ".join(f"{value:.0f}" for value in beyond.values())
+            bench.row(f"{name}: {share} % of the means, beyond those alone", said, ", ".join(beyond))
         for what, value in result[name]["bytes"].items():
             bench.row(f"{name}: {what}, bytes per call", f"{value:.1f}")
     bench.row("two readings of the time stamp counter", f"{result['alone']['stamps']:.1f} ns")

@@ -61,7 +61,7 @@ pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Opt
     let made = |slope: &dyn Fn(&Relative) -> f64| {
         let one = |batch: &Batch| {
             let partner = clock(batch.partner)?;
-            let first = Relative::new(batch, &own, &partner, 0.0)?;
+            let first = Relative::new(batch, &own, &partner, 0.0).filter(|found| found.range > 0)?;
             // Messages take their time, unless the slope is wrong.
             Relative::new(batch, &own, &partner, slope(&first)).filter(|found| found.range > 0).or(Some(first))
         };

@@ -129,10 +129,10 @@ impl Client {
             if enough || batch.total() == MOST || start.elapsed() > longest {
                 break;
             }
-            if let Some(exchange) = self.exchange(to, number) {
+            if let Some(exchange) = self.exchange(to) {
                 batch.push(exchange);
             }
-            if number % ROW as u64 == 0 {
+            if number % ROW == 0 {
                 std::thread::sleep(PAUSE);
             }
         }
@@ -157,10 +157,11 @@ impl Client {
         None
     }
 
-    fn exchange(&self, to: SocketAddr, number: u64) -> Option<Exchange> {
-        let question = pack([self.partner.secret, number, 0, 0]);
+    fn exchange(&self, to: SocketAddr) -> Option<Exchange> {
         let mut bytes = [0_u8; 33];
         let asked = clock::before();
+        // Its time is its number: there may still be answers to earlier ones on the way, also from an earlier batch.
+        let question = pack([self.partner.secret, asked, 0, 0]);
         self.socket.send_to(&question, to).ok()?;
         loop {
             let received = self.socket.recv_from(&mut bytes);
@@ -168,7 +169,7 @@ impl Client {
             let (length, from) = received.ok()?;
             let [secret, its, came, left] = unpack(&bytes);
             // Anything else is an answer that came too late, or not for us.
-            if length == 32 && from == to && secret == self.partner.secret && its == number {
+            if length == 32 && from == to && secret == self.partner.secret && its == asked {
                 return Some(Exchange { asked, answered, came, left });
             }
         }
