@@ -163,7 +163,7 @@ impl Run {
             let least = released.map_or(0, |at| self.time(at));
             let acquired = self.step((p, l), least, ThreadEvent::AcquireLock(lock));
             // The next number of the same lock is the next acquisition, if it is of the same process.
-            if let Some(before) = released.filter(|_| self.orders % 8 != 0) {
+            if let Some(before) = released.filter(|_| !self.orders.is_multiple_of(8)) {
                 self.pair(before, acquired);
             }
             released = Some(self.step((p, l), 0, ThreadEvent::ReleaseLock(lock)));
