@@ -21,7 +21,8 @@ const COMPLETED: u32 = u32::MAX;
 /// The processes before and after one in a chain, as a group that events can name.
 pub(in crate::simulate) fn group_of(rank: u32, ranks: u32) -> (GroupId, Arc<[u32]>) {
     let members = [rank.checked_sub(1), Some(rank + 1).filter(|&next| next < ranks)];
-    (GroupId(rank + 2), members.into_iter().flatten().collect())
+    // Without a gap after the group of all locations, which is 0: otf2-print minds.
+    (GroupId(rank + 1), members.into_iter().flatten().collect())
 }
 
 impl<S: EventSink + ?Sized> Engine<'_, S> {
