@@ -1,4 +1,5 @@
 //! Several nodes: `scripts/nodes` makes them on one machine, and recordings measure their clocks. Where the kernel forbids it, these tests say so and do nothing.
+#![allow(clippy::print_stdout)] // that it has been skipped
 
 mod common;
 
