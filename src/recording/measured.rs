@@ -81,7 +81,7 @@ mod tests {
             method: 1,
             exchanges: vec![Exchange { asked: 10, answered: 40, came: 120, left: 130 }],
         };
-        assert_eq!(read(file(&whole).path(), 3).unwrap(), [one.clone()]);
+        assert_eq!(read(file(&whole).path(), 3).unwrap(), std::slice::from_ref(&one));
         assert_eq!(read(file(&whole).path(), 2).unwrap(), []);
         let cut = [&whole[..], &[0, 1, 128, 2, 50, 60, 150, 160]].concat();
         assert_eq!(read(file(&cut).path(), 3).unwrap(), [one]);
