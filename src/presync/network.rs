@@ -248,7 +248,7 @@ impl Problem<'_> {
     }
 }
 
-/// In how many windows the correlation of drift with itself falls to one half. None if that takes a quarter of the run or more: a drift that changed
+/// In how many windows the correlation of drift with itself falls to one half. None if that takes a sixth of the run or more: a drift that changed
 /// once and for all is not to be forgotten.
 fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
     let product = |lag: usize| -> f64 {
@@ -257,7 +257,7 @@ fn memory(slopes: &[f64], mean: f64) -> Option<f64> {
     };
     let all = product(0);
     let mut lag = 1;
-    while 4 * lag < slopes.len() && all > 0.0 {
+    while 6 * lag < slopes.len() && all > 0.0 {
         if product(lag) < all / 2.0 {
             return Some(lag as f64);
         }

@@ -2,7 +2,7 @@
 
 use super::event_file::check_version;
 use super::numbers::Bytes;
-use super::{VERSION, WITHOUT_WINDOWS};
+use super::{VERSION, WITH_THREADS, WITH_WINDOWS};
 use crate::trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -67,11 +67,13 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     if crc32fast::hash(bytes.get(..bytes.len() - 4).unwrap_or_default()) != checksum {
         return Err(damaged("it does not match its checksum"));
     }
-    let (header, definitions): (TraceHeader, Definitions) = match version {
-        // Windows, groups and barriers of threads come last, and there are none.
-        WITHOUT_WINDOWS => codec::decode(&[payload, &[0, 0, 0]].concat())?,
-        _ => codec::decode(payload)?,
+    // What older versions lack are lists at the end: windows and groups, then barriers of threads. They are empty.
+    let lists = match version {
+        ..WITH_WINDOWS => 3,
+        ..WITH_THREADS => 1,
+        _ => 0,
     };
+    let (header, definitions): (TraceHeader, Definitions) = codec::decode(&[payload, &[0; 3][..lists]].concat())?;
     check(&definitions)?;
     Ok((header, definitions))
 }

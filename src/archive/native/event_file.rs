@@ -2,7 +2,7 @@
 
 use super::numbers::Bytes;
 use super::records::Record;
-use super::{VERSION, WITHOUT_WINDOWS};
+use super::{FIRST_VERSION, VERSION};
 use crate::trace::{ClockOffset, Error, LocationId, Result};
 
 /// The first bytes of an event file.
@@ -97,10 +97,10 @@ impl Header {
 /// # Errors
 /// It is not.
 pub fn check_version(version: u32) -> Result<()> {
-    if (WITHOUT_WINDOWS..=VERSION).contains(&version) {
+    if (FIRST_VERSION..=VERSION).contains(&version) {
         return Ok(());
     }
-    Err(Error::new(format!("native trace of version {version}, known are {WITHOUT_WINDOWS} to {VERSION}"))
+    Err(Error::new(format!("native trace of version {version}, known are {FIRST_VERSION} to {VERSION}"))
         .hint("use the program version that wrote it"))
 }
 

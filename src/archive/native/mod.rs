@@ -30,9 +30,12 @@ pub use write::{NativeEventWriter, NativeWriter};
 use std::path::Path;
 
 /// The version that is written; those before it are read as well.
-pub const VERSION: u32 = 2;
-/// The first version: without windows and threads, and with their events as types without fields.
-const WITHOUT_WINDOWS: u32 = 1;
+pub const VERSION: u32 = 3;
+/// The first version: without windows, and with their events as types without fields.
+const FIRST_VERSION: u32 = 1;
+/// Since when windows are in definitions, and their events have fields; and barriers and events of threads.
+const WITH_WINDOWS: u32 = 2;
+const WITH_THREADS: u32 = 3;
 /// Ending of the name of a trace's directory.
 pub const EXTENSION: &str = "clct";
 /// Name of the definition file.

@@ -1,7 +1,7 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
 use super::numbers::{Bytes, put};
-use super::{VERSION, WITHOUT_WINDOWS};
+use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
 use crate::trace::{
     Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
     WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
@@ -64,7 +64,7 @@ impl Record {
     fn other_in(version: u32, kind: u8) -> Option<Record> {
         let interpreted = match kind {
             10 | 12..=23 | 85 | 86 => true,
-            _ => has_fields_since_windows(kind) && version > WITHOUT_WINDOWS,
+            _ => (FIRST_VERSION + 1..=version).contains(&has_fields_since(kind)),
         };
         (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
     }
@@ -185,7 +185,7 @@ impl Record {
     #[inline]
     pub fn decode(bytes: &mut Bytes<'_>, time: u64, version: u32) -> Option<Record> {
         let kind = bytes.byte()?;
-        if version == WITHOUT_WINDOWS && has_fields_since_windows(kind) {
+        if version < has_fields_since(kind) {
             return Record::other_in(version, kind);
         }
         Some(Record::Event(match kind {
@@ -249,9 +249,13 @@ impl Record {
     }
 }
 
-/// Types of the events on windows and of threads, which have fields since version 2.
-fn has_fields_since_windows(kind: u8) -> bool {
-    matches!(kind, 37..=43 | 46..=48 | 53..=65)
+/// The version since which events of a type have fields, if any.
+fn has_fields_since(kind: u8) -> u32 {
+    match kind {
+        37..=43 | 46..=48 => WITH_WINDOWS,
+        53..=65 => WITH_THREADS,
+        _ => FIRST_VERSION,
+    }
 }
 
 fn put_message(into: &mut Vec<u8>, message: &Message) {

@@ -19,9 +19,10 @@ fn the_definition_file_is_what_the_documentation_says() {
         b"\x01\x09\x04main",
         b"\x01\x03\x01w\x04",
         b"\x01\x06\x01\x00",
+        b"\x01\x09",
     ];
     let payload = payload.concat();
-    let mut expected = b"CLCDEFIN\x02\0\0\0".to_vec();
+    let mut expected = b"CLCDEFIN\x03\0\0\0".to_vec();
     expected.extend((payload.len() as u64).to_le_bytes());
     expected.extend(payload);
     expected.extend(crc32fast::hash(&expected).to_le_bytes());
@@ -51,7 +52,7 @@ fn the_event_file_is_what_the_documentation_says() {
         offsets.extend(offset.to_le_bytes());
         offsets.extend(1.5f64.to_le_bytes());
     }
-    let mut header = b"CLCEVENT\x02\0\0\0\0\0\0\0".to_vec();
+    let mut header = b"CLCEVENT\x03\0\0\0\0\0\0\0".to_vec();
     for field in [7, RESOLUTION, 6, 64 + block.len() as u64] {
         header.extend(field.to_le_bytes());
     }
@@ -65,16 +66,16 @@ fn the_event_file_is_what_the_documentation_says() {
 /// A trace of version 1, as its documentation said: no windows and groups, and events of windows without fields.
 fn first_version(directory: &Path) -> NativeTrace {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
-    let without = Definitions { windows: Vec::new(), groups: Vec::new(), ..definitions() };
+    let without = Definitions { windows: Vec::new(), groups: Vec::new(), thread_barriers: Vec::new(), ..definitions() };
     let mut bytes = crate::archive::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 6); // two empty lists and the checksum
+    bytes.truncate(bytes.len() - 7); // three empty lists and the checksum
     bytes[8] = 1;
     let length = bytes.len() as u64 - 20;
     bytes[12..20].copy_from_slice(&length.to_le_bytes());
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     std::fs::write(directory.join(DEFINITIONS), bytes).unwrap();
 
-    let data: &[&[u8]] = &[&[100, 12, 9], &[1, 37], &[2, 38], &[3, 46], &[4, 22], &[5, 48], &[0x8C, 6, 13, 9]];
+    let data: &[&[u8]] = &[&[100, 12, 9], &[1, 37], &[2, 38], &[3, 46], &[4, 22], &[5, 55], &[0x8C, 6, 13, 9]];
     let data = data.concat();
     let mut block = [(data.len() as u32).to_le_bytes(), 7u32.to_le_bytes()].concat();
     block.extend(data);
@@ -101,11 +102,11 @@ fn the_first_version_is_read_and_written_again() {
         (103, Record::Other(38)),
         (106, Record::Other(46)),
         (110, event(Event::MpiCollectiveBegin)),
-        (115, Record::Other(48)),
+        (115, Record::Other(55)),
         (895, event(Event::Leave(RegionId(9)))),
     ];
     assert_eq!(read(&trace).unwrap(), (expected.clone(), Vec::new()));
-    let without = Definitions { windows: Vec::new(), groups: Vec::new(), ..definitions() };
+    let without = Definitions { windows: Vec::new(), groups: Vec::new(), thread_barriers: Vec::new(), ..definitions() };
     assert_eq!(trace.read_definitions().unwrap(), without);
 
     // Types that have fields by now stay what they are: events are written again in the version that they have.
@@ -116,7 +117,7 @@ fn the_first_version_is_read_and_written_again() {
     let shifted = NativeTrace::open(other.path()).unwrap();
     let moved: Vec<_> = expected.into_iter().map(|(time, record)| (time + 3, record)).collect();
     assert_eq!(read(&shifted).unwrap(), (moved, Vec::new()));
-    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 2);
+    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 3);
     let offsets = [ClockOffset { time: 5, offset: 6, standard_deviation: 0.0 }];
     trace.replace_clock_offsets(HERE, other.path(), &offsets).unwrap();
     assert_eq!(shifted.clock_offsets(HERE).unwrap(), offsets);
