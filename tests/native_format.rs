@@ -6,7 +6,9 @@ use clc_replay::archive::native::NativeTrace;
 use clc_replay::archive::otf2::Otf2Archive;
 use clc_replay::archive::truth::{self, TruthReader};
 use clc_replay::archive::{Archive, ScanSummary};
-use clc_replay::trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root};
+use clc_replay::trace::{
+    ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root, ThreadEvent,
+};
 use common::{Finished, alone, anchor, assert_same_tree, clean, copy_tree, fixture, fixtures, more_traces, run, tree};
 use common::{name, with_ranks};
 use serde_json::Value;
@@ -118,6 +120,13 @@ fn printed(event: &Event) -> Option<String> {
         Event::MpiCollectiveBegin => "22".into(),
         Event::MpiCollectiveEnd(c) => format!("23 {}", collective(c)),
         Event::RmaCollectiveBegin => "37".into(),
+        Event::Thread(thread) => match thread {
+            ThreadEvent::Create(start)
+            | ThreadEvent::Begin(start)
+            | ThreadEvent::Wait(start)
+            | ThreadEvent::End(start) => format!("{} {} {}", thread.kind(), start.contingent, start.sequence),
+            other => unreachable!("no fixture has {other:?}"),
+        },
         other @ (Event::RmaCollectiveEnd(_)
         | Event::RmaGroupSync(_)
         | Event::RmaRequestLock(_)
@@ -126,8 +135,7 @@ fn printed(event: &Event) -> Option<String> {
         | Event::RmaReleaseLock(_)
         | Event::RmaPut(_)
         | Event::RmaGet(_)
-        | Event::RmaAtomic(_)
-        | Event::Thread(_)) => unreachable!("no fixture has {other:?}"),
+        | Event::RmaAtomic(_)) => unreachable!("no fixture has {other:?}"),
         Event::NonBlockingCollectiveRequest(request) => format!("85 {request}"),
         Event::NonBlockingCollectiveComplete(c, request) => format!("86 {} {request}", collective(c)),
     })
@@ -178,7 +186,7 @@ fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
             let mut words = line.split(' ');
             words.next() != Some("event")
                 || words.nth(2).is_some_and(|kind| {
-                    [12..=23, 85..=86].iter().any(|kinds| kinds.contains(&kind.parse::<u8>().unwrap()))
+                    [12..=23, 62..=65, 85..=86].iter().any(|kinds| kinds.contains(&kind.parse::<u8>().unwrap()))
                 })
         };
         let (found, rest): (Vec<&str>, Vec<&str>) = said.lines().partition(interpreted);

@@ -267,7 +267,7 @@ impl Estimator {
         let mut fresh: Option<Offsets> = None;
         if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
-            if self.at_finest == 1 && self.model == Method::Network {
+            if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
                 // Where windows before were so long that clocks bend in them by more than a latency, messages seem prompt in one direction and late in
                 // the other. The middles of round trips do not depend on the clocks before.
                 fresh = Some(Problem { afresh: true, rounds: &[], ..problem }.solve(&now));

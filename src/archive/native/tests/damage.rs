@@ -110,9 +110,9 @@ fn files_of_other_locations_traces_and_versions() {
     let absurd = event_file::Header { events: u64::MAX, ..header };
     assert!(with(absurd.bytes()).contains("it holds 6 events, its header counts 18446744073709551615"));
     let mut newer = header.bytes();
-    newer[8] = 3;
+    newer[8] = 4;
     assert!(
-        with(newer).contains("native trace of version 3, known are 1 to 2 (use the program version that wrote it)")
+        with(newer).contains("native trace of version 4, known are 1 to 3 (use the program version that wrote it)")
     );
     let mut flagged = header.bytes();
     flagged[12] = 1;
