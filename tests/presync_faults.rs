@@ -59,7 +59,7 @@ fn clocks_that_jump_do_not_pull_the_means() {
     let twelve = "decentralised12;1:jump=1ms@30%;2:jump=1ms@40%;3:jump=1ms@50%;10:jump=1ms@70%";
     for (ranks, clock) in [(3, "decentralised3;1:jump=1ms@30%"), (12, twelve)] {
         let [median, mean, harmonic] = errors(ranks, clock, ["median", "mean", "harmonic"]);
-        assert!(mean < 1.2 * median && harmonic < 1.2 * median && median < 20e-6, "{median} {mean} {harmonic}");
+        assert!(mean < 1.2 * median && harmonic < 1.2 * median && median < 40e-6, "{median} {mean} {harmonic}");
     }
 }
 
