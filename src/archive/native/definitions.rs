@@ -2,7 +2,7 @@
 
 use super::event_file::check_version;
 use super::numbers::Bytes;
-use super::{VERSION, WITH_THREADS, WITH_WINDOWS};
+use super::{FIRST_VERSION, VERSION, WITH_WINDOWS};
 use crate::trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -69,8 +69,8 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     }
     // What older versions lack are lists at the end: windows and groups, then barriers of threads. They are empty.
     let lists = match version {
-        ..WITH_WINDOWS => 3,
-        ..WITH_THREADS => 1,
+        FIRST_VERSION => 3,
+        WITH_WINDOWS => 1,
         _ => 0,
     };
     let (header, definitions): (TraceHeader, Definitions) = codec::decode(&[payload, &[0; 3][..lists]].concat())?;
