@@ -10,7 +10,7 @@ use clc_replay::trace::{
     ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
     ThreadStart, ThreadTask, Ticks,
 };
-use common::{alone, run};
+use common::{alone, found, report, run};
 use proptest::prelude::*;
 use reference::against::{on_ranks, write, write_with};
 use reference::backward::backward;
@@ -169,20 +169,6 @@ fn written(directory: &Path, trace: &Trace) -> PathBuf {
     let path = directory.join("trace");
     write(trace, &path);
     path
-}
-
-fn report(path: &Path, arguments: &[&str], status: i32) -> Value {
-    let said =
-        run(alone().args(arguments).args(["--report", "-", "--quiet"]).arg(path)).expect(status, "the job").stdout;
-    serde_json::from_str(&said).expect("JSON")
-}
-
-/// Checked and violated of a kind after pre-synchronisation.
-fn found(report: &Value, kind: &str) -> (u64, u64) {
-    let kinds = report["violations"]["presynchronised"]["collectives"].as_array().expect("a list");
-    let of = |kind: &Value, field: &str| kind[field].as_u64().expect("a number");
-    let check = kinds.iter().find(|check| check["kind"] == kind);
-    check.map_or((0, 0), |check| (of(check, "instances_checked"), of(check, "violated")))
 }
 
 /// `check` finds `violated` of `checked` of a kind, and the correction leaves none.

@@ -9,7 +9,7 @@ use clc_replay::trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
     WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
-use common::{alone, run};
+use common::{alone, found, report, run};
 use reference::against::write;
 use reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use serde_json::Value;
@@ -67,21 +67,6 @@ fn written(directory: &Path, trace: &Trace) -> PathBuf {
     let path = directory.join("trace");
     write(trace, &path);
     path
-}
-
-/// The report of a job on the trace.
-fn report(path: &Path, arguments: &[&str], status: i32) -> Value {
-    let said =
-        run(alone().args(arguments).args(["--report", "-", "--quiet"]).arg(path)).expect(status, "the job").stdout;
-    serde_json::from_str(&said).expect("JSON")
-}
-
-/// Checked and violated of a kind after pre-synchronisation.
-fn found(report: &Value, kind: &str) -> (u64, u64) {
-    let kinds = report["violations"]["presynchronised"]["collectives"].as_array().expect("a list");
-    let of = |kind: &Value, field: &str| kind[field].as_u64().expect("a number");
-    let check = kinds.iter().find(|check| check["kind"] == kind);
-    check.map_or((0, 0), |check| (of(check, "instances_checked"), of(check, "violated")))
 }
 
 /// `check` finds `violated` of `checked` of a kind, and the correction leaves none; nothing else is wrong.

@@ -240,6 +240,21 @@ pub fn violated(trace: &Path) -> i32 {
     i32::from(name(trace) != "recorded-stencil-4")
 }
 
+/// The report of a job on a trace.
+pub fn report(path: &Path, arguments: &[&str], status: i32) -> serde_json::Value {
+    let said =
+        run(alone().args(arguments).args(["--report", "-", "--quiet"]).arg(path)).expect(status, "the job").stdout;
+    serde_json::from_str(&said).expect("JSON")
+}
+
+/// Checked and violated of a kind after pre-synchronisation.
+pub fn found(report: &serde_json::Value, kind: &str) -> (u64, u64) {
+    let kinds = report["violations"]["presynchronised"]["collectives"].as_array().expect("a list");
+    let of = |kind: &serde_json::Value, field: &str| kind[field].as_u64().expect("a number");
+    let check = kinds.iter().find(|check| check["kind"] == kind);
+    check.map_or((0, 0), |check| (of(check, "instances_checked"), of(check, "violated")))
+}
+
 /// All files below a directory with their contents, and the directories (without contents).
 pub fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();

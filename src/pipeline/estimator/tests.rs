@@ -121,7 +121,7 @@ fn a_clock_that_bends_by_many_latencies_within_an_early_window_is_found() {
 
 #[test]
 fn clocks_that_no_message_ties_to_the_reference_follow_the_mean_of_what_was_recorded() {
-    // Clocks 0 and 1 talk, and 2 and 3. Those of the latter are 10 us ahead of what was recorded and 4 us behind it in the middle.
+    // Clocks 0 and 1 talk, and 2 and 3. Clock 2 was held, and clock 3 is 14 ticks off what was recorded of it in the middle.
     let mut map = clocks(4);
     let recorded = [0, 1_000_000_000].map(|time| ClockOffset { time, offset: 0, standard_deviation: 0.0 });
     map.offsets = vec![recorded.to_vec(); 4];
