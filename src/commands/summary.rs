@@ -233,7 +233,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
 
     let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
     sum.warnings.add_many(
-        "locations are streams of accelerators: the trace does not tell which call has launched what runs there, so they keep the clock and the \
+        "locations are streams of accelerators: which call has launched what runs there is not interpreted, so they keep the clock and the \
          correction of the process that drives them, unless recorded clock offsets say otherwise",
         accelerators.count() as u64,
     );
