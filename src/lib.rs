@@ -2,17 +2,12 @@
 #![deny(missing_docs)]
 
 pub mod archive;
-pub mod clc;
 pub mod cli;
 pub mod comm;
 pub mod commands;
 pub mod execution;
 pub mod matching;
 pub mod pipeline;
-pub mod presync;
 pub mod recording;
 pub mod replay;
 pub mod report;
-pub mod simulate;
-pub mod trace;
-pub mod workers;

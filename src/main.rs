@@ -7,8 +7,8 @@ use clc_replay::pipeline::memory::{self, Memory};
 use clc_replay::pipeline::overwrite::Content;
 use clc_replay::pipeline::{files, interrupt};
 use clc_replay::report;
-use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Error, Result};
+use clc_trace::progress::Silent;
+use clc_trace::{Error, Result};
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ mod mutate;
 
 use clc_replay::archive::native::NativeTrace;
 use clc_replay::matching::communicators::CommTable;
-use clc_replay::trace::{Definitions, LocationId, Timelines};
+use clc_trace::{Definitions, LocationId, Timelines};
 use common::{alone, fixture, run};
 use mutate::{Mutation, mutate, mutations};
 use proptest::prelude::*;

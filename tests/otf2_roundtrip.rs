@@ -2,8 +2,8 @@
 
 mod otf2_sample;
 
-use clc_replay::archive::otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
-use clc_replay::trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
+use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
+use clc_trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
 use otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

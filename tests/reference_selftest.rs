@@ -3,7 +3,7 @@
 mod reference;
 
 use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
 use proptest::prelude::*;
 use reference::backward::{Tube, backward};
 use reference::forward::{Control, Forward, ONE, forward, lamport_advance};

@@ -3,9 +3,10 @@
 //! Each method decides on the format once per file; the loops over events belong to the formats.
 
 use crate::archive::native::{self, NativeTrace};
-use crate::archive::otf2::{LocalDefinitions, Otf2Archive};
 use crate::archive::{Marker, ScanSummary, Sibling, TimeMap, copy};
-use crate::trace::{ClockOffset, ClockProperties, Definitions, Error, Event, LocationId, RegionId, Result};
+use crate::archive::{WRITTEN_LIST, truth};
+use clc_otf2::{LocalDefinitions, Otf2Archive};
+use clc_trace::{ClockOffset, ClockProperties, Definitions, Error, Event, LocationId, RegionId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -434,9 +435,14 @@ impl Archive {
     /// # Errors
     /// A directory cannot be read.
     pub fn siblings(&self, definitions: &Definitions) -> Result<Vec<Sibling>> {
-        match self {
-            Archive::Otf2(archive) => archive.siblings(definitions),
-            Archive::Native(trace) => trace.siblings(definitions),
-        }
+        let mut siblings = match self {
+            Archive::Otf2(archive) => archive.siblings(definitions)?,
+            Archive::Native(trace) => trace.siblings(definitions)?,
+        };
+        let ours = |sibling: &Sibling| {
+            sibling.relative.starts_with(truth::NAME) || sibling.relative == Path::new(WRITTEN_LIST)
+        };
+        siblings.retain(|sibling| !ours(sibling));
+        Ok(siblings)
     }
 }

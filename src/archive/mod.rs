@@ -3,18 +3,14 @@
 //! [`Archive`] is a trace of any format; each format is a module of its own.
 
 mod any;
-mod left_out;
-pub(crate) mod mmap;
 pub mod native;
-pub mod otf2;
-mod scan;
-mod siblings;
-mod times;
 pub mod truth;
 
+/// The file by which the program knows its own outputs (`pipeline/manifest.rs`). It says what lies in one directory, and is copied to no other.
+pub const WRITTEN_LIST: &str = ".clc-replay";
+
 pub use any::{Archive, Format, directory_of};
-pub use left_out::{LeftOut, Thing};
-pub use mmap::{MappedFile, mapped_at, open_file};
-pub use scan::ScanSummary;
-pub use siblings::{Sibling, SiblingKind, WRITTEN_LIST, copy};
-pub use times::{Marker, MarkerScope, TimeMap};
+pub use clc_otf2::{
+    LeftOut, MappedFile, Marker, MarkerScope, ScanSummary, Sibling, SiblingKind, Thing, TimeMap, copy, mapped_at,
+    open_file,
+};

@@ -2,10 +2,10 @@
 
 use super::options::LogOptions;
 use crate::archive::Format;
-use crate::trace::{Error, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\

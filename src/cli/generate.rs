@@ -4,8 +4,8 @@ use super::command;
 use super::options::LogOptions;
 use crate::pipeline::files;
 use crate::pipeline::overwrite::Content;
-use crate::trace::{Error, Result};
 use clap::{Args, Command};
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Options of `clc-replay man`.

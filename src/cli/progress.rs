@@ -1,7 +1,7 @@
 //! The progress bar on a terminal.
 
 use crate::cli::pause::Pause;
-use crate::trace::progress::{Progress, Silent};
+use clc_trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;

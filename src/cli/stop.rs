@@ -2,8 +2,8 @@
 
 use crate::pipeline::files;
 use crate::report::format::printable;
-use crate::trace::Error;
 use clap::error::{ContextKind, ContextValue};
+use clc_trace::Error;
 use std::fmt;
 use std::io::Write;
 

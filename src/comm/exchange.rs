@@ -1,8 +1,8 @@
 //! What every transport can do, built from what it has to.
 
 use crate::comm::{Channel, ReduceOp, Transport};
-use crate::trace::codec::{decode, encode};
-use crate::trace::{Error, Result};
+use clc_trace::codec::{decode, encode};
+use clc_trace::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 

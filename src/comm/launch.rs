@@ -3,8 +3,8 @@
 use crate::comm::Transport;
 use crate::comm::local::LocalTransport;
 use crate::comm::mpi::MpiTransport;
-use crate::trace::{Error, Result};
-use crate::workers::Workers;
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result};
 
 /// The transport for this process: MPI if a launcher started it, otherwise one rank without MPI, which starts at once and
 /// works where MPI does not (login nodes). The environment variable `CLC_REPLAY_MPI` = `always` or `never` overrides that.

@@ -17,9 +17,9 @@ pub use launch::{start, started_by_launcher};
 pub use top2::Top2;
 pub use watch::check_setting;
 
-use crate::trace::progress::{Progress, Silent};
-use crate::trace::{Error, Result};
-use crate::workers::Workers;
+use clc_trace::progress::{Progress, Silent};
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result};
 use std::collections::HashSet;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! itself looks who does not wait, and who has said nothing. Rank 1 speaks only if rank 0 is silent. Nobody is ended for being silent: the
 //! run goes on when that rank does.
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// Ranks that watch.

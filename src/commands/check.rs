@@ -10,8 +10,8 @@ use crate::pipeline::open::open;
 use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::report::{Report, SCHEMA, Violations};
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
 
 /// Counts the violations with the recorded and with the pre-synchronised times. Collective over the analysis ranks; the outcome is
 /// on rank 0.

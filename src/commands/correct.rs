@@ -1,6 +1,5 @@
 //! `clc-replay TRACE`: corrects a trace.
 
-use crate::clc::Form;
 use crate::cli::CorrectOptions;
 use crate::comm::{ReduceOp, Transport, agree, merge_to_first};
 use crate::commands::examined::{Examined, Run};
@@ -15,8 +14,9 @@ use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result, Ticks};
+use controlled_logical_clock::Form;
 
 /// Corrects the trace and writes the result. Collective over the analysis ranks; the outcome is on rank 0.
 ///

@@ -1,7 +1,6 @@
 //! `clc-replay evaluate TRACE --truth DIR`: how far is this trace from the truth?
 
 use crate::archive::truth;
-use crate::clc::latency::MinimumLatency;
 use crate::cli::EvaluateOptions;
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
 use crate::commands::Outcome;
@@ -23,8 +22,9 @@ use crate::replay::{amortise, passes};
 use crate::report::{
     Evaluation, LocationAccuracy, PhaseAccuracy, SCHEMA, Slice, WaitAccuracy, Warnings, evaluation_plot,
 };
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result, Ticks};
+use controlled_logical_clock::latency::MinimumLatency;
 use std::path::Path;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.

@@ -1,6 +1,5 @@
 //! `clc-replay export TRACE -o FILE`: a part of a trace for other tools.
 
-use crate::clc::latency::MinimumLatency;
 use crate::cli::{ExportFormat, ExportOptions};
 use crate::comm::{Transport, agree};
 use crate::commands::Outcome;
@@ -10,8 +9,9 @@ use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
 use crate::report::format::plural;
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::latency::MinimumLatency;
 use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.

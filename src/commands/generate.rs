@@ -3,7 +3,7 @@
 use crate::cli::{CompletionsOptions, ManOptions, completions, man as write_pages};
 use crate::comm::{Transport, agree};
 use crate::commands::Outcome;
-use crate::trace::Result;
+use clc_trace::Result;
 
 /// Writes the man pages. Rank 0 does it, for all.
 ///

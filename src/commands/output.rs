@@ -8,7 +8,7 @@ use crate::pipeline::open::Opened;
 use crate::pipeline::output::Output;
 use crate::pipeline::targets;
 use crate::report::Warnings;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.

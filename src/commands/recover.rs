@@ -8,9 +8,9 @@ use crate::pipeline::made::write_parameters;
 use crate::pipeline::output::Output;
 use crate::recording::{Recorded, Settings, assemble, raw_directory, still_running};
 use crate::report::format::plural;
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result};
-use crate::workers::Workers;
+use clc_trace::progress::Progress;
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::cli::ReportOptions;
 use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
 use crate::report::{Report, SCHEMA};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;

@@ -6,8 +6,8 @@ use crate::commands::Outcome;
 use crate::pipeline::made::{write_parameters, write_simulated};
 use crate::pipeline::output::Output;
 use crate::report::{Made, SCHEMA, Stopwatch, Warnings};
-use crate::trace::Result;
-use crate::trace::progress::Progress;
+use clc_trace::Result;
+use clc_trace::progress::Progress;
 
 /// Simulates on rank 0; the others wait for it. Collective over the analysis ranks.
 ///

@@ -1,7 +1,5 @@
 //! Filling the report from what the stages found.
 
-use crate::clc::Parameters;
-use crate::clc::latency::LatencyBasis;
 use crate::comm::{ReduceOp, Transport, merge_to_first};
 use crate::matching::collectives::CollectiveCounts;
 use crate::matching::communicators::name as name_of;
@@ -14,7 +12,6 @@ use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
 use crate::pipeline::regions::Regions;
 use crate::pipeline::silent::calls_without_records;
-use crate::presync::{Method, ModelKind};
 use crate::replay::passes::Passes;
 use crate::replay::survey::Survey;
 use crate::report::{
@@ -22,7 +19,10 @@ use crate::report::{
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
     Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
-use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
+use clc_clock::{Method, ModelKind};
+use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -444,7 +444,7 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
             .passes
             .iter()
             .map(|pass| report::Pass {
-                gamma: crate::clc::Decay::from_units(pass.decay.bits()).unwrap_or_default().gamma(),
+                gamma: controlled_logical_clock::Decay::from_units(pass.decay.bits()).unwrap_or_default().gamma(),
                 largest_advance_ticks: pass.largest_advance.0,
                 largest_advance_seconds: pass.largest_advance.seconds(resolution),
                 error: pass.error,

@@ -1,7 +1,7 @@
 //! Calls of MPI that say more than their records: which regions they are, and what is kept of one while a location is in it.
 
 use crate::matching::extract::HashMap;
-use crate::trace::{Definitions, RegionId, WindowGroup};
+use clc_trace::{Definitions, RegionId, WindowGroup};
 
 /// What a region of MPI does, as far as it synchronises by more than the records in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Inside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{ClockProperties, Region};
+    use clc_trace::{ClockProperties, Region};
 
     #[test]
     fn calls_are_known_by_their_names() {

@@ -4,8 +4,6 @@
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
-use crate::clc::latency::Spread;
-use crate::clc::semantics::{CollectiveClass, role_between};
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::communicators::CommTable;
 use crate::matching::extract::{Extract, Participation};
@@ -13,7 +11,9 @@ use crate::matching::fences::{self, Fences, Ours};
 use crate::matching::groups::{Word, has_two};
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::trace::{CollectiveOp, Error, Result, Root};
+use clc_trace::{CollectiveOp, Error, Result, Root};
+use controlled_logical_clock::latency::Spread;
+use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;

@@ -2,7 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::extract::{Extract, MessageKey};
-use crate::trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
+use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::matching::align::{Alignment, align};
 use crate::matching::extract::{MessageEnd, MessageKey};
 use crate::matching::messages::{InChannel, InDoubt, Messages, Offer, OutChannel, Trust, checked_index};
 use crate::matching::undefined::{Fit, Gaps};
-use crate::trace::Result;
+use clc_trace::Result;
 use std::collections::BTreeMap;
 
 /// A channel in doubt at the host of its receiver.

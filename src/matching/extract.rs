@@ -3,7 +3,6 @@
 //! Receives match in the order in which they are *posted*, by whichever thread: a non-blocking one where its request is recorded, a
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
-use crate::clc::semantics::Part;
 use crate::matching::calls::{Call, Calls, Inside};
 use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
 use crate::matching::orders::GroupKey;
@@ -11,10 +10,11 @@ use crate::matching::requests::OpenRequests;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::threads::{ThreadCounts, ThreadOrder};
 use crate::matching::undefined::{Gaps, UndefinedPeer};
-use crate::trace::{
+use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
     WindowGroup, WindowId, WindowLock,
 };
+use controlled_logical_clock::semantics::Part;
 use serde::{Deserialize, Serialize};
 
 /// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
@@ -150,7 +150,7 @@ pub struct Place {
     pub location: u32,
 }
 
-/// Reads the events of one process in timeline order (see [`crate::trace::Position`]).
+/// Reads the events of one process in timeline order (see [`clc_trace::Position`]).
 #[derive(Debug)]
 pub struct Extractor<'a> {
     table: &'a CommTable<'a>,
@@ -654,7 +654,7 @@ impl<'a> Extractor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
+    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
 
     fn definitions() -> Definitions {
         Definitions {

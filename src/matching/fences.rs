@@ -11,13 +11,13 @@
 //!
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
-use crate::clc::semantics::Part;
 use crate::comm::Transport;
 use crate::matching::collectives::{exchange, tell_hosts_lists};
 use crate::matching::communicators::CommTable;
 use crate::matching::extract::{Extract, Participation};
 use crate::matching::placement::Placement;
-use crate::trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result};
+use controlled_logical_clock::semantics::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,10 +3,10 @@
 //! Members of the group that the root is not in record its rank in the other group; the root records that it is the root itself, the others of its group
 //! that the root is one of them. Here the members of both groups have one numbering, the first group's before the second's.
 
-use crate::clc::semantics::{CollectiveClass, Part};
 use crate::matching::communicators::CommTable;
 use crate::matching::extract::Participation;
-use crate::trace::Root;
+use clc_trace::Root;
+use controlled_logical_clock::semantics::{CollectiveClass, Part};
 
 /// What one or more members say of an operation: its number, and the root. As a word: the number in the lowest byte, above it 0 without a root, 1 or 2 for
 /// somebody of the first or second group, and for a member its rank and 3.
@@ -61,7 +61,7 @@ pub(super) fn has_two(table: &CommTable<'_>, comm: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::CollectiveOp;
+    use clc_trace::CollectiveOp;
 
     fn says(op: CollectiveOp, root: Root, rank: u32) -> Word {
         let part = Part { op, root, sent: true, received: true, accessed: false };

@@ -13,7 +13,7 @@ use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::matching::threads::ThreadCounts;
 use crate::matching::undefined::Gaps;
-use crate::trace::{CollectiveOp, Error, Result};
+use clc_trace::{CollectiveOp, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

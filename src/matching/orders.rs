@@ -18,7 +18,7 @@ use crate::matching::doubts::tell_indices;
 use crate::matching::extract::Extract;
 use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
 use crate::matching::placement::Placement;
-use crate::trace::Result;
+use clc_trace::Result;
 use std::collections::BTreeMap;
 
 /// What orders of a group are between two processes.

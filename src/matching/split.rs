@@ -10,7 +10,7 @@ use crate::matching::doubts::tell_indices;
 use crate::matching::extract::Extract;
 use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::trace::{Error, Event, Result};
+use clc_trace::{Error, Event, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The timeline of one or more locations that were of one process.

@@ -1,6 +1,6 @@
 //! The synchronisation events of one timeline.
 
-use crate::trace::{Error, Places, Position, Result, Ticks};
+use clc_trace::{Error, Places, Position, Result, Ticks};
 
 /// What a visited event does in the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

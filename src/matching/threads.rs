@@ -16,7 +16,7 @@
 
 use crate::matching::extract::Place;
 use crate::matching::messages::Trust;
-use crate::trace::{CommId, Event, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{CommId, Event, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

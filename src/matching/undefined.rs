@@ -13,7 +13,7 @@
 
 use crate::matching::communicators::UNDEFINED_RANK;
 use crate::matching::extract::{HashMap, MessageKey};
-use crate::trace::LocationId;
+use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Errors against a truth, counted while events stream by; mergeable sums of integers, the same for any distribution over ranks.
 
 use crate::report::{ErrorStatistics, IntervalAccuracy, IntervalChange};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

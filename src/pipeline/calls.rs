@@ -5,12 +5,12 @@ use crate::matching::sync::SyncKind;
 use crate::pipeline::clocks::{ClockMap, RefinedClocks};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::presync::RANGE;
-use crate::presync::waits::{Waits, Wanted, wanted};
-use crate::presync::windows::{BoundTable, Grid};
 use crate::replay::calls::{Call, Calls, Search, observe_waits};
-use crate::trace::progress::Silent;
-use crate::trace::{Event, Result, Ticks};
+use clc_clock::RANGE;
+use clc_clock::waits::{Waits, Wanted, wanted};
+use clc_clock::windows::{BoundTable, Grid};
+use clc_trace::progress::Silent;
+use clc_trace::{Event, Result, Ticks};
 use std::collections::BTreeSet;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and

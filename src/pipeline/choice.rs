@@ -2,16 +2,16 @@
 //!
 //! Recorded clocks that no message contradicts are not touched, unless the evidence is overwhelming: clocks bend between measurements without a
 //! message that comes before it was sent. Else `auto` takes the clocks that predict messages better that they were not made from
-//! ([`crate::presync::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
+//! ([`clc_clock::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
 //! offsets by far more than any violation proves.
 
 use crate::comm::Transport;
 use crate::pipeline::load::Loaded;
-use crate::presync::Method;
-use crate::presync::evidence::Gain;
 use crate::replay::survey::survey;
 use crate::report::format::{count, plural};
-use crate::trace::Result;
+use clc_clock::Method;
+use clc_clock::evidence::Gain;
+use clc_trace::Result;
 use serde::{Deserialize, Serialize};
 
 /// How the estimated clocks compare with the recorded ones.

@@ -11,14 +11,14 @@ use crate::pipeline::estimator::{Decision, Estimator, FIRST, refinement};
 use crate::pipeline::latency::settle_latency;
 use crate::pipeline::load::{LoadOptions, Loaded, OwnTimeline, load_with};
 use crate::pipeline::open::Opened;
-use crate::presync::reference::Reference;
-use crate::presync::windows::Grid;
-use crate::presync::{Clock, Knots, Limits, LinearClock, Method, RANGE};
 use crate::replay::observe::{Stretch, inspect, observe};
 use crate::report::{ClockEstimate, Warnings};
-use crate::trace::progress::{Progress, Silent};
-use crate::trace::{ClockOffset, Error, Result, Ticks};
-use crate::workers::Workers;
+use clc_clock::reference::Reference;
+use clc_clock::windows::Grid;
+use clc_clock::{Clock, Knots, Limits, LinearClock, Method, RANGE};
+use clc_trace::progress::{Progress, Silent};
+use clc_trace::workers::Workers;
+use clc_trace::{ClockOffset, Error, Result, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// Which clock every timeline has, and what was recorded about it. The clocks of nodes come first.

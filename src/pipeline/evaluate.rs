@@ -5,8 +5,8 @@ use crate::pipeline::accuracy::{Distribution, IntervalCounts, PackedDistribution
 use crate::pipeline::between::{Between, TimelineErrors, Windows};
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::open::Opened;
-use crate::presync::Method;
-use crate::trace::{Correction, Error, Event, LocationId, Position, Result, Ticks};
+use clc_clock::Method;
+use clc_trace::{Correction, Error, Event, LocationId, Position, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

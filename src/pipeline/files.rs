@@ -5,7 +5,7 @@ use crate::pipeline::output::{open_permissions, plain};
 use crate::pipeline::overwrite::{self, Content};
 use crate::pipeline::stale;
 use crate::pipeline::targets::{parent, resolve};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Write};

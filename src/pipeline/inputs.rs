@@ -5,7 +5,7 @@
 //! the one before, or one on another node that this node's cache does not know yet.
 
 use crate::archive::Archive;
-use crate::trace::{Definitions, Error, Result, Timeline};
+use clc_trace::{Definitions, Error, Result, Timeline};
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::archive;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -1,10 +1,10 @@
 //! The minimum latency that the trace shows (`--latency auto`): never one that makes violations where there are none.
 
-use crate::clc::latency::{LatencyBasis, MinimumLatency};
 use crate::comm::Transport;
 use crate::pipeline::load::Loaded;
 use crate::replay::survey::survey;
-use crate::trace::{Result, Ticks};
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 
 /// Puts `found` in force, which round trips show (zero between nodes: they show none), but no more than every message and collective takes by clocks that leave
 /// no violation. Collective over the analysis ranks.

@@ -1,8 +1,6 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
 use crate::archive::ScanSummary;
-use crate::clc::forward::ForwardParameters;
-use crate::clc::latency::{LatencyBasis, MinimumLatency};
 use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
 use crate::matching::calls::Calls;
 use crate::matching::collectives::{Rules, match_collectives};
@@ -15,13 +13,15 @@ use crate::matching::threads::{Divided, ThreadSteps};
 use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
-use crate::presync::{Clock, LinearClock, Method, RANGE};
 use crate::replay::program::{OwnTimelines, Program};
 use crate::replay::settle::settle;
 use crate::report::Warnings;
-use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
-use crate::workers::Advance;
+use clc_clock::{Clock, LinearClock, Method, RANGE};
+use clc_trace::progress::Progress;
+use clc_trace::workers::Advance;
+use clc_trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -582,7 +582,7 @@ impl Within<'_> {
 /// Decides which events of a location are visited.
 struct Visits<'a> {
     location: u32,
-    cursor: crate::presync::Cursor<'a>,
+    cursor: clc_clock::Cursor<'a>,
     /// Neighbours that differ by less than this (and not by zero) are visited both.
     close: i64,
     /// Neighbours recorded so far apart, or at the same time, are not close: nearly all are, and need not be mapped for that.

@@ -13,7 +13,7 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::analysis::waits::LockWait;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
-use crate::trace::{Correction, Event, LocationId, RegionId, Result, WindowId, WindowLock};
+use clc_trace::{Correction, Event, LocationId, RegionId, Result, WindowId, WindowLock};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Numbers of the OTF2 event records of locks.
@@ -159,7 +159,7 @@ fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> 
             let mut times = stages.times(timeline, number);
             let mut stack = Vec::new();
             let archive = &stages.opened.archive;
-            let place = |error: crate::trace::Error| error.in_file(&archive.event_path(id)).at_location(id);
+            let place = |error: clc_trace::Error| error.in_file(&archive.event_path(id)).at_location(id);
             let local = archive.local_definitions(id)?;
             let visit = |event_number, raw, event| {
                 match event {

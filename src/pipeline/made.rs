@@ -2,10 +2,10 @@
 
 use crate::archive::Format;
 use crate::archive::native::{NativeEventWriter, NativeWriter, TraceHeader};
-use crate::archive::otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
 use crate::archive::truth::{self, TruthWriter};
-use crate::simulate::{EventSink, Scenario, Summary};
-use crate::trace::{ClockOffset, Definitions, Error, Event, Result, Ticks};
+use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
+use clc_simulate::{EventSink, Scenario, Summary};
+use clc_trace::{ClockOffset, Definitions, Error, Event, Result, Ticks};
 use std::path::Path;
 
 /// Archive name of a simulated trace, as Score-P calls its own.

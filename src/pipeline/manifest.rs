@@ -5,7 +5,7 @@
 //! list. Its own time of modification is that of the youngest file that it lists, so whatever is younger was changed since.
 
 use crate::archive::WRITTEN_LIST;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;

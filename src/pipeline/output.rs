@@ -4,7 +4,7 @@ use crate::pipeline::interrupt::{SetAside, Unfinished};
 use crate::pipeline::manifest;
 use crate::pipeline::stale;
 use crate::pipeline::targets::trace_around;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use crate::archive::{WRITTEN_LIST, native, open_file, truth};
 use crate::pipeline::targets::{anchors, parent};
 use crate::report::{GENERATOR, analysis_csv};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::io::Read;
 use std::path::Path;
 

@@ -5,11 +5,10 @@ use crate::archive::truth::{self, TruthWriter};
 use crate::comm::{ReduceOp, Transport, agree};
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::open::Opened;
-use crate::presync;
-use crate::simulate::units::{EPOCH, SECOND};
-use crate::simulate::{Disturbance, OffsetMeter};
-use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Result, Ticks};
+use clc_simulate::units::{EPOCH, SECOND};
+use clc_simulate::{Disturbance, OffsetMeter};
+use clc_trace::progress::Progress;
+use clc_trace::{ClockOffset, Error, Result, Ticks};
 use std::path::Path;
 
 /// How to disturb the clocks of a trace.
@@ -99,7 +98,7 @@ pub fn disturb_locations(
 
 /// The pre-synchronised time of a recorded one.
 fn true_time(location: &LoadedLocation, loaded: &Loaded, recorded: u64) -> Ticks {
-    location.clock.map(Ticks(recorded.min(presync::RANGE as u64) as i64)) + loaded.shift
+    location.clock.map(Ticks(recorded.min(clc_clock::RANGE as u64) as i64)) + loaded.shift
 }
 
 impl Disturb<'_> {
@@ -184,7 +183,7 @@ impl Job<'_> {
 
 /// From recorded to disturbed times; the true ones go to the truth file.
 struct Map<'a> {
-    presync: presync::Cursor<'a>,
+    presync: clc_clock::Cursor<'a>,
     loaded_shift: Ticks,
     clock: Disturbance,
     shift: Ticks,
@@ -213,7 +212,7 @@ impl TimeMap for Map<'_> {
     }
 
     fn flush_stop(&mut self, _number: u64, stop: u64) -> u64 {
-        let stop = self.presync.clone().map(Ticks(stop.min(presync::RANGE as u64) as i64)) + self.loaded_shift;
+        let stop = self.presync.clone().map(Ticks(stop.min(clc_clock::RANGE as u64) as i64)) + self.loaded_shift;
         (stop.0 + self.error).max(0) as u64
     }
 }

@@ -5,8 +5,8 @@ use crate::comm::{Transport, merge_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::survey::Survey;
-use crate::trace::progress::Silent;
-use crate::trace::{LocationId, Result};
+use clc_trace::progress::Silent;
+use clc_trace::{LocationId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the innermost regions around events, by location and event number.

@@ -3,7 +3,7 @@
 use crate::archive::{directory_of, native, truth};
 use crate::pipeline::files;
 use crate::pipeline::overwrite::{self, Content};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use crate::comm::{ReduceOp, Transport};
 use crate::report::{Phase, Stopwatch};
-use crate::trace::Result;
+use clc_trace::Result;
 
 /// Measures the phases of this analysis rank.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Starting an application with the recorder preloaded, and waiting for it.
 #![allow(unsafe_code)]
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::ffi::{OsStr, OsString, c_int};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};

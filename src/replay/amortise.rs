@@ -1,8 +1,5 @@
 //! Backward amortisation of the hosted timelines: from the forward replay to one correction per timeline.
 
-use crate::clc::Parameters;
-use crate::clc::backward::{Demand, Knot, Segment, amortise};
-use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
@@ -11,9 +8,12 @@ use crate::replay::finish::finish;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
-use crate::trace::progress::Silent;
-use crate::trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
-use crate::workers::Workers;
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use clc_trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::backward::{Demand, Knot, Segment, amortise};
+use controlled_logical_clock::forward::ForwardParameters;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What becomes of the hosted timelines.

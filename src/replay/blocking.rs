@@ -13,8 +13,6 @@
 //! collective's end directly follows its begin, and a rehearsal with the synchronising rules reaches the end
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
-use crate::clc::forward::ForwardParameters;
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{GroupId, ReduceOp, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance, Member};
 use crate::matching::sync::SyncKind;
@@ -22,7 +20,9 @@ use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, contribution_latency, instance_latency};
-use crate::trace::{Result, Ticks};
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
 
 /// MPI libraries have a limited number of communicators (MPICH: 2,048 ids per process, and all members need a common one), and

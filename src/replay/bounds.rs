@@ -8,7 +8,7 @@ use crate::comm::{ReduceOp, Transport, sparse_exchange};
 use crate::matching::collectives::Member;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
-use crate::trace::Result;
+use clc_trace::Result;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

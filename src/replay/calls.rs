@@ -1,14 +1,14 @@
-//! Who waited for whom, by durations of calls: [`crate::presync::waits`], from all analysis ranks.
+//! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, gather_values};
-use crate::presync::kinds::Kind;
-use crate::presync::waits::{Class, Waits, Wanted};
-use crate::presync::windows::{Bound, Grid};
 use crate::replay::bounds::message_bounds;
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
-use crate::trace::Result;
+use clc_clock::kinds::Kind;
+use clc_clock::waits::{Class, Waits, Wanted};
+use clc_clock::windows::{Bound, Grid};
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The call around a send or receive, if nothing else happened in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::matching::sync::SyncKind;
 use crate::replay::bounds::Rounds;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
-use crate::trace::Result;
+use clc_trace::Result;
 use std::collections::BTreeMap;
 
 /// What limits the logical sends of the hosted timelines.

@@ -3,12 +3,12 @@
 //! At each end of a window it is the mean, over the timelines that constraints tie to each other, of how far the corrected moment is ahead of
 //! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
 
-use crate::clc::Centre;
 use crate::comm::{ReduceOp, Transport, all_gather_values, sparse_exchange};
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::components::components;
 use crate::replay::program::Program;
-use crate::trace::{CommonTime, Result, Ticks};
+use clc_trace::{CommonTime, Result, Ticks};
+use controlled_logical_clock::Centre;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Which processes constraints tie to each other, and which of them can contradict each other.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, broadcast_value, gather_values, merge_values};
-use crate::presync::graph;
 use crate::replay::program::Program;
-use crate::trace::Result;
+use clc_clock::graph;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeSet;
 
 /// For each process the smallest one that constraints tie it to, directly or through others; the same on all ranks. Collective over the

@@ -1,10 +1,10 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Top2, Transport, sparse_exchange};
 use crate::matching::collectives::{CollectiveComm, Member};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
-use crate::trace::Result;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
 
 /// Which way timestamps travel.

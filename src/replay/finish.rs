@@ -1,15 +1,15 @@
 //! The last step of a correction: where taking out the common motion has made a minimum latency or the distance of two events shorter than it
 //! may be, a forward replay of the times so far restores it.
 
-use crate::clc::controller::LARGEST_DECAY;
-use crate::clc::forward::ForwardParameters;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::program::Program;
 use crate::replay::violation::Violation;
-use crate::trace::{Finish, Result, Ticks};
+use clc_trace::{Finish, Result, Ticks};
+use controlled_logical_clock::controller::LARGEST_DECAY;
+use controlled_logical_clock::forward::ForwardParameters;
 
 /// The advances that `times` of the visited events need so that latencies are kept and events are δ = `separation` apart (or as far as they
 /// were); `None` if they are already. `times` become the final ones. Collective over the analysis ranks.

@@ -1,9 +1,9 @@
 //! State of a forward replay that does not depend on how timestamps travel.
 
-use crate::clc::forward::{ForwardClock, ForwardParameters};
 use crate::matching::sync::SyncKind;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
-use crate::trace::Ticks;
+use clc_trace::Ticks;
+use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
 
 /// A bound that has not arrived yet.
 pub const PENDING: i64 = i64::MAX;
@@ -81,7 +81,13 @@ impl TimelineClock {
     /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their
     /// `original` times, which are the same as `time` but where a replay starts from times that were corrected before.
     #[inline]
-    pub fn step(&mut self, location: u32, time: i64, original: i64, bound: i64) -> crate::clc::forward::Step {
+    pub fn step(
+        &mut self,
+        location: u32,
+        time: i64,
+        original: i64,
+        bound: i64,
+    ) -> controlled_logical_clock::forward::Step {
         let location = location as usize;
         if location >= self.previous.len() {
             self.previous.resize(location + 1, None);

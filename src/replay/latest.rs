@@ -4,11 +4,11 @@
 //! from it, the latest begin on any *other* clock is kept beside it. A receiver of a prefix operation (Scan) waits for the members
 //! before it only, so there each member has its own.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::collectives::CollectiveComm;
 use crate::replay::program::Program;
-use crate::trace::Result;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
 
 /// The latest begin, and the latest one of those on other clocks: (time, clock).

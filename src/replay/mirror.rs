@@ -6,13 +6,13 @@
 //! Indexes of events count from the end. The k-th message of a channel is the k-th one *sent*, here as there; ranks of communicators with
 //! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, sparse_exchange};
 use crate::matching::collectives::{CollectiveComm, Collectives, Instance, Member, Membership};
 use crate::matching::messages::{InChannel, Messages, OutChannel};
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
-use crate::trace::Result;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
 
 /// The mirrored `program`. Collective over the analysis ranks: receivers tell in which order messages were received, where that is

@@ -1,17 +1,17 @@
-//! What messages and collectives say about the clocks: the table of [`crate::presync::windows`], from all analysis ranks.
+//! What messages and collectives say about the clocks: the table of [`clc_clock::windows`], from all analysis ranks.
 //!
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
 //! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{Transport, gather_values};
-use crate::presync::kinds::Kind;
-use crate::presync::windows::{Bound, BoundTable, DirectedBounds, Grid};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
-use crate::trace::Result;
-use crate::trace::progress::Silent;
-use crate::workers::Workers;
+use clc_clock::kinds::Kind;
+use clc_clock::windows::{Bound, BoundTable, DirectedBounds, Grid};
+use clc_trace::Result;
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;

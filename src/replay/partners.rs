@@ -3,7 +3,7 @@
 use crate::comm::{Transport, sparse_exchange};
 use crate::replay::program::Program;
 use crate::replay::survey::{EventPlace, place};
-use crate::trace::{LocationId, Result};
+use clc_trace::{LocationId, Result};
 use std::collections::BTreeMap;
 
 /// The sends of the messages `wanted`: positions in each incoming channel, in the order of [`crate::matching::messages::Messages`].

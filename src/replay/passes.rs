@@ -1,8 +1,5 @@
 //! The passes of the forward replay.
 
-use crate::clc::controller::{ONE_WAY_DECAY, error, next_decay, within};
-use crate::clc::forward::ForwardParameters;
-use crate::clc::{Form, Parameters};
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::amortise::Shared;
 use crate::replay::blocking::{self, Groups};
@@ -12,8 +9,11 @@ use crate::replay::forward::Forward;
 use crate::replay::mirror::mirrored;
 use crate::replay::program::Program;
 use crate::replay::violation::Violation;
-use crate::trace::progress::Progress;
-use crate::trace::{Fraction, Result, Ticks};
+use clc_trace::progress::Progress;
+use clc_trace::{Fraction, Result, Ticks};
+use controlled_logical_clock::controller::{ONE_WAY_DECAY, error, next_decay, within};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::{Form, Parameters};
 
 /// One pass, for the report.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -241,7 +241,7 @@ mod tests {
     use crate::comm::local::LocalTransport;
     use crate::matching::messages::{InChannel, OutChannel, Trust};
     use crate::matching::sync::{SyncKind, SyncTimeline};
-    use crate::trace::progress::Silent;
+    use clc_trace::progress::Silent;
 
     /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
     fn fan_in(count: u32) -> Program {

@@ -4,11 +4,11 @@
 //! looked at.
 
 use crate::comm::{Transport, broadcast_value, gather_values};
-use crate::presync::windows::Grid;
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::{Candidate, Question, Worst, place, sender_of};
-use crate::trace::{CollectiveOp, Result};
+use clc_clock::windows::Grid;
+use clc_trace::{CollectiveOp, Result};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
-use crate::clc::latency::MinimumLatency;
-use crate::clc::semantics::CollectiveClass;
 use crate::matching::collectives::{CollectiveComm, Collectives, Member};
 use crate::matching::messages::Messages;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::UndefinedPeer;
-use crate::trace::LocationId;
+use clc_trace::LocationId;
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
 
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
@@ -115,7 +115,7 @@ impl Program {
 
 /// μ of the end of `member` in an instance of `comm`: of its pair with the root where there is exactly one sender, else
 /// the smallest of the pairs that meet in the maximum. `shared` is the smallest over all pairs of the communicator
-/// ([`crate::clc::latency::Spread::all_pairs`]), computed once by the caller.
+/// ([`controlled_logical_clock::latency::Spread::all_pairs`]), computed once by the caller.
 pub fn instance_latency(
     comm: &CollectiveComm,
     instance: usize,

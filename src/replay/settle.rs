@@ -9,7 +9,7 @@ use crate::matching::sync::SyncKind;
 use crate::replay::dataflow::{self, Stopped};
 use crate::replay::program::Program;
 use crate::replay::stall::{Ends, doubtful};
-use crate::trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result};
 
 /// Takes channels in doubt out of `program` until none is in a circle of waiting events. Costs nothing where no channel is in doubt. Collective
 /// over the analysis ranks.

@@ -6,7 +6,7 @@ use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
-use crate::trace::{CollectiveOp, Error, LocationId, Result};
+use clc_trace::{CollectiveOp, Error, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

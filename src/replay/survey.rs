@@ -4,7 +4,7 @@ use crate::comm::{ReduceOp, Transport, broadcast_value, merge_values, sparse_exc
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
-use crate::trace::{CollectiveOp, LocationId, Result};
+use clc_trace::{CollectiveOp, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -261,7 +261,8 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             let mut answers = Vec::new();
             if let Some(&index) = program.comm_index.get(&comm) {
                 let comm = &program.collectives.comms[index as usize];
-                let prefix = comm.instances[instance as usize].class == crate::clc::semantics::CollectiveClass::Prefix;
+                let prefix = comm.instances[instance as usize].class
+                    == controlled_logical_clock::semantics::CollectiveClass::Prefix;
                 for member in
                     comm.members.iter().filter(|m| m.sends[instance as usize] && comm.constrains(m.rank, receiver))
                 {

@@ -5,7 +5,7 @@ use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::common::sum;
 use crate::replay::components::mutual;
 use crate::replay::program::Program;
-use crate::trace::Result;
+use clc_trace::Result;
 
 /// Sums over logical receives, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The clocks that were estimated from messages.
 
-use crate::presync::Method;
-use crate::presync::reference::Reference;
+use clc_clock::Method;
+use clc_clock::reference::Reference;
 use serde::{Deserialize, Serialize};
 
 /// What the messages told about the clocks, and what came of it.

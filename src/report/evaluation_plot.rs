@@ -2,7 +2,7 @@
 
 use super::GENERATOR;
 use super::evaluation::{Evaluation, PhaseAccuracy};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use plotters::prelude::*;
 
 const WIDTH: u32 = 900;

@@ -3,7 +3,7 @@
 use super::Report;
 use super::format::{count, duration};
 use super::table::Table;
-use crate::presync::Method;
+use clc_clock::Method;
 
 /// Most rows; all of them are in the JSON report.
 const ROWS: usize = 8;

@@ -8,7 +8,7 @@ use super::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
     Report, Stage, TraceSummary, Verdict, WorstKind,
 };
-use crate::presync::Method;
+use clc_clock::Method;
 use std::fmt::Write;
 
 /// Column at which the text after a label begins.

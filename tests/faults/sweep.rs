@@ -5,7 +5,7 @@ use crate::common::{alone, run};
 use clc_replay::cli::Job;
 use clc_replay::comm::local::LocalTransport;
 use clc_replay::commands;
-use clc_replay::trace::progress::Silent;
+use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};
 
 /// The sweeps, by name.

@@ -3,10 +3,8 @@
 //! Whole runs are `scripts/bench`; these tell which kernel has changed. The items of the rates are events, or messages where
 //! the name says so. Input is one simulated trace (halo, 8 processes), made anew for every run of this program.
 
+use clc_clock::{Clock, LinearClock, Method};
 use clc_replay::archive::Archive;
-use clc_replay::clc::Parameters;
-use clc_replay::clc::backward::{Demand, Knot, amortise};
-use clc_replay::clc::forward::{ForwardClock, ForwardParameters};
 use clc_replay::comm::local::LocalTransport;
 use clc_replay::matching::collectives::{Rules, match_collectives};
 use clc_replay::matching::communicators::CommTable;
@@ -15,14 +13,16 @@ use clc_replay::matching::messages::match_messages;
 use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
 use clc_replay::pipeline::made::write_simulated;
 use clc_replay::pipeline::open::{Opened, open};
-use clc_replay::presync::{Clock, LinearClock, Method};
 use clc_replay::replay::bounds::bounds;
 use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
-use clc_replay::simulate::{PatternKind, Scenario};
-use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
-use clc_replay::workers::Workers;
+use clc_simulate::{PatternKind, Scenario};
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use clc_trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::backward::{Demand, Knot, amortise};
+use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use std::sync::LazyLock;
@@ -167,7 +167,8 @@ fn forward_formula(bencher: Bencher) {
         _ => i64::MIN / 2,
     };
     let events: Vec<(i64, i64)> = times.iter().enumerate().map(|(i, &time)| (time, time + bound(i))).collect();
-    let parameters = ForwardParameters { decay: clc_replay::clc::Decay::START.fraction(), separation: Ticks(1) };
+    let parameters =
+        ForwardParameters { decay: controlled_logical_clock::Decay::START.fraction(), separation: Ticks(1) };
     bencher.counter(ItemsCount::new(events.len())).bench(|| {
         let mut clock = ForwardClock::new(parameters);
         let mut previous = None;
@@ -241,7 +242,7 @@ fn backward_amortisation(bencher: Bencher) {
 #[divan::bench]
 fn correction_map(bencher: Bencher) {
     let times = times();
-    let decay = clc_replay::clc::Decay::START.fraction();
+    let decay = controlled_logical_clock::Decay::START.fraction();
     let mut correction = OneSided::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
     for (&time, number) in times.iter().step_by(32).zip(1..) {
         let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));

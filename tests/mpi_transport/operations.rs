@@ -4,7 +4,7 @@ use clc_replay::comm::{
     Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
     merge_to_first, merge_values, sparse_exchange,
 };
-use clc_replay::trace::Error;
+use clc_trace::Error;
 use std::time::Duration;
 
 /// All of them, the order-sensitive ones several times in a row.

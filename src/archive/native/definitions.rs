@@ -3,7 +3,7 @@
 use super::event_file::check_version;
 use super::numbers::Bytes;
 use super::{FIRST_VERSION, VERSION, WITH_WINDOWS};
-use crate::trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
+use clc_trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 

@@ -3,7 +3,7 @@
 use super::numbers::Bytes;
 use super::records::Record;
 use super::{FIRST_VERSION, VERSION};
-use crate::trace::{ClockOffset, Error, LocationId, Result};
+use clc_trace::{ClockOffset, Error, LocationId, Result};
 
 /// The first bytes of an event file.
 pub const MAGIC: [u8; 8] = *b"CLCEVENT";

@@ -4,9 +4,9 @@ use super::definitions::{self, TraceHeader};
 use super::event_file::Events;
 use super::records::Record;
 use super::{DEFINITIONS, EVENTS};
-use crate::archive::siblings::{Sibling, list};
-use crate::archive::{MappedFile, ScanSummary, truth};
-use crate::trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
+use crate::archive::{MappedFile, ScanSummary};
+use clc_otf2::{Sibling, list};
+use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -200,12 +200,7 @@ impl NativeTrace {
         let known: std::collections::HashSet<PathBuf> =
             definitions.locations.iter().map(|location| self.event_path(location.id)).collect();
         let events = self.directory.join(EVENTS);
-        list(
-            &self.directory,
-            Path::new(""),
-            &|name| [DEFINITIONS, EVENTS, truth::NAME].contains(&name),
-            &mut siblings,
-        )?;
+        list(&self.directory, Path::new(""), &|name| [DEFINITIONS, EVENTS].contains(&name), &mut siblings)?;
         if events.is_dir() {
             list(&events, Path::new(EVENTS), &|name| known.contains(&events.join(name)), &mut siblings)?;
         }

@@ -2,7 +2,7 @@
 
 use super::numbers::{Bytes, put};
 use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
-use crate::trace::{
+use clc_trace::{
     Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
     WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };

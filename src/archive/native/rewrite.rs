@@ -4,7 +4,7 @@ use super::files::NativeTrace;
 use super::records::Record;
 use super::write::{NativeWriter, replace_offsets};
 use crate::archive::{TimeMap, copy};
-use crate::trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
+use clc_trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
 use std::path::Path;
 
 impl NativeTrace {

@@ -5,7 +5,7 @@ use super::event_file::{HEADER, Header, offset_bytes};
 use super::numbers::put;
 use super::records::{LONGEST_EVENT, Record};
 use super::{DEFINITIONS, EVENT_EXTENSION, EVENTS, VERSION};
-use crate::trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
+use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ mod write;
 pub use read::TruthReader;
 pub use write::TruthWriter;
 
-use crate::trace::LocationId;
+use clc_trace::LocationId;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of a truth file.

@@ -2,7 +2,7 @@
 
 use super::{BLOCK, HEADER, MAGIC, VERSION};
 use crate::archive::open_file;
-use crate::trace::{Error, LocationId, Result, Ticks};
+use clc_trace::{Error, LocationId, Result, Ticks};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::trace::{Result, Ticks};
+use clc_trace::{Result, Ticks};
 use proptest::prelude::*;
 
 fn write(path: &Path, times: &[i64]) -> Result<u64> {
@@ -78,7 +78,7 @@ proptest! {
     }
 }
 
-fn fail(error: crate::trace::Error) -> TestCaseError {
+fn fail(error: clc_trace::Error) -> TestCaseError {
     TestCaseError::fail(error.to_string())
 }
 

@@ -1,7 +1,7 @@
 //! Writes truth files.
 
 use super::{BLOCK, HEADER, LONGEST_NUMBER, MAGIC, VERSION};
-use crate::trace::{Error, LocationId, Result, Ticks};
+use clc_trace::{Error, LocationId, Result, Ticks};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::comm::Channel;
 use crate::comm::local::meeting::Meeting;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};

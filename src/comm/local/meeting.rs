@@ -2,7 +2,7 @@
 
 use crate::comm::ReduceOp;
 use crate::comm::local::hub::{Departures, departed, lock, wait};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;

@@ -7,8 +7,8 @@ mod meeting;
 
 use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
-use crate::trace::{Error, Result};
-use crate::workers::Workers;
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result};
 use hub::Hub;
 use meeting::{Meeting, Operation, Payload, Round};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@
 //! Counts are checked to fit a C int, element types are fixed by the types of the buffers.
 #![allow(unsafe_code)]
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use mpi::ffi;
 use std::ffi::c_int;
 use std::mem::{ManuallyDrop, MaybeUninit};

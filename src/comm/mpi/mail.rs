@@ -3,7 +3,7 @@
 use crate::comm::Channel;
 use crate::comm::mpi::call::{Communicator, Request};
 use crate::comm::mpi::operations::Incoming;
-use crate::trace::Result;
+use clc_trace::Result;
 
 /// Tag of a timestamp; the channels have those below.
 pub const TIME_TAG: i32 = Channel::COUNT as i32;

@@ -15,9 +15,9 @@ mod tops;
 
 use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result};
 use call::{Communicator, Request};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result};
 use complaints::Complaints;
 use mail::{Mail, TIME_TAG};
 use operations::SendReceive;

@@ -3,7 +3,7 @@
 
 use crate::comm::ReduceOp;
 use crate::comm::mpi::call::{Communicator, Request, check, count, rank_number};
-use crate::trace::Result;
+use clc_trace::Result;
 use mpi::ffi;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;

@@ -6,8 +6,8 @@
 
 use crate::comm::mpi::call::{Communicator, Request};
 use crate::comm::watch::{self, Home, Sign, WATCHERS, Watch};
-use crate::trace::Result;
-use crate::trace::progress::Progress;
+use clc_trace::Result;
+use clc_trace::progress::Progress;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};

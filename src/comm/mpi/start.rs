@@ -7,7 +7,7 @@ use crate::comm::mpi::mail::Mail;
 use crate::comm::mpi::pulse::Pulse;
 use crate::comm::mpi::tops::TopReduction;
 use crate::comm::mpi::{MpiTransport, Transport};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::io::Write;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;

@@ -4,7 +4,7 @@
 use crate::comm::Top2;
 use crate::comm::mpi::call::{Communicator, Request, check, rank_number};
 use crate::comm::mpi::operations::SendReceive;
-use crate::trace::Result;
+use clc_trace::Result;
 use mpi::ffi;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;

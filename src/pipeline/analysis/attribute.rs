@@ -9,8 +9,8 @@ use crate::pipeline::analysis::scan::{DEPTH, mpi_regions};
 use crate::pipeline::analysis::stages::{Stages, Times};
 use crate::pipeline::analysis::sums::{Part, PathPart, PathSum, longer};
 use crate::replay::analysis::walk::Path;
-use crate::trace::progress::Progress;
-use crate::trace::{Event, RegionId, Result};
+use clc_trace::progress::Progress;
+use clc_trace::{Event, RegionId, Result};
 use std::collections::{BTreeMap, HashSet};
 
 /// Kinds of time on the path, as in [`PathPart::length`].

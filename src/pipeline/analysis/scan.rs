@@ -9,8 +9,8 @@ use crate::pipeline::analysis::stages::{Spans, Stages, Times};
 use crate::pipeline::analysis::traffic::TrafficSums;
 use crate::pipeline::locks::{TimedLock, Tracker, has_locks};
 use crate::replay::analysis::operations::Operations;
-use crate::trace::progress::Progress;
-use crate::trace::{Definitions, Error, Event, RegionId, Result, WindowId};
+use clc_trace::progress::Progress;
+use clc_trace::{Definitions, Error, Event, RegionId, Result, WindowId};
 use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of regions that is followed.

@@ -4,8 +4,8 @@ use crate::comm::{ReduceOp, Transport};
 use crate::execution::windows::Windows;
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::open::Opened;
-use crate::presync::{self, Clock, Method};
-use crate::trace::{Correction, Cursor, Position, Result, Ticks};
+use clc_clock::{self, Clock, Method};
+use clc_trace::{Correction, Cursor, Position, Result, Ticks};
 
 /// First and last time by stage.
 pub type Spans = Vec<(i64, i64)>;
@@ -112,10 +112,10 @@ impl<'a> Stages<'a> {
 
 /// Maps the times of one location.
 pub struct Times<'a> {
-    loaded: presync::Cursor<'a>,
+    loaded: clc_clock::Cursor<'a>,
     shift: i64,
     location: u32,
-    corrected: Option<(presync::Cursor<'a>, Cursor<'a>)>,
+    corrected: Option<(clc_clock::Cursor<'a>, Cursor<'a>)>,
 }
 
 impl Times<'_> {
@@ -124,7 +124,7 @@ impl Times<'_> {
     #[inline]
     pub fn map(&mut self, number: u64, raw: u64) -> [i64; 2] {
         // The first scan has refused times out of range.
-        let raw = Ticks(raw.min(presync::RANGE as u64) as i64);
+        let raw = Ticks(raw.min(clc_clock::RANGE as u64) as i64);
         let time = Ticks(self.loaded.map(raw).0 + self.shift);
         match &mut self.corrected {
             None => [time.0; 2],

@@ -4,7 +4,7 @@ use crate::execution::windows::Windows;
 use crate::pipeline::details::{Grouping, grouping};
 use crate::pipeline::open::Opened;
 use crate::report::{PairTraffic, PairsOverTime, Traffic};
-use crate::trace::Ticks;
+use clc_trace::Ticks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 use crate::comm::{Transport, all_gather_values, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::presync::windows::Grid;
 use crate::report::{ClockError, NodeCurve};
-use crate::trace::{Correction, Position, Result, Ticks};
+use clc_clock::windows::Grid;
+use clc_trace::{Correction, Position, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

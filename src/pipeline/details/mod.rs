@@ -5,19 +5,19 @@ mod clock_error;
 mod pictures;
 mod slopes;
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Transport, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::moves::LocationSum;
 use crate::pipeline::open::Opened;
-use crate::presync::windows::Grid;
 use crate::replay::profile::{Classes, Profile, profile};
 use crate::replay::survey::{Survey, Worst};
 use crate::report::{
     Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationMoves, OperationCheck, PairMatrix, PairStage,
     PairUnit, StageDetails, WorstKind, distances,
 };
-use crate::trace::{CollectiveOp, Correction, Result, Ticks, Timeline, Timelines};
+use clc_clock::windows::Grid;
+use clc_trace::{CollectiveOp, Correction, Result, Ticks, Timeline, Timelines};
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

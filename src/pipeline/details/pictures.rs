@@ -8,7 +8,7 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::survey::Worst;
 use crate::report::{Bar, Lane, Picture};
-use crate::trace::{Correction, Error, Event, LocationId, Position, RegionId, Result, Ticks};
+use clc_trace::{Correction, Error, Event, LocationId, Position, RegionId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

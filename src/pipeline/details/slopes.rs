@@ -2,7 +2,7 @@
 
 use crate::comm::{Transport, gather_values};
 use crate::report::Slopes;
-use crate::trace::{Correction, Curve, Result};
+use clc_trace::{Correction, Curve, Result};
 
 /// Counts the stretches of all corrections by their slope; on rank 0. Collective over the analysis ranks.
 ///

@@ -1,12 +1,12 @@
 //! Clocks that jump: from what windows show to the place between two events.
 
 use super::{Decision, Estimator, refinement};
-use crate::presync::Method;
-use crate::presync::observations::Offsets;
-use crate::presync::steps::{Crossing, Step, Suspect, find, place, stepped};
-use crate::presync::windows::Grid;
 use crate::replay::observe::{Inspected, Stretch};
-use crate::trace::Ticks;
+use clc_clock::Method;
+use clc_clock::observations::Offsets;
+use clc_clock::steps::{Crossing, Step, Suspect, find, place, stepped};
+use clc_clock::windows::Grid;
+use clc_trace::Ticks;
 
 /// A clock that seems to jump.
 #[derive(Debug, Clone)]

@@ -3,12 +3,12 @@
 use super::Estimator;
 use crate::pipeline::choice::Fit;
 use crate::pipeline::clocks::ClockMap;
-use crate::presync::RANGE;
-use crate::presync::network::Anchor;
-use crate::presync::observations::Offsets;
-use crate::presync::steps::stepped;
-use crate::presync::windows::Grid;
-use crate::trace::Ticks;
+use clc_clock::RANGE;
+use clc_clock::network::Anchor;
+use clc_clock::observations::Offsets;
+use clc_clock::steps::stepped;
+use clc_clock::windows::Grid;
+use clc_trace::Ticks;
 use std::collections::BTreeMap;
 
 /// Recorded offsets are trusted to this many floors of the observations.

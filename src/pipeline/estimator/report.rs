@@ -2,13 +2,13 @@
 
 use super::{Estimator, shows};
 use crate::pipeline::clocks::ClockMap;
-use crate::presync::Method;
-use crate::presync::observations::Offsets;
-use crate::presync::reference::{Line, Reference, skew_to_median};
-use crate::presync::steps::Step;
-use crate::presync::windows::Grid;
 use crate::report::format::duration;
 use crate::report::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+use clc_clock::Method;
+use clc_clock::observations::Offsets;
+use clc_clock::reference::{Line, Reference, skew_to_median};
+use clc_clock::steps::Step;
+use clc_clock::windows::Grid;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 

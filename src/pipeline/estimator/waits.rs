@@ -2,11 +2,11 @@
 
 use super::{Estimator, UNKNOWN};
 use crate::pipeline::clocks::ClockMap;
-use crate::presync::Method;
-use crate::presync::kinds::levelled;
-use crate::presync::observations::{Observations, Offsets};
-use crate::presync::waits::from_both_sides;
-use crate::presync::windows::{BoundTable, Grid};
+use clc_clock::Method;
+use clc_clock::kinds::levelled;
+use clc_clock::observations::{Observations, Offsets};
+use clc_clock::waits::from_both_sides;
+use clc_clock::windows::{BoundTable, Grid};
 
 impl Estimator {
     /// The bounds with what was waited for, once clocks are roughly known: collectives as if they were messages, and observations from both sides

@@ -6,7 +6,7 @@ use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::partners::senders;
 use crate::report::{GENERATOR, escaped};
-use crate::trace::{Event, LocationId, RegionId, Result, Ticks};
+use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
 

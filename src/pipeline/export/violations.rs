@@ -7,7 +7,7 @@ use crate::pipeline::open::Opened;
 use crate::replay::bounds::bounds;
 use crate::replay::partners::senders;
 use crate::replay::program::NO_LOWER_BOUND;
-use crate::trace::{Result, Ticks};
+use clc_trace::{Result, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// The first line.

@@ -6,7 +6,6 @@
 //! | Late Complete | the part of an Early Wait after the last access of the origin that was waited for |
 //! | completion | of an N-to-N operation: from when the first of the others has left it, but not while waiting |
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{ReduceOp, Transport};
 use crate::execution::waiting::{DetailKind, WaitKind};
 use crate::matching::extract::HashMap;
@@ -16,7 +15,8 @@ use crate::replay::analysis::waits::{Detail, TimelineWaits, Wait, is_fence};
 use crate::replay::bounds::message_bounds;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::Program;
-use crate::trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result};
+use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The waits of one stage, to which their details are added.
 pub(super) struct Input<'a> {

@@ -2,7 +2,7 @@
 
 use crate::matching::extract::HashMap;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 
 /// Region instances of one timeline that communicate, and which visited events belong to them.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,6 @@
 //! An operation waits once: for whoever comes last. If it completes several messages, only the wait that ends last counts, so that no time
 //! is counted twice. What is told beside that is in [`super::details`].
 
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::Transport;
 use crate::execution::path::PathWait;
 use crate::execution::waiting::{DetailKind, WaitKind, send_waits_until, waits_until};
@@ -19,7 +18,8 @@ use crate::replay::bounds::message_bounds;
 use crate::replay::caps::of_receives;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::Program;
-use crate::trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result};
+use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 
 /// An operation waited.

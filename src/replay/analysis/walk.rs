@@ -6,8 +6,8 @@
 use crate::comm::{Channel, Transport};
 use crate::execution::path::{PathWait, Search};
 use crate::matching::placement::Placement;
-use crate::trace::codec::{decode, encode};
-use crate::trace::{Error, Result};
+use clc_trace::codec::{decode, encode};
+use clc_trace::{Error, Result};
 
 /// Where the search of one stage begins and ends.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use crate::comm::Top2;
 use crate::replay::program::NO_LOWER_BOUND;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Instances of one communicator that have begun and are not complete.

@@ -2,7 +2,7 @@
 
 use crate::matching::extract::HashMap;
 use crate::replay::program::NO_LOWER_BOUND;
-use crate::trace::Ticks;
+use clc_trace::Ticks;
 
 /// The plain Lamport clocks of the hosted timelines: LC_j = max(C_j, all bounds of the timeline so far).
 ///

@@ -14,15 +14,15 @@
 mod flight;
 mod lamport;
 
-use crate::clc::forward::ForwardParameters;
-use crate::clc::semantics::CollectiveClass;
 use crate::comm::{Channel, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance, Member};
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use crate::replay::stall;
-use crate::trace::{Fraction, Result, Ticks};
+use clc_trace::{Fraction, Result, Ticks};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::semantics::CollectiveClass;
 use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
 use lamport::Lamport;
 use std::collections::{BTreeMap, VecDeque};

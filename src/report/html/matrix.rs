@@ -3,7 +3,7 @@
 use super::element::{duration, escape, stage_name, table};
 use crate::report::format::{count, percent, sum};
 use crate::report::{PairMatrix, PairUnit, Report};
-use crate::trace::Ticks;
+use clc_trace::Ticks;
 
 /// Side of a picture in pixels.
 const SIDE: f64 = 420.0;

@@ -2,7 +2,7 @@
 
 use super::program::{Program, Thread};
 use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{
+use clc_trace::{
     CollectiveOp, CommMembers, Event, GroupId, Root, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
     WindowLock, WindowTransfer,
 };

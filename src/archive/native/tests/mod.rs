@@ -5,7 +5,7 @@ mod layout;
 
 use super::*;
 use crate::archive::TimeMap;
-use crate::trace::{
+use clc_trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error,
     Event, GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId,
     Result, Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup,
