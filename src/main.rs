@@ -151,7 +151,7 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
         files::write(path, machine.as_bytes(), Content::Json, job.force())?;
     }
     if !quiet && job.to_stdout().is_empty() {
-        files::print(report::format::printable(&text).as_bytes())?;
+        files::print(clc_trace::format::printable(&text).as_bytes())?;
     }
     Ok(status)
 }

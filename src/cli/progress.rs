@@ -113,7 +113,7 @@ fn style() -> ProgressStyle {
     ProgressStyle::with_template(TEMPLATE)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, text: &mut dyn Write| {
-            let _ = write!(text, "{}", crate::report::format::rate(state.per_sec(), "events/s"));
+            let _ = write!(text, "{}", clc_trace::format::rate(state.per_sec(), "events/s"));
         })
         .progress_chars("=> ")
 }

@@ -8,7 +8,7 @@ use crate::pipeline::export::{Exported, Window, perfetto, violations};
 use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
-use crate::report::format::plural;
+use clc_trace::format::plural;
 use clc_trace::progress::Progress;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;

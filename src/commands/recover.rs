@@ -7,7 +7,7 @@ use crate::commands::Outcome;
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::output::Output;
 use crate::recording::{Recorded, Settings, assemble, raw_directory, still_running};
-use crate::report::format::plural;
+use clc_trace::format::plural;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};

@@ -2,13 +2,13 @@
 
 use crate::comm::{Transport, agree, broadcast_value};
 use crate::matching::sync::SyncKind;
-use crate::pipeline::clocks::{ClockMap, RefinedClocks};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
 use crate::replay::calls::{Call, Calls, Search, observe_waits};
 use clc_clock::RANGE;
 use clc_clock::waits::{Waits, Wanted, wanted};
 use clc_clock::windows::{BoundTable, Grid};
+use clc_clock::{ClockMap, RefinedClocks};
 use clc_trace::progress::Silent;
 use clc_trace::{Event, Result, Ticks};
 use std::collections::BTreeSet;

@@ -8,46 +8,10 @@
 use crate::comm::Transport;
 use crate::pipeline::load::Loaded;
 use crate::replay::survey::survey;
-use crate::report::format::{count, plural};
+use clc_clock::Fit;
 use clc_clock::Method;
-use clc_clock::evidence::Gain;
 use clc_trace::Result;
-use serde::{Deserialize, Serialize};
-
-/// How the estimated clocks compare with the recorded ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
-    /// Misfit of the estimated clocks relative to that of the recorded ones.
-    pub misfit: f64,
-    /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
-    pub contradiction: f64,
-    /// Largest difference of the two where offsets were recorded, in ticks; none if there are no recorded offsets.
-    pub measured: Option<f64>,
-    /// Largest difference anywhere, in ticks.
-    pub anywhere: f64,
-    /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
-    pub half_trip: f64,
-    /// By how much better they predict messages; none where there are too few.
-    pub gain: Option<Gain>,
-}
-
-impl Fit {
-    /// Whether the evidence is so strong that it needs no violation beside it: messages are predicted very much better, and recorded offsets are not
-    /// contradicted beyond what both they and the estimate are known to.
-    fn is_convincing(&self) -> bool {
-        let measured = self.measured.unwrap_or(0.0);
-        self.is_overwhelming() && measured <= BOTH * self.half_trip
-    }
-
-    fn is_overwhelming(&self) -> bool {
-        self.gain.is_some_and(|gain| gain.is_overwhelming())
-    }
-
-    /// Whether the two differ by more than waiting messages can feign.
-    fn matters(&self) -> bool {
-        self.anywhere > FEIGNED * self.half_trip
-    }
-}
+use clc_trace::format::{count, plural};
 
 /// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
 const BETTER: f64 = 0.8;
@@ -58,11 +22,6 @@ const PROVEN: f64 = 2.0;
 /// them and the evidence is overwhelming besides.
 const MANY: u64 = 100;
 const EXPLAINED: u64 = 100;
-/// Half round trips that a measured offset and an estimated one may be apart: either is known to one.
-const BOTH: f64 = 2.0;
-/// With perfect clocks in 160 random runs the estimate was up to two half round trips off, where messages always wait.
-const FEIGNED: f64 = 4.0;
-
 /// Decides between the recorded clocks, which `loaded` has, and estimated ones, under which its events have these `times`. `fit`
 /// is `None` if the estimated ones are asked for, however they fit. Returns whether they are taken, and why. Collective over the analysis ranks.
 ///

@@ -3,6 +3,7 @@
 use crate::comm::Transport;
 use crate::pipeline::load::Loaded;
 use crate::replay::survey::survey;
+use clc_clock::ShortestMessages;
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 
@@ -11,8 +12,8 @@ use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut Loaded, found: MinimumLatency) -> Result<()> {
-    let MinimumLatency { same_node, other_node } = found;
+pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut Loaded, found: ShortestMessages) -> Result<()> {
+    let ShortestMessages { same_node, other_node } = found;
     let unclear = other_node <= Ticks::ZERO;
     // Processes of one node are no farther apart than those of different ones.
     let nodes = loaded.program.nodes.iter().any(|node| Some(node) != loaded.program.nodes.first());

@@ -11,18 +11,16 @@ use crate::matching::messages::match_messages;
 use crate::matching::split::{self, Bound, Numbers, Part};
 use crate::matching::threads::{Divided, ThreadSteps};
 use crate::matching::undefined::UndefinedPeer;
-use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
 use crate::replay::program::{OwnTimelines, Program};
 use crate::replay::settle::settle;
 use crate::report::Warnings;
-use clc_clock::{Clock, LinearClock, Method, RANGE};
+use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
-use clc_trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
+use clc_trace::{ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How to load.
@@ -40,15 +38,6 @@ pub struct LoadOptions {
     pub separation: Ticks,
     /// Whether locations can have timelines of their own.
     pub own_timelines: bool,
-}
-
-/// A location whose clock is not that of its process, and which has a timeline of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnTimeline {
-    /// The timeline of its process.
-    pub of: u32,
-    /// Its place among the locations of the process.
-    pub location: u32,
 }
 
 /// One hosted location.

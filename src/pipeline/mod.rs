@@ -8,7 +8,6 @@ pub mod choice;
 pub mod clocks;
 pub mod convert;
 pub mod details;
-pub mod estimator;
 pub mod evaluate;
 pub mod export;
 pub mod files;

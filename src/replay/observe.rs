@@ -8,11 +8,11 @@ use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use clc_clock::kinds::Kind;
-use clc_clock::windows::{Bound, BoundTable, DirectedBounds, Grid};
+use clc_clock::windows::{Bound, BoundTable, Grid};
+use clc_clock::{Collector, Inspected, Stretch};
 use clc_trace::Result;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -34,13 +34,13 @@ pub fn observe(
     let shares = shares(program, workers.threads());
     let tables = workers.run(shares.len(), &Silent, |share, _| {
         let mut collector = Collector::new(grid);
-        let visit = collector.messages(program, times, clocks);
+        let visit = messages(&mut collector, program, times, clocks);
         local_message_bounds(here, program, times, shares[share].clone(), visit);
         Ok(collector.finish())
     })?;
     let mut collector = Collector::new(grid);
-    tables.into_iter().for_each(|table| collector.table.merge(table));
-    let visit = collector.messages(program, times, clocks);
+    tables.into_iter().for_each(|table| collector.merge(table));
+    let visit = messages(&mut collector, program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
     collective_begins(transport, program, times, clocks, |pair, bounds| {
         collector.pair(pair);
@@ -79,32 +79,6 @@ fn collective_begins(
         }
     }
     Ok(())
-}
-
-/// A clock and a time in which its messages are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
-    /// The clock.
-    pub clock: u32,
-    /// First time, in ticks.
-    pub from: i64,
-    /// Last time.
-    pub until: i64,
-}
-
-/// A message of a clock in a stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Inspected {
-    /// Which stretch.
-    pub stretch: u32,
-    /// When the clock of the stretch sent or received it.
-    pub own: i64,
-    /// The clock at the other end.
-    pub partner: u32,
-    /// When that received or sent it.
-    pub other: i64,
-    /// Whether the clock of the stretch received it.
-    pub received: bool,
 }
 
 /// Messages of a stretch that a rank tells of at most.
@@ -174,97 +148,28 @@ fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// Adds messages to a table, most of them in order of time: those of one pair in one window are combined first.
-struct Collector<'a> {
-    grid: &'a Grid,
-    table: BoundTable,
-    /// The pair of clocks whose messages are coming, and what of it is not yet in the table.
-    pair: (u32, u32),
-    bounds: DirectedBounds,
-    /// Messages of the pair that are in neither, the window they are in, its times, and the tightest of them.
-    count: u64,
-    window: usize,
-    span: Range<i64>,
-    least: Bound,
-}
-
-/// No message.
-const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX, kind: Kind::MESSAGE };
-
-impl<'a> Collector<'a> {
-    fn new(grid: &'a Grid) -> Self {
-        let (table, bounds) = (BoundTable::default(), DirectedBounds::default());
-        Collector { grid, table, pair: (0, 0), bounds, count: 0, window: 0, span: 0..0, least: NONE }
-    }
-
-    /// Takes messages as incoming channel, receive event and bound, those of a channel together.
-    fn messages<'c>(
-        &'c mut self,
-        program: &'c Program,
-        times: &'c [Vec<i64>],
-        clocks: &'c [u32],
-    ) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
-        let mut channel = usize::MAX;
-        let (mut latency, mut receiver) = (0, &[][..]);
-        move |index, event, bound| {
-            if !program.messages.incoming[index].is_certain() {
-                return;
-            }
-            if index != channel {
-                let end = &program.messages.incoming[index];
-                let destination = program.number(end.destination);
-                self.pair((clocks[end.source as usize], clocks[destination as usize]));
-                // The bounds contain the minimum latency in force, which is no observation.
-                latency = program.message_latency(end.source, destination);
-                (channel, receiver) = (index, &times[end.destination as usize]);
-            }
-            let at = receiver[event as usize];
-            self.message(Bound { distance: at - (bound - latency), at, kind: Kind::MESSAGE });
-        }
-    }
-
-    /// The messages that follow are of this pair of clocks.
-    fn pair(&mut self, pair: (u32, u32)) {
-        if pair != self.pair {
-            self.store();
-            self.pair = pair;
-        }
-    }
-
-    #[inline]
-    fn message(&mut self, bound: Bound) {
-        if !self.span.contains(&bound.at) {
-            self.flush();
-            self.window = self.grid.window(bound.at);
-            self.span = self.grid.span(self.window);
-        }
-        self.count += 1;
-        self.least = self.least.min(bound);
-    }
-
-    fn flush(&mut self) {
-        let (count, least) = (std::mem::take(&mut self.count), std::mem::replace(&mut self.least, NONE));
-        if count == 0 {
+/// Adds messages to a table, given as incoming channel, receive event and bound, those of a channel together.
+fn messages<'a, 'c>(
+    collector: &'c mut Collector<'a>,
+    program: &'c Program,
+    times: &'c [Vec<i64>],
+    clocks: &'c [u32],
+) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
+    let mut channel = usize::MAX;
+    let (mut latency, mut receiver) = (0, &[][..]);
+    move |index, event, bound| {
+        if !program.messages.incoming[index].is_certain() {
             return;
         }
-        if self.pair.0 == self.pair.1 {
-            self.table.share(self.pair.0, least.distance);
-        } else {
-            self.bounds.add(self.window, least, count);
+        if index != channel {
+            let end = &program.messages.incoming[index];
+            let destination = program.number(end.destination);
+            collector.pair((clocks[end.source as usize], clocks[destination as usize]));
+            // The bounds contain the minimum latency in force, which is no observation.
+            latency = program.message_latency(end.source, destination);
+            (channel, receiver) = (index, &times[end.destination as usize]);
         }
-    }
-
-    /// Puts all that is known of the pair into the table.
-    fn store(&mut self) {
-        self.flush();
-        let bounds = std::mem::take(&mut self.bounds);
-        if bounds.messages > 0 {
-            self.table.pairs.entry(self.pair).or_default().merge(bounds);
-        }
-    }
-
-    fn finish(mut self) -> BoundTable {
-        self.store();
-        self.table
+        let at = receiver[event as usize];
+        collector.message(Bound { distance: at - (bound - latency), at, kind: Kind::MESSAGE });
     }
 }

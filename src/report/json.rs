@@ -1,6 +1,6 @@
 //! The JSON rendering of every report.
 
-use super::format::is_command;
+use clc_trace::format::is_command;
 use clc_trace::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -1,7 +1,6 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
 use super::analysis_text::analysis_text;
-use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
@@ -9,6 +8,7 @@ use super::{
     Report, Stage, TraceSummary, Verdict, WorstKind,
 };
 use clc_clock::Method;
+use clc_trace::format::{bytes, count, duration, percent, plural};
 use std::fmt::Write;
 
 /// Column at which the text after a label begins.

@@ -8,10 +8,16 @@
 mod banded;
 mod cholesky;
 mod clock;
+mod clock_map;
+mod collector;
 mod delays;
+mod estimate;
+pub mod estimator;
 pub mod evidence;
+mod fit;
 pub mod graph;
 pub mod hull;
+mod inspection;
 mod interval;
 pub mod kinds;
 mod linear;
@@ -19,6 +25,7 @@ pub mod network;
 pub mod observations;
 pub mod quickest;
 pub mod reference;
+mod refined;
 pub mod regression;
 pub mod selection;
 mod solver;
@@ -27,7 +34,13 @@ pub mod waits;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};
+pub use clock_map::{ClockMap, Recorded};
+pub use collector::Collector;
+pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
+pub use fit::Fit;
+pub use inspection::{Inspected, Stretch};
 pub use linear::{Drift, LinearClock};
+pub use refined::RefinedClocks;
 
 use clc_trace::{ClockOffset, Result, Ticks};
 use serde::{Deserialize, Serialize};

@@ -9,6 +9,7 @@ mod definitions;
 mod error;
 mod event;
 mod fixed;
+pub mod format;
 mod ids;
 mod one_sided;
 mod places;
@@ -35,4 +36,4 @@ pub use one_sided::{Advance, Curve, OneSided, Position, Shape, SideCursor, Stret
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};
 pub use ticks::Ticks;
-pub use timeline::{Timeline, Timelines};
+pub use timeline::{OwnTimeline, Timeline, Timelines};

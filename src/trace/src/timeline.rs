@@ -1,6 +1,7 @@
 //! Timelines: which locations share a clock and are corrected together.
 
 use crate::{Definitions, LocationGroupId, LocationId, SystemTreeNodeId};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The locations of one process: they share one clock, so one correction applies to all of them.
@@ -12,6 +13,15 @@ pub struct Timeline {
     pub locations: Vec<usize>,
     /// Number of the node it runs on (0, 1, ... in order of appearance): processes of one node share a minimum latency class.
     pub node: u32,
+}
+
+/// A location whose clock is not that of its process, and which has a timeline of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTimeline {
+    /// The timeline of its process.
+    pub of: u32,
+    /// Its place among the locations of the process.
+    pub location: u32,
 }
 
 /// All timelines of a trace. Timeline i is MPI rank i of the application for i below [`Timelines::processes`];

@@ -1,14 +1,14 @@
 //! What is reported of estimated clocks.
 
 use super::{Estimator, shows};
-use crate::pipeline::clocks::ClockMap;
-use crate::report::format::duration;
-use crate::report::{ClockEstimate, ClockPair, ClockStep, NodeClock};
-use clc_clock::Method;
-use clc_clock::observations::Offsets;
-use clc_clock::reference::{Line, Reference, skew_to_median};
-use clc_clock::steps::Step;
-use clc_clock::windows::Grid;
+use crate::Method;
+use crate::clock_map::ClockMap;
+use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+use crate::observations::Offsets;
+use crate::reference::{Line, Reference, skew_to_median};
+use crate::steps::Step;
+use crate::windows::Grid;
+use clc_trace::format::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -29,7 +29,7 @@ fn jumps(nodes: &[NodeClock]) -> String {
     }
     let more = all().count().saturating_sub(NAMED);
     if more > 0 {
-        text += &format!("; {} more", crate::report::format::plural(more as u64, "jump"));
+        text += &format!("; {} more", clc_trace::format::plural(more as u64, "jump"));
     }
     text
 }

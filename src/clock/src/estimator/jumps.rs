@@ -1,11 +1,11 @@
 //! Clocks that jump: from what windows show to the place between two events.
 
 use super::{Decision, Estimator, refinement};
-use crate::replay::observe::{Inspected, Stretch};
-use clc_clock::Method;
-use clc_clock::observations::Offsets;
-use clc_clock::steps::{Crossing, Step, Suspect, find, place, stepped};
-use clc_clock::windows::Grid;
+use crate::Method;
+use crate::inspection::{Inspected, Stretch};
+use crate::observations::Offsets;
+use crate::steps::{Crossing, Step, Suspect, find, place, stepped};
+use crate::windows::Grid;
 use clc_trace::Ticks;
 
 /// A clock that seems to jump.

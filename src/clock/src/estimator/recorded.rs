@@ -1,13 +1,13 @@
 //! What recorded offsets say, and by how much an estimate contradicts them.
 
 use super::Estimator;
-use crate::pipeline::choice::Fit;
-use crate::pipeline::clocks::ClockMap;
-use clc_clock::RANGE;
-use clc_clock::network::Anchor;
-use clc_clock::observations::Offsets;
-use clc_clock::steps::stepped;
-use clc_clock::windows::Grid;
+use crate::RANGE;
+use crate::clock_map::ClockMap;
+use crate::fit::Fit;
+use crate::network::Anchor;
+use crate::observations::Offsets;
+use crate::steps::stepped;
+use crate::windows::Grid;
 use clc_trace::Ticks;
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! What messages and collectives that were waited for add to the bounds of the others.
 
 use super::{Estimator, UNKNOWN};
-use crate::pipeline::clocks::ClockMap;
-use clc_clock::Method;
-use clc_clock::kinds::levelled;
-use clc_clock::observations::{Observations, Offsets};
-use clc_clock::waits::from_both_sides;
-use clc_clock::windows::{BoundTable, Grid};
+use crate::Method;
+use crate::clock_map::ClockMap;
+use crate::kinds::levelled;
+use crate::observations::{Observations, Offsets};
+use crate::waits::from_both_sides;
+use crate::windows::{BoundTable, Grid};
 
 impl Estimator {
     /// The bounds with what was waited for, once clocks are roughly known: collectives as if they were messages, and observations from both sides

@@ -1,7 +1,8 @@
 //! The clocks that were estimated from messages.
 
-use clc_clock::Method;
-use clc_clock::reference::Reference;
+use crate::Method;
+use crate::reference::Reference;
+use clc_trace::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// What the messages told about the clocks, and what came of it.
@@ -50,6 +51,15 @@ pub struct ClockEstimate {
     pub pairs: Vec<ClockPair>,
     /// Every clock: of a node, or of a process where a node has no common clock.
     pub clocks: Vec<NodeClock>,
+}
+
+/// What the quickest messages take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortestMessages {
+    /// The shortest message between processes that share a clock; zero if there are none.
+    pub same_node: Ticks,
+    /// Half the shortest round trip between different clocks, if it is clear; else zero.
+    pub other_node: Ticks,
 }
 
 /// One estimated clock.

@@ -5,24 +5,24 @@ mod recorded;
 mod report;
 mod waits;
 
-use crate::pipeline::choice::Fit;
-use crate::pipeline::clocks::ClockMap;
-use crate::replay::observe::Stretch;
-use clc_clock::evidence::Gain;
-use clc_clock::graph::{components, strongest_cycles, strongest_tree};
-use clc_clock::hull::{Limit, hulls};
-use clc_clock::network::{LAST_ROUNDS, Problem, ROUNDS};
-use clc_clock::observations::{Latencies, Observations, Offsets, OneWay, Reading};
-use clc_clock::quickest::half_trip;
-use clc_clock::reference::{Line, Reference, compose, synthesise};
-use clc_clock::regression::regression;
-use clc_clock::selection::{Choice, Jury, Selection, View, select, trial};
-use clc_clock::steps::{Step, compose as compose_steps};
-use clc_clock::windows::{BoundTable, DirectedBounds, Grid};
-use clc_clock::{Knots, Limits, LinearClock, Method};
+use crate::clock_map::ClockMap;
+use crate::estimate::ShortestMessages;
+use crate::evidence::Gain;
+use crate::fit::Fit;
+use crate::graph::{components, strongest_cycles, strongest_tree};
+use crate::hull::{Limit, hulls};
+use crate::inspection::Stretch;
+use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
+use crate::observations::{Latencies, Observations, Offsets, OneWay, Reading};
+use crate::quickest::half_trip;
+use crate::reference::{Line, Reference, compose, synthesise};
+use crate::regression::regression;
+use crate::selection::{Choice, Jury, Selection, View, select, trial};
+use crate::steps::{Step, compose as compose_steps};
+use crate::windows::{BoundTable, DirectedBounds, Grid};
+use crate::{Knots, Limits, LinearClock, Method};
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Result, Ticks};
-use controlled_logical_clock::latency::MinimumLatency;
 use jumps::Doubtful;
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +120,7 @@ pub struct Estimator {
     gain: Option<Gain>,
     observations: Observations,
     latencies: Latencies,
-    shortest: MinimumLatency,
+    shortest: ShortestMessages,
     /// Latency between clocks that is certain enough to be relied on, in ticks; 0 if none is.
     certain: i64,
     /// Misfit of the estimated and of the recorded clocks.
@@ -167,7 +167,7 @@ impl Estimator {
             gain: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
-            shortest: MinimumLatency::default(),
+            shortest: ShortestMessages::default(),
             certain: 0,
             misfits: None,
         }
@@ -407,8 +407,8 @@ impl Estimator {
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
-    pub fn latency(&self) -> MinimumLatency {
-        MinimumLatency { other_node: Ticks(self.certain), ..self.shortest }
+    pub fn latency(&self) -> ShortestMessages {
+        ShortestMessages { other_node: Ticks(self.certain), ..self.shortest }
     }
 
     /// The corrections so far at the windows of a new grid.
