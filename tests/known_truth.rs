@@ -3,8 +3,8 @@
 
 mod common;
 
+use clc_archive::truth::{self, TruthReader, TruthWriter};
 use clc_otf2::{ArchiveWriter, CreateOptions};
-use clc_replay::archive::truth::{self, TruthReader, TruthWriter};
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::{CommId, Event, Message, RegionId, Ticks};
 use common::{alone, anchor, assert_same_tree, fixture, fixtures, run, with_ranks};

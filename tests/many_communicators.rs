@@ -3,7 +3,7 @@
 
 mod common;
 
-use clc_replay::comm::local::LocalTransport;
+use clc_engine::comm::local::LocalTransport;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
@@ -50,7 +50,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         presync: clc_clock::Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
-        fences: clc_replay::matching::fences::Fences::default(),
+        fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
         own_timelines: true,
     };

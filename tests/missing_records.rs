@@ -3,7 +3,7 @@
 mod common;
 mod reference;
 
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
 use common::{alone, more_traces, name, run};
 use controlled_logical_clock::latency::MinimumLatency;

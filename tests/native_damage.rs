@@ -5,8 +5,8 @@ mod common;
 #[path = "common/mutate.rs"]
 mod mutate;
 
-use clc_replay::archive::native::NativeTrace;
-use clc_replay::matching::communicators::CommTable;
+use clc_archive::native::NativeTrace;
+use clc_engine::matching::communicators::CommTable;
 use clc_trace::{Definitions, LocationId, Timelines};
 use common::{alone, fixture, run};
 use mutate::{Mutation, mutate, mutations};

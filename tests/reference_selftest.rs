@@ -2,7 +2,7 @@
 
 mod reference;
 
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
 use proptest::prelude::*;
 use reference::backward::{Tube, backward};

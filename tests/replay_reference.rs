@@ -4,7 +4,7 @@
 mod reference;
 
 use clc_clock::Method;
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::Ticks;
 use controlled_logical_clock::Form;
 use proptest::prelude::*;

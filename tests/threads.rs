@@ -3,7 +3,7 @@
 mod common;
 mod reference;
 
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{
     ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
     ThreadStart, ThreadTask, Ticks,

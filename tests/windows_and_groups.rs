@@ -4,7 +4,7 @@
 mod common;
 mod reference;
 
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
     WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,

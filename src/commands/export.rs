@@ -1,13 +1,13 @@
 //! `clc-replay export TRACE -o FILE`: a part of a trace for other tools.
 
 use crate::cli::{ExportFormat, ExportOptions};
-use crate::comm::{Transport, agree};
+use crate::clocks::refine::refine;
 use crate::commands::Outcome;
-use crate::pipeline::clocks::refine;
+use crate::output::files;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
-use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
+use clc_engine::comm::{Transport, agree};
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
 use clc_trace::{Result, Ticks};

@@ -1,18 +1,18 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
+use crate::accuracy::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::cli::PerturbOptions;
-use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
 use crate::commands::output::{Wanted, prepare};
-use crate::matching::fences::Fences;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;
-use crate::pipeline::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::pipeline::write::write_globals;
-use crate::replay::survey::survey;
 use crate::report::{Made, SCHEMA, Stopwatch};
 use clc_clock::Method;
+use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::fences::Fences;
+use clc_engine::replay::survey::survey;
 use clc_simulate::units::SECOND;
 use clc_simulate::{ClockSpec, OffsetMeter};
 use clc_trace::progress::Progress;

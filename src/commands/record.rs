@@ -5,7 +5,7 @@
 
 use crate::cli::RecordOptions;
 use crate::commands::recover::finish;
-use crate::pipeline::output::Output;
+use crate::output::directory::Output;
 use crate::recording::{Settings, launch, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};

@@ -3,8 +3,8 @@
 use crate::cli::{CorrectionOptions, SynchronisationOptions};
 use crate::commands::examined::{Examined, Run};
 use crate::pipeline::load::LoadOptions;
-use crate::replay::amortise::{self, Corrected};
-use crate::replay::passes::{self, Passes};
+use clc_engine::replay::amortise::{self, Corrected};
+use clc_engine::replay::passes::{self, Passes};
 use clc_trace::{Result, Ticks};
 use controlled_logical_clock::Parameters;
 use std::path::Path;

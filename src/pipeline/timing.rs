@@ -1,7 +1,7 @@
 //! Where the time goes.
 
-use crate::comm::{ReduceOp, Transport};
 use crate::report::{Phase, Stopwatch};
+use clc_engine::comm::{ReduceOp, Transport};
 use clc_trace::Result;
 
 /// Measures the phases of this analysis rank.

@@ -1,14 +1,14 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
-use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
-use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
+use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
 use clc_clock::ModelKind;
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::sync::SyncTimeline;
+use clc_engine::replay::amortise::Corrected;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
 use clc_trace::{ClockProperties, Correction, Cursor, Error, LocationId, Position, Result, Ticks};
