@@ -10,6 +10,7 @@ use crate::report::{
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
     Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
+use crate::session::Session;
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
 use clc_engine::matching::collectives::CollectiveCounts;
@@ -25,13 +26,12 @@ use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// What ran.
-pub fn program(transport: &dyn Transport) -> Program {
+pub fn program(transport: &dyn Transport, command_line: &[String]) -> Program {
     Program {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        command_line: command_line.to_vec(),
         mpi_library: transport.library(),
         analysis_ranks: transport.size() as u64,
     }
@@ -96,14 +96,12 @@ pub struct Whole {
 /// # Errors
 /// Failures of the transport; the event files cannot be read again, where records of messages are missing.
 pub fn gather(
-    transport: &mut dyn Transport,
-    path: &Path,
-    opened: &Opened,
+    session: &mut Session<'_>,
     loaded: &Loaded,
     presync: Method,
     estimate: Option<&ClockEstimate>,
-    warnings: Warnings,
 ) -> Result<Option<Whole>> {
+    let (transport, opened, path) = (&mut *session.transport, &session.opened, &session.path);
     let without_records = calls_without_records(transport, opened, loaded)?;
     let mut part = Part {
         events: loaded.events(),
@@ -117,7 +115,7 @@ pub fn gather(
         undefined_peers: loaded.program.undefined_peers.clone(),
         joined_communicators: loaded.joined_communicators as u64,
         without_records,
-        warnings,
+        warnings: std::mem::take(&mut session.warnings),
     };
     for location in loaded.locations.iter().flatten() {
         let id = opened.definitions.locations[location.index].id;
