@@ -44,7 +44,7 @@ pub struct Corrector {
 }
 
 /// How [`Corrector`] works; everything has the default of the command line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Builder {
     presync: Method,
     reference: Reference,
@@ -57,24 +57,6 @@ pub struct Builder {
     threads: Option<NonZero<usize>>,
     force: bool,
     details: bool,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Builder {
-            presync: Method::default(),
-            reference: Reference::default(),
-            limits: Limits::default(),
-            latency: MinimumLatency::default(),
-            latency_of_trace: false,
-            alltoallv: false,
-            fences: Fences::default(),
-            parameters: Parameters::default(),
-            threads: None,
-            force: false,
-            details: false,
-        }
-    }
 }
 
 impl Builder {

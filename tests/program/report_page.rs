@@ -1,8 +1,6 @@
 //! The page of a report, in a real browser (Chromium) and by size; the same page from a stored report and on any number of ranks.
 
-mod common;
-
-use common::{alone, fixture, run, with_ranks};
+use crate::common::{alone, fixture, run, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

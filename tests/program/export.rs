@@ -1,8 +1,6 @@
 //! Exports, and what the program says about itself: man pages and completions, as `make install` puts them into place.
 
-mod common;
-
-use common::{alone, run, with_ranks, with_recorder};
+use crate::common::{alone, run, with_ranks, with_recorder};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

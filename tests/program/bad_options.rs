@@ -1,10 +1,8 @@
 //! Options that make no sense, and jobs beside the correction on damaged traces: exit status 2, one line that says what, and nothing on disk
 //! has changed. Everything else that can be wrong is in `tests/faults`.
 
-mod common;
-
-use common::damage::{Copy, edit};
-use common::{Finished, alone, copy_tree, run, tree, with_ranks, with_recorder};
+use crate::common::damage::{Copy, edit};
+use crate::common::{Finished, alone, copy_tree, run, tree, with_ranks, with_recorder};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
@@ -373,7 +371,7 @@ fn the_commands_of_the_readme_in_their_order() {
     let mut compiler = Command::new("mpicc.openmpi");
     run(compiler.args(["-w", "-lpthread", "-o"]).arg(there.join("app")).arg(source).arg("-lm"))
         .expect(0, "an application");
-    let (_, use_of_it) = include_str!("../README.md").split_once("\n## Use\n").unwrap();
+    let (_, use_of_it) = include_str!("../../README.md").split_once("\n## Use\n").unwrap();
     let mut ran = 0;
     for line in use_of_it.lines().filter_map(|line| line.strip_prefix("    ")) {
         let line = line.split('#').next().unwrap_or_default().trim();

@@ -1,15 +1,11 @@
 //! Whatever is in the files of a native trace, with right checksums or with wrong ones: reading them ends with contents or with an
 //! error that names the file.
 
-mod common;
-#[path = "common/mutate.rs"]
-mod mutate;
-
+use crate::common::{alone, fixture, run};
+use crate::mutate::{Mutation, mutate, mutations};
 use clc_archive::native::NativeTrace;
 use clc_engine::matching::communicators::CommTable;
 use clc_trace::{Definitions, LocationId, Timelines};
-use common::{alone, fixture, run};
-use mutate::{Mutation, mutate, mutations};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 

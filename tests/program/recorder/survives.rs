@@ -1,7 +1,7 @@
 //! Whatever happens to a program: nothing is recorded twice, what was recorded is kept, and the program notices nothing.
 
-use super::common::run;
 use super::{App, MPICH, OPEN_MPI, clc_replay, events};
+use crate::common::run;
 
 /// The program for these tests, in one of its ways.
 fn app(library: super::Library) -> App {

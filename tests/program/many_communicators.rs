@@ -1,14 +1,12 @@
 //! Programs with thousands of communicators. An MPI library has few: MPICH about 2,000 per process, Open MPI 4 about 65,000,
 //! and making one costs a round of messages among its members. So no form of the replay may make one for each.
 
-mod common;
-
+use crate::common::{alone, assert_same_tree, run, tool, with_ranks};
 use clc_engine::comm::local::LocalTransport;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
 use clc_trace::progress::Silent;
-use common::{alone, assert_same_tree, run, tool, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,7 +76,7 @@ fn five_thousand_communicators_do_not_exhaust_the_context_ids_of_mpi() {
     assert_same_tree(&expected, &out, "2 ranks");
     assert_eq!(report["replay"]["form"], "dataflow");
     assert_eq!((&report["violations"], &report["matching"]), (&before["violations"], &before["matching"]));
-    run(tool("check_clock_condition.py").arg(common::anchor(&expected))).expect(0, "the independent judge");
+    run(tool("check_clock_condition.py").arg(crate::common::anchor(&expected))).expect(0, "the independent judge");
 }
 
 /// Communicators of two to eight members that overlap, several of them hosted by each rank or by more than one.
@@ -96,7 +94,7 @@ fn five_thousand_overlapping_communicators_give_the_same_result_on_any_number_of
         assert_same_tree(&expected, &out, &format!("{ranks} ranks"));
         assert_eq!((&report["violations"], &report["matching"]), (&before["violations"], &before["matching"]));
     }
-    run(tool("check_clock_condition.py").arg(common::anchor(&expected))).expect(0, "the independent judge");
+    run(tool("check_clock_condition.py").arg(crate::common::anchor(&expected))).expect(0, "the independent judge");
 }
 
 /// Each process is in few communicators, so that the canonical form makes them in MPI: hundreds in the whole job, with ids that

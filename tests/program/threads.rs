@@ -1,24 +1,21 @@
 //! Threads whose clocks are not those of their processes: what is a timeline of its own, and what ties it to the others.
 
-mod common;
-mod reference;
-
+use crate::common::{alone, found, report, run};
+use crate::reference::against::{on_ranks, write, write_with};
+use crate::reference::backward::backward;
+use crate::reference::common::{Constants, Passes, common as common_time};
+use crate::reference::forward::{Control, forward_of, lamport_advance};
+use crate::reference::matching::{Rules, matching};
+use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
+use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
     ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
     ThreadStart, ThreadTask, Ticks,
 };
-use common::{alone, found, report, run};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Centre, Decay, Form, Parameters, Slope};
 use proptest::prelude::*;
-use reference::against::{on_ranks, write, write_with};
-use reference::backward::backward;
-use reference::common::{Constants, Passes, common as common_time};
-use reference::forward::{Control, forward_of, lamport_advance};
-use reference::matching::{Rules, matching};
-use reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
-use reference::threads::{disturb, divided, hybrid, with_own_clocks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! One-sided communication: every operation and every epoch is in the recording, windows and communicators have their names, and what epochs order is checked.
 
-use super::common::run;
 use super::{App, MPICH, OPEN_MPI, clc_replay, events};
+use crate::common::run;
 use std::collections::BTreeMap;
 use std::process::Command;
 

@@ -1,9 +1,7 @@
 //! Simulated programs that synchronise by more than messages: each goes through `check`, the correction, `analyze` and `evaluate`, and independent
 //! judges read what comes out.
 
-mod common;
-
-use common::{alone, anchor, run, tool};
+use crate::common::{alone, anchor, run, tool};
 use serde_json::Value;
 use std::path::Path;
 

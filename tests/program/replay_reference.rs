@@ -1,21 +1,19 @@
 //! The program against the oracle: sparse, distributed and amortised in one sweep on one side, dense, serial and literal on the
 //! other. Every event of random traces has to get the same time, bit by bit, on any number of analysis ranks.
 
-mod reference;
-
+use crate::reference::against::{CANONICAL, Choice, compare};
+use crate::reference::backward::backward;
+use crate::reference::forward::{Control, forward_of};
+use crate::reference::generate::generate;
+use crate::reference::matching::{Rules, matching};
+use crate::reference::model::Trace;
+use crate::reference::properties;
+use crate::reference::violations::violations;
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
 use clc_trace::Ticks;
 use controlled_logical_clock::Form;
 use proptest::prelude::*;
-use reference::against::{CANONICAL, Choice, compare};
-use reference::backward::backward;
-use reference::forward::{Control, forward_of};
-use reference::generate::generate;
-use reference::matching::{Rules, matching};
-use reference::model::Trace;
-use reference::properties;
-use reference::violations::violations;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -40,8 +38,8 @@ fn choices() -> impl Strategy<Value = Choice> {
 
 /// An archive of one location per process as plain data; only what takes part in communication is kept.
 fn read(path: &Path) -> Trace {
+    use crate::reference::model::{Process, Recorded};
     use clc_otf2::Otf2Archive;
-    use reference::model::{Process, Recorded};
     let archive = Otf2Archive::open(path).unwrap();
     let (definitions, _) = archive.read_definitions().unwrap();
     let processes = definitions

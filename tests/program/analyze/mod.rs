@@ -1,22 +1,19 @@
 //! `clc-replay analyze`: numbers worked out by hand, an independent judge, the truth of simulated traces, any number of analysis ranks,
 //! and what is not as it should be.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod by_hand;
 mod hand_made;
 mod output;
 mod traces;
 mod windows;
 
-use common::{alone, anchor, run, tool};
+use crate::common::{alone, anchor, run, tool};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[track_caller]
-fn clc(arguments: &str, directory: &Path, status: i32) -> common::Finished {
+fn clc(arguments: &str, directory: &Path, status: i32) -> crate::common::Finished {
     run(alone().args(arguments.split_whitespace()).current_dir(directory)).expect(status, arguments)
 }
 

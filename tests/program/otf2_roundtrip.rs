@@ -1,10 +1,8 @@
 //! OTF2 archives written from nothing and written again, judged by otf2-print and the Python bindings of libotf2.
 
-mod otf2_sample;
-
+use crate::otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
 use clc_trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
-use otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,12 +1,10 @@
 //! The linear pre-synchronisation is the correction that every reader of an archive sees: that of libotf2, within one tick (libotf2
 //! computes in floating point, this program exactly).
 
-mod common;
-
+use crate::common::{alone, anchor, fixture, more_traces, name, run, tool};
 use clc_clock::Method;
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
 use clc_trace::{ClockOffset, Event, RegionId, Ticks};
-use common::{alone, anchor, fixture, more_traces, name, run, tool};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

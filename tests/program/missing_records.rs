@@ -1,21 +1,18 @@
 //! Records of messages are missing: matching must not invent pairs.
 
-mod common;
-mod reference;
-
+use crate::common::{alone, more_traces, name, run};
+use crate::reference::against::{Choice, Outcome, compare, on_ranks, write};
+use crate::reference::forward::{Control, forward_of, lamport_advance};
+use crate::reference::generate::clocks::ClockErrors;
+use crate::reference::generate::rng::Rng;
+use crate::reference::generate::{Anomalies, Generated, Options, generate_with};
+use crate::reference::matching::{Rules, matching};
+use crate::reference::model::{EventRef, Process, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
-use common::{alone, more_traces, name, run};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Form, Parameters};
 use proptest::prelude::*;
-use reference::against::{Choice, Outcome, compare, on_ranks, write};
-use reference::forward::{Control, forward_of, lamport_advance};
-use reference::generate::clocks::ClockErrors;
-use reference::generate::rng::Rng;
-use reference::generate::{Anomalies, Generated, Options, generate_with};
-use reference::matching::{Rules, matching};
-use reference::model::{EventRef, Process, Recorded, Trace};
 use std::collections::BTreeMap;
 
 const US: i64 = 1_000;
@@ -410,7 +407,7 @@ proptest! {
                 }
             }
         }
-        let least = |trace: &Trace, of: &reference::matching::Matching| lamport_advance(&trace.times(), &of.dependencies);
+        let least = |trace: &Trace, of: &crate::reference::matching::Matching| lamport_advance(&trace.times(), &of.dependencies);
         prop_assert!(least(&trace, &left).unwrap() <= least(&generated.trace, &all).unwrap());
         let choice = Choice {
             decay,

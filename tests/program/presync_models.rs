@@ -1,20 +1,18 @@
 //! Clocks estimated from messages, judged by simulated traces whose true times are known.
 
-mod common;
-
-use common::{alone, assert_same_tree, run, with_ranks};
+use crate::common::{alone, assert_same_tree, run, with_ranks};
 use serde_json::Value;
 use std::path::Path;
 
 const USUAL: &str = "--ranks 16 --ranks-per-node 2 --events 10k --compute 1ms -q";
 
 #[track_caller]
-fn clc(arguments: &str, directory: &Path) -> common::Finished {
+fn clc(arguments: &str, directory: &Path) -> crate::common::Finished {
     run(alone().args(arguments.split_whitespace()).current_dir(directory)).expect(0, arguments)
 }
 
 #[track_caller]
-fn json(finished: &common::Finished) -> Value {
+fn json(finished: &crate::common::Finished) -> Value {
     serde_json::from_str(&finished.stdout).expect("JSON")
 }
 

@@ -1,7 +1,7 @@
 //! What a program tells of itself: functions, regions, markers and metrics.
 
-use super::common::run;
 use super::{App, MPICH, OPEN_MPI, events};
+use crate::common::run;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,14 +1,10 @@
 //! Whatever is in the files of an archive, reading them ends with a result: contents, or an error that names the file.
 
-mod common;
-#[path = "common/mutate.rs"]
-mod mutate;
-
+use crate::common::damage::Copy;
+use crate::mutate::{mutate, mutations};
 use clc_clock::{ClockModel, Method};
 use clc_otf2::{Otf2Archive, TimeMap};
 use clc_trace::{LocationId, Result, Ticks};
-use common::damage::Copy;
-use mutate::{mutate, mutations};
 use proptest::prelude::*;
 use std::path::Path;
 

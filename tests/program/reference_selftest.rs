@@ -1,17 +1,15 @@
 //! The oracle itself: hand-computed cases, and what must hold for all generated traces.
 
-mod reference;
-
+use crate::reference::backward::{Tube, backward};
+use crate::reference::forward::{Control, Forward, ONE, forward, lamport_advance};
+use crate::reference::generate::{Options, generate, generate_with, rng::Rng};
+use crate::reference::matching::{Dependency, Kind, Rules, matching};
+use crate::reference::model::{EventRef, Process, Recorded, Trace};
+use crate::reference::properties;
+use crate::reference::violations::violations;
 use clc_engine::matching::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
 use proptest::prelude::*;
-use reference::backward::{Tube, backward};
-use reference::forward::{Control, Forward, ONE, forward, lamport_advance};
-use reference::generate::{Options, generate, generate_with, rng::Rng};
-use reference::matching::{Dependency, Kind, Rules, matching};
-use reference::model::{EventRef, Process, Recorded, Trace};
-use reference::properties;
-use reference::violations::violations;
 
 const HALF: i64 = ONE / 2;
 const WORLD: CommId = CommId(5);

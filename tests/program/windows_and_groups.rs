@@ -1,17 +1,14 @@
 //! What a trace records of synchronisation beside messages and collective operations on one group: fences and epochs of windows, synchronous sends,
 //! inter-communicators. Small traces made by hand, in microseconds, whose processes run on nodes with clocks that are off by a known time.
 
-mod common;
-mod reference;
-
+use crate::common::{alone, found, report, run};
+use crate::reference::against::write;
+use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
     WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
-use common::{alone, found, report, run};
-use reference::against::write;
-use reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -219,8 +216,8 @@ fn groups_of_an_inter_communicator_wait_for_each_other() {
 
 #[test]
 fn these_traces_agree_with_the_oracle() {
+    use crate::reference::against::{Choice, compare};
     use controlled_logical_clock::Form;
-    use reference::against::{Choice, compare};
     let fences = |late: i64| -> Vec<(i64, Event)> {
         (1..=5).flat_map(|k| fence(1000 * k + late, 1000 * k + late + 5 * k)).collect()
     };

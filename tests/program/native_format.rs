@@ -1,14 +1,14 @@
 //! The native format: the same trace as in OTF2, as far as it goes, and the same correction.
 
-mod common;
-
+use crate::common::{
+    Finished, alone, anchor, assert_same_tree, clean, copy_tree, fixture, fixtures, more_traces, run, tree,
+};
+use crate::common::{name, with_ranks};
 use clc_archive::native::NativeTrace;
 use clc_archive::truth::{self, TruthReader};
 use clc_archive::{Archive, ScanSummary};
 use clc_otf2::Otf2Archive;
 use clc_trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root, ThreadEvent};
-use common::{Finished, alone, anchor, assert_same_tree, clean, copy_tree, fixture, fixtures, more_traces, run, tree};
-use common::{name, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -144,7 +144,7 @@ fn an_independent_reader_finds_what_is_in_the_otf2_archive() {
     for trace in fixtures() {
         let directory = tempfile::tempdir().unwrap();
         let native = convert(&trace, directory.path(), "x.clct");
-        let said = run(common::tool("native_print.py").arg(&native)).expect(0, &name(&trace)).stdout;
+        let said = run(crate::common::tool("native_print.py").arg(&native)).expect(0, &name(&trace)).stdout;
         let (original, definitions) = open(&trace);
         let mut expected = Vec::new();
         let clock = definitions.clock;

@@ -1,9 +1,7 @@
 //! Nodes whose clocks fail, and a global time that is made from all of them (after Umansky and Leontev): with the median it
 //! stays what it was, with the means it drifts by the share of those that fail.
 
-mod common;
-
-use common::{alone, run};
+use crate::common::{alone, run};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! Several nodes: `scripts/nodes` makes them on one machine, and recordings measure their clocks. Where the kernel forbids it, these tests say so and do nothing.
 #![allow(clippy::print_stdout)] // that it has been skipped
 
-mod common;
-
-use common::{Finished, run, start, with_recorder};
+use crate::common::{Finished, run, start, with_recorder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -187,7 +185,7 @@ fn recordings_with_truth_are_corrected_towards_it() {
     // Clocks are wrong by milliseconds; a sine of 100 us is left by offsets that were measured at the ends only.
     for (name, most) in [("recorded-stencil-4", 5e-5), ("recorded-halo-4", 1.5e-4)] {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let (before, after, violations) = corrected(&common::fixture(name), directory.path());
+        let (before, after, violations) = corrected(&crate::common::fixture(name), directory.path());
         assert!(before > 5e-4 && after < most && violations == 0, "{name}: {before} s, {after} s, {violations}");
     }
 }

@@ -1,12 +1,10 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod own;
 mod survives;
 mod windows;
 
-use common::{Finished, PYTHON, run, start, with_recorder};
+use crate::common::{Finished, PYTHON, run, start, with_recorder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -398,7 +396,7 @@ fn damaged_raw_files_neither_hang_nor_panic() {
     for round in 0..60 {
         let target = app.path(&format!("d{round}"));
         let raw = app.path(&format!("d{round}.raw"));
-        common::copy_tree(&whole, &raw);
+        crate::common::copy_tree(&whole, &raw);
         let file = raw.join("0-0.raw");
         let mut bytes = std::fs::read(&file).expect("a raw file");
         match round % 3 {
@@ -463,7 +461,7 @@ fn another_recorder_has_seen_the_same() {
             let app = App::build(library, library.compiler, &format!("{name}.c"), &[]);
             run(&mut app.record(&[], 4, &arguments)).expect(0, "a recording");
             let (ours, theirs) =
-                (communication(&app.recorded()), communication(&common::fixture(&format!("tracer-{name}-4"))));
+                (communication(&app.recorded()), communication(&crate::common::fixture(&format!("tracer-{name}-4"))));
             assert!(theirs.len() > 400, "{}", theirs.len());
             let first = ours.iter().zip(&theirs).find(|(ours, theirs)| ours != theirs);
             assert!(ours.len() == theirs.len() && first.is_none(), "{} and {}: {first:?}", ours.len(), theirs.len());

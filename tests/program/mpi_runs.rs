@@ -1,9 +1,7 @@
 //! The real program under the real launcher: the corrected trace does not depend on the number of analysis ranks.
 
-mod common;
-
-use common::damage::{Copy, edit};
-use common::{
+use crate::common::damage::{Copy, edit};
+use crate::common::{
     alone, anchor, assert_same_tree, clean, fixture, fixtures, launcher, name, run, tool, tree, violated, with_ranks,
 };
 use serde_json::Value;

@@ -1,25 +1,23 @@
 //! Simulated and perturbed traces: what is made is a trace that others can read, its truth is true, and `evaluate` says how far
 //! a correction is from it.
 
-mod common;
-
+use crate::common::{alone, anchor, assert_same_tree, fixture, fixtures, run, with_ranks};
 use clc_archive::truth::{self, TruthReader, TruthWriter};
 use clc_otf2::{ArchiveWriter, CreateOptions};
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::{CommId, Event, Message, RegionId, Ticks};
-use common::{alone, anchor, assert_same_tree, fixture, fixtures, run, with_ranks};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
 fn tool(name: &str) -> Command {
-    let mut command = Command::new(common::PYTHON);
+    let mut command = Command::new(crate::common::PYTHON);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name));
     command
 }
 
 #[track_caller]
-fn clc(arguments: &str, directory: &Path, status: i32) -> common::Finished {
+fn clc(arguments: &str, directory: &Path, status: i32) -> crate::common::Finished {
     run(alone().args(arguments.split_whitespace()).current_dir(directory)).expect(status, arguments)
 }
 
@@ -96,7 +94,7 @@ fn the_seed_makes_the_bytes() {
     clc(&format!("simulate c --seed 8 {line}"), directory.path(), 0);
     let path = |name: &str| directory.path().join(name);
     assert_same_tree(&path("a"), &path("b"), "the same seed");
-    assert_ne!(common::tree(&path("a")), common::tree(&path("c")), "another seed");
+    assert_ne!(crate::common::tree(&path("a")), crate::common::tree(&path("c")), "another seed");
     let truth: Vec<u64> = (0..6)
         .map(|id| TruthReader::open(&truth::path(&path("a"), clc_trace::LocationId(id))).unwrap().events())
         .collect();
@@ -251,10 +249,10 @@ fn a_clock_that_fails_once_moves_little() {
 fn perturbed_traces_keep_everything_but_their_times() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for trace in fixtures() {
-        let name = common::name(&trace);
+        let name = crate::common::name(&trace);
         let source = trace.display().to_string();
         // Recorded clocks are not perfect: their own correction is taken for the truth.
-        clc(&format!("{source} -o {name} -q"), directory.path(), common::clean(&trace));
+        clc(&format!("{source} -o {name} -q"), directory.path(), crate::common::clean(&trace));
         clc(
             &format!("perturb {name} {name}-p --clock mixed --per-process --seed 3 --measurements 0 -q"),
             directory.path(),
@@ -265,7 +263,7 @@ fn perturbed_traces_keep_everything_but_their_times() {
         // The truth is the times of the trace that was perturbed.
         clc(&format!("perturb {name} {name}-q --clock perfect --measurements 0 -q"), directory.path(), 0);
         let untouched = directory.path().join(format!("{name}-q"));
-        for (path, contents) in common::tree(&before) {
+        for (path, contents) in crate::common::tree(&before) {
             if path.extension().is_some_and(|end| end == "evt") {
                 assert!(std::fs::read(untouched.join(&path)).ok() == contents, "{name}: {}", path.display());
             }

@@ -1,18 +1,16 @@
 //! `--presync auto`, the default: when estimated clocks are taken, and when recorded ones stay.
 
-mod common;
-
-use common::{alone, assert_same_tree, run};
+use crate::common::{alone, assert_same_tree, run};
 use serde_json::Value;
 use std::path::Path;
 
 #[track_caller]
-fn clc(arguments: &str, directory: &Path) -> common::Finished {
+fn clc(arguments: &str, directory: &Path) -> crate::common::Finished {
     run(alone().args(arguments.split_whitespace()).current_dir(directory)).expect(0, arguments)
 }
 
 #[track_caller]
-fn json(finished: &common::Finished) -> Value {
+fn json(finished: &crate::common::Finished) -> Value {
     serde_json::from_str(&finished.stdout).expect("JSON")
 }
 
