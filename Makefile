@@ -75,11 +75,11 @@ doc: ## the documentation of the library: target/doc/clc_replay/index.html
 fmt: ## formats the code
 	cargo fmt --all
 
-lint: ## formatting, clippy, and shellcheck where it is installed
+lint: ## formatting, clippy, licences; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
 	scripts/licences
+	scripts/lint.sh
 
 record: setup ## records the traces in tests/data again
 	scripts/record_fixtures.sh

@@ -44,7 +44,7 @@ class Expression:
     """A licence expression of SPDX, read from left to right. Old crates write "/" for OR."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = re.findall(r"[()]|[^\s()]+", text.replace("/", " OR "))
+        self.tokens: list[str] = re.findall(r"[()]|[^\s()]+", text.replace("/", " OR "))
 
     def next_is(self, token: str) -> bool:
         return self.tokens[:1] == [token]

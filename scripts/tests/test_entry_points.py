@@ -23,7 +23,7 @@ class EntryPoints(unittest.TestCase):
             self.assertTrue(os.access(SCRIPTS / name, os.X_OK), name)
             with self.subTest(name):
                 # One without options is imported only.
-                command = [SCRIPTS / name, "--help"]
+                command = [str(SCRIPTS / name), "--help"]
                 if name in WITHOUT_OPTIONS:
                     module = f"clc_tools.{name.removesuffix('.py')}"
                     command = ["/usr/bin/python3", "-B", "-c", f"from {module} import main"]

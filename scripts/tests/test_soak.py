@@ -67,8 +67,8 @@ class Judged(unittest.TestCase):
         self.assertEqual(command.again(3, changed), "scripts/soak --seed 7 --only 3 --keep DIR --short --mpi mpich")
 
     def test_how_many_traces(self) -> None:
-        counts = [len(command.numbers(options(**o))) for o in ({}, {"short": True}, {"count": 5}, {"only": [9]})]
-        self.assertEqual(counts, [1000, 30, 5, 1])
+        chosen = (options(), options(short=True), options(count=5), options(only=[9]))
+        self.assertEqual([len(command.numbers(one)) for one in chosen], [1000, 30, 5, 1])
 
 
 if __name__ == "__main__":

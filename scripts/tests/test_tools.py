@@ -39,18 +39,10 @@ class Nodes(unittest.TestCase):
         self.assertEqual(wanted, nodes.Wanted(3, 2, False, ["run", "--verbose", "--", "7"]))
 
     def test_wrong_usage_has_a_status_of_its_own(self) -> None:
-        for words in (
-            [],
-            ["2"],
-            ["2", "--"],
-            ["--", "x"],
-            ["0", "--", "x"],
-            ["2", "3", "--", "x"],
-            ["2", "--slots", "--", "x"],
-        ):
+        for line in ("", "2", "2 --", "-- x", "0 -- x", "2 3 -- x", "2 --slots -- x"):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as caught:
-                nodes.arguments(words)
-            self.assertEqual(caught.exception.code, 2, words)
+                nodes.arguments(line.split())
+            self.assertEqual(caught.exception.code, 2, line)
 
     def test_signals_as_shells_tell_them(self) -> None:
         self.assertEqual([nodes.as_in_shells(status) for status in (0, 7, -9)], [0, 7, 137])

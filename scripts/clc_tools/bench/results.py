@@ -213,7 +213,7 @@ def limit(found: Figures) -> list[Row]:
 
 
 def backward(found: Figures) -> list[Row]:
-    runs = sorted(found.values(), key=lambda run: run["violated"] / run["checked"])
+    runs = sorted(found.values(), key=lambda run: float(run["violated"] / run["checked"]))
     spent = [run["phases"]["backward"] for run in runs]
     ratio = max(spent) / min(spent)
     shares = listed(f"{run['violated'] * 100 / run['checked']:.2g}" for run in runs)

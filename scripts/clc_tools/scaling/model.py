@@ -183,12 +183,12 @@ class Cluster:
     def __init__(self, measured: Json, costs: Costs) -> None:
         self.costs, self.machine, self.application = costs, CLUSTER, APPLICATION
         two = next(row for row in measured["transport"]["mpi"] if row["ranks"] == 2)
-        # Time of a rank per message of its own, sending or receiving, and per word in a batch.
+        # Time of a rank per message of its own, sending or receiving.
         self.overhead: float = two["message"]
         self.rank_memory = two["peak_bytes"]
         # All processes of a node start at once; here they queue for the cores.
         rows = measured["transport"]["mpi"]
-        many = max(rows, key=lambda row: row["ranks"])
+        many = max(rows, key=lambda row: int(row["ranks"]))
         self.start_here = many["start"] * measured["transport"]["cores"] / many["ranks"]
 
     def hop(self) -> float:
