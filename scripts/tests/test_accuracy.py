@@ -8,7 +8,7 @@ from clc_tools import accuracy, accuracy_random, accuracy_waits, traces
 def moved(events: int, near: int, far: int) -> dict[str, object]:
     classes = [
         {"up_to_percent": 0.1, "intervals": near},
-        {"up_to_percent": 10, "intervals": 0},
+        {"up_to_percent": 10, "intervals": far},
         {"up_to_percent": None, "intervals": far},
     ]
     return {"events": 100, "events_moved": events, "interval_change": {"classes": classes}}
@@ -22,13 +22,13 @@ def result(name: str, model: str, violations: int, error: float, moves: dict[str
 
 class Accuracy(unittest.TestCase):
     def test_shares_of_events_and_intervals(self) -> None:
-        self.assertEqual(accuracy.shares(moved(20, 3, 1)), (20, 75))
+        self.assertEqual(accuracy.shares(moved(20, 6, 1)), (20, 75))
 
     def test_goals_need_both_models_and_violations_and_a_reference(self) -> None:
         linear = result("sine", "linear", 200, 2e-5, moved(50, 1, 1))
         auto = result("sine", "auto", 2, 1e-6, moved(1, 1, 1))
         self.assertEqual(
-            list(accuracy.goals([linear, auto])), [("sine", "20.0", "1.00 %", "2.00 %", "50.0 %", "3 of 4")]
+            list(accuracy.goals([linear, auto])), [("sine", "20.0", "1.00 %", "2.00 %", "33.3 %", "3 of 4")]
         )
         self.assertEqual(list(accuracy.goals([linear])), [])
         self.assertEqual(list(accuracy.goals([result("sine", "linear", 0, 2e-5, moved(1, 1, 1)), auto])), [])

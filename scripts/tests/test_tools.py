@@ -64,7 +64,7 @@ class RoundTrips(unittest.TestCase):
         # The clock of the other is 100 ahead; a message takes 10.
         there, back = [(0, 110), (50, 160)], [(105, 15), (120, 30), (170, 80)]
         trips = round_trips.consecutive(there, back)
-        self.assertEqual([(trip.offset, trip.half) for trip in trips], [(100, 10), (100, 10)])
+        self.assertEqual([(trip.time, trip.offset, trip.half) for trip in trips], [(15, 100, 10), (65, 100, 10)])
 
     def test_the_slowest_tenth_is_dropped(self) -> None:
         trips = [Sample(0, 0, 1, half) for half in range(20, 0, -1)]
