@@ -21,7 +21,14 @@ class Times(unittest.TestCase):
         self.assertEqual({value: figures.short_duration(value) for value in cases}, cases)
 
     def test_errors_of_clocks(self) -> None:
-        cases = {120.4e-9: "120 ns", 0.4e-9: "0 ns", 1.23e-6: "1.2 us", 9.97e-6: "10 us", 12.3e-6: "12 us", 1.5e-3: "1500 us"}
+        cases = {
+            120.4e-9: "120 ns",
+            0.4e-9: "0 ns",
+            1.23e-6: "1.2 us",
+            9.97e-6: "10 us",
+            12.3e-6: "12 us",
+            1.5e-3: "1500 us",
+        }
         self.assertEqual({value: figures.rounded_error(value) for value in cases}, cases)
 
     def test_run_times_are_seconds_from_a_tenth_on(self) -> None:

@@ -25,6 +25,16 @@ class Licences(unittest.TestCase):
         }
         self.assertEqual({text: licences.allowed(text, licences.ALLOWED) for text in cases}, cases)
 
+    def test_crates_of_our_own_and_those_of_others_need_no_explanation(self) -> None:
+        registry = "registry+https://example.org"
+        packages = [
+            {"id": "a", "dependencies": [{"name": "serde", "source": registry}, {"name": "b", "source": None}]},
+            {"id": "b", "dependencies": [{"name": "libc", "source": registry}]},
+            {"id": "serde", "dependencies": [{"name": "itoa", "source": registry}]},
+        ]
+        metadata = {"workspace_members": ["a", "b"], "packages": packages}
+        self.assertEqual(licences.direct(metadata), {"serde", "libc"})
+
     def test_an_exception_counts_for_its_crate_and_has_to_be_needed(self) -> None:
         excepted = {("libfuzzer-sys", "0.4"): "(MIT OR Apache-2.0) AND NCSA"}
         self.assertEqual(licences.judged({**excepted, ("a", "1"): "MIT"}), [])
