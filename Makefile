@@ -72,8 +72,9 @@ install-built:
 doc: ## the documentation of the library: target/doc/clc_replay/index.html
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 
-fmt: ## formats the code
+fmt: ## formats the code, the Python scripts where ruff is installed
 	cargo fmt --all
+	@if command -v ruff >/dev/null; then ruff format scripts; else echo "fmt: no ruff, Python is left as it is"; fi
 
 lint: ## formatting, clippy, licences; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check

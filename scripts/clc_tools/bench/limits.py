@@ -18,12 +18,13 @@ class Phase:
 
     name: str
     what: str
+    # What keeps it from that bound.
+    why: str
     # How often the event files are read and written.
     read: int = 0
     written: int = 0
     # Of main memory, per visited event; per replay in the replay.
     bytes: int = 0
-    why: str = ""
 
 
 # Bytes per visited event: time, recorded time, logical time 8 each; event number, kind and link, place in its channel 4 each.
@@ -31,51 +32,47 @@ PHASES = (
     Phase(
         "scan",
         "event files in; 28 bytes per visited event are stored",
-        1,
-        0,
-        28,
         "decoding: each record begins where the one before ends",
+        read=1,
+        bytes=28,
     ),
     Phase(
         "clocks",
         "4 x 28 bytes per visited event",
-        0,
-        0,
-        4 * 28,
         "mapping the times is arithmetic; the solver moves next to nothing",
+        bytes=4 * 28,
     ),
-    Phase("check", "2 x 12 bytes per visited event", 0, 0, 2 * 12, "the two ends of a message are in different places"),
+    Phase(
+        "check",
+        "2 x 12 bytes per visited event",
+        "the two ends of a message are in different places",
+        bytes=2 * 12,
+    ),
     Phase(
         "forward",
         "28 bytes per visited event and replay",
-        0,
-        0,
-        28,
         "each event needs the one before, a receive its send: latency of the caches",
+        bytes=28,
     ),
     Phase(
         "backward",
         "2 x 28 bytes per visited event",
-        0,
-        0,
-        2 * 28,
         "as forward; an advance and a stretch of the curve per violation",
+        bytes=2 * 28,
     ),
     Phase(
         "write",
         "event files in and out, 12 bytes per visited event",
-        1,
-        1,
-        12,
         "decoding again, three formulas per event",
+        read=1,
+        written=1,
+        bytes=12,
     ),
     Phase(
         "verify",
         "12 bytes per visited event",
-        0,
-        0,
-        12,
         "as check; reads the regions of the worst violations from the event files",
+        bytes=12,
     ),
 )
 
@@ -143,15 +140,13 @@ def phases_table(figures: Figures) -> str:
         cells = []
         for run in (runs["estimated"], runs["linear"]):
             least, spent = bound(phase, run, figures), run["phases"].get(phase.name, 0)
-            # A phase that had nothing to do.
-            idle = (
-                phase.name in ("forward", "backward") and not run["passes"] or phase.name == "clocks" and spent < 1e-4
-            )
-            cells.append(
-                ""
-                if idle
-                else f"{short_duration(spent)}, {spent / run['events'] * 1e9:.1f} ns/event: {spent / least:.1f} x"
-            )
+            replays = phase.name in ("forward", "backward")
+            if (replays and not run["passes"]) or (phase.name == "clocks" and spent < 1e-4):
+                # It had nothing to do.
+                cells.append("")
+                continue
+            each = f"{spent / run['events'] * 1e9:.1f} ns/event"
+            cells.append(f"{short_duration(spent)}, {each}: {spent / least:.1f} x")
         rows.append([phase.name, phase.what, short_duration(bound(phase, runs["linear"], figures)), *cells, phase.why])
     two = runs["two_linear"]
     if two["passes"]:
