@@ -1,15 +1,21 @@
-"""What recording costs: the part `record` of scripts/bench.
+"""Part of scripts/bench: what recording costs an application, beside EZTrace.
 
 A program that measures its own calls (tests/apps/call_cost.c) runs on two processes alone, recorded by clc-replay, and by EZTrace where that is installed,
 in turn. The figures are means of a few hundred calls each; of all of them together come the distributions.
 """
 
+from __future__ import annotations
+
 import os
-import pathlib
 import shutil
 import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from ..figures import quantile
+from ..runner import ROOT, Word, on_ranks, output, size_of
+from .session import Figures, Session
+
 WHAT = {
     "tests": "MPI_Test of a null request",
     "itself": "MPI_Irecv, MPI_Isend, MPI_Waitall with itself",
@@ -20,36 +26,54 @@ WHAT = {
 SHARES = (0, 10, 50, 90, 99)
 
 
-def record(bench, program, launcher):
+def record(bench: Session) -> Figures:
     """Runs it; prints a table, and returns the figures."""
     compiler = os.environ.get("MPICC") or next(name for name in ("mpicc.openmpi", "mpicc") if shutil.which(name))
     app = bench.work / "call_cost"
-    bench.run([compiler, "-O2", str(ROOT / "tests/apps/call_cost.c"), "-o", str(app)])
+    bench.run([compiler, "-O2", ROOT / "tests/apps/call_cost.c", "-o", app])
     batches = "30" if bench.quick else "300"
-    recorders = {
-        "alone": lambda place: [*launcher(2), str(app), batches],
-        "recorded": lambda place: [program, "record", "--quiet", "--keep-raw", "-o", str(place), "--", *launcher(2), str(app), batches],
+    recorders: dict[str, Callable[[Path], list[Word]]] = {
+        "alone": lambda place: [*on_ranks(2), app, batches],
+        "recorded": lambda place: [
+            bench.program,
+            "record",
+            "--quiet",
+            "--keep-raw",
+            "-o",
+            place,
+            "--",
+            *on_ranks(2),
+            app,
+            batches,
+        ],
     }
     if shutil.which("eztrace") and "openmpi" in compiler:
-        recorders["EZTrace"] = lambda place: [*launcher(2), "eztrace", "-o", str(place), "-t", "openmpi", str(app), batches]
-    runs = bench.in_turn({name: lambda name=name: once(bench, name, recorders[name]) for name in recorders}, bench.rounds)
-    result = {}
+        recorders["EZTrace"] = lambda place: [*on_ranks(2), "eztrace", "-o", place, "-t", "openmpi", app, batches]
+
+    def recording(name: str) -> Callable[[], Figures]:
+        return lambda: once(bench, name, recorders[name])
+
+    runs = bench.in_turn({name: recording(name) for name in recorders}, bench.rounds)
+    result: Figures = {}
     for name, list_of_runs in runs.items():
         means = {kind: sorted(value for run in list_of_runs for value in run["means"][kind]) for kind in WHAT}
         result[name] = {
-            "calls": {kind: [values[min(len(values) - 1, len(values) * share // 100)] for share in SHARES] for kind, values in means.items()},
-            "bytes": {what: statistics.median(run["bytes"][what] for run in list_of_runs) for what in list_of_runs[0]["bytes"]},
+            "calls": {kind: [quantile(values, share) for share in SHARES] for kind, values in means.items()},
+            "bytes": {
+                what: statistics.median(run["bytes"][what] for run in list_of_runs) for what in list_of_runs[0]["bytes"]
+            },
             "stamps": min(run["stamps"] for run in list_of_runs),
         }
     show(bench, result)
     return result
 
 
-def once(bench, name, command):
+def once(bench: Session, name: str, command: Callable[[Path], Sequence[Word]]) -> Figures:
     place = bench.work / "call_cost.run"
     bench.drop(place, bench.work / "call_cost.run.raw")
-    said = bench.output(command(place))
-    means, calls, stamps = {}, 0, 0.0
+    said = output(command(place))
+    means: dict[str, list[float]] = {}
+    calls, stamps = 0, 0.0
     for line in said.splitlines():
         kind, *rest = line.split()
         if kind in WHAT:
@@ -62,18 +86,17 @@ def once(bench, name, command):
         raise RuntimeError(f"{name}: call_cost has not said what it measured")
     sizes = {}
     if name == "recorded":
-        sizes = {"raw files": size(bench.work / "call_cost.run.raw", ".raw") / calls, "archive": size(place, "") / calls}
+        sizes = {
+            "raw files": size_of(bench.work / "call_cost.run.raw", ".raw") / calls,
+            "archive": size_of(place) / calls,
+        }
     elif name == "EZTrace":
-        sizes = {"archive": size(place, "") / calls}
+        sizes = {"archive": size_of(place) / calls}
     bench.drop(place, bench.work / "call_cost.run.raw")
     return {"means": means, "bytes": sizes, "stamps": stamps}
 
 
-def size(directory, suffix):
-    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file() and path.name.endswith(suffix))
-
-
-def show(bench, result):
+def show(bench: Session, result: Mapping[str, Figures]) -> None:
     bench.row("ns per call, 2 processes", " ".join(f"{name:>8}" for name in ("min", "10 %", "median", "90 %", "99 %")))
     for kind, what in WHAT.items():
         for name, figures in result.items():
