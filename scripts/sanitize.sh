@@ -20,22 +20,33 @@ need() { # COMMAND...: exits if it fails
 }
 
 place=${CARGO_TARGET_DIR:-target}
-# Layers, and modules of others, that call neither MPI nor the system.
-pure=(trace::codec clc:: matching:: report::format comm::top2 comm::backoff)
+# Crates and modules that call neither MPI nor the system.
+pure_crates=(-p clc-trace -p controlled-logical-clock -p clc-execution)
+pure=(matching:: comm::top2 comm::backoff)
 case ${1-} in
     miri)
         need cargo +nightly miri --version
         # Properties read their settings from the environment, which miri otherwise hides.
         export MIRIFLAGS="${MIRIFLAGS--Zmiri-disable-isolation}" PROPTEST_CASES="${PROPTEST_CASES-2}"
-        CARGO_TARGET_DIR=$place/miri cargo +nightly miri test --locked --lib -- "${pure[@]}" --skip values_survive
+        miri() { # KIND...: `cargo test` in the interpreter
+            CARGO_TARGET_DIR=$place/miri cargo +nightly miri test --locked --lib "$@"
+        }
+        miri "${pure_crates[@]}" -- --skip values_survive --skip workers::
+        miri -p clc-engine -- "${pure[@]}"
         ;;
     memcheck)
         need valgrind --version
         # What is not freed at the end is no fault.
         memcheck=(valgrind --quiet --error-exitcode=9 --leak-check=no)
         cargo build --locked
-        tests=$(cargo test --locked --lib --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
-        "${memcheck[@]}" "$tests" --test-threads 1 archive::native comm::local pipeline::output pipeline::stale
+        lib_tests() { # CRATE FILTER...: some of its unit tests
+            local tests
+            tests=$(cargo test --locked --lib --no-run -p "$1" 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
+            "${memcheck[@]}" "$tests" --test-threads 1 "${@:2}"
+        }
+        lib_tests clc-archive native
+        lib_tests clc-engine comm::local
+        lib_tests clc-replay output::directory output::orphans
         out=$(mktemp -d)
         trap 'rm -rf "$out"' EXIT
         program=$place/debug/clc-replay
@@ -53,10 +64,10 @@ case ${1-} in
             RUSTFLAGS="${RUSTFLAGS-} -Zsanitizer=address" CARGO_TARGET_DIR=$place/address \
                 cargo +nightly test --locked --target "$host" "$@"
         }
-        address --lib
-        for test in local_transport native_damage otf2_damage replay_reference fuzz_corpus many_communicators mpi_transport; do
-            address --test "$test"
-        done
+        address --lib --workspace
+        address --test fuzz_corpus
+        address --test mpi_transport
+        address --test program -- local_transport:: native_damage:: otf2_damage:: replay_reference:: many_communicators::
         # The sanitizer reserves more address space than any limit on it leaves, and takes longer to die.
         address --test faults -- --skip environment::memory --skip mpi::call_on_rank_0
         ;;

@@ -22,9 +22,9 @@ cargo build --locked
 cargo test --locked
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport --test mpi_runs
-# MPICH is the one with few communicators. The other tests of that file take minutes with more of its ranks than cores.
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test many_communicators context_ids
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport
+# MPICH is the one with few communicators. The other tests of many of them take minutes with more of its ranks than cores.
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test program -- mpi_runs:: many_communicators::context_ids
 # Of the faults, those on four ranks: signals in every part of a run, circles, calls that fail. The others are the same up to the launcher.
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test faults ::4
 CLC_REPLAY=target/debug/clc-replay CLC_REPLAY_MPICH=target-mpich/debug/clc-replay scripts/soak --short

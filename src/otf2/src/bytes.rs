@@ -117,6 +117,19 @@ impl<'a> Reader<'a> {
         Ok(self.order.u64(*head))
     }
 
+    /// Two bytes.
+    ///
+    /// # Errors
+    /// The end is reached.
+    pub fn full_u16(&mut self) -> Result<u16> {
+        let (head, tail) = self.bytes.split_first_chunk::<2>().ok_or_else(truncated)?;
+        self.bytes = tail;
+        Ok(match self.order {
+            ByteOrder::Little => u16::from_le_bytes(*head),
+            ByteOrder::Big => u16::from_be_bytes(*head),
+        })
+    }
+
     /// A full-width 32-bit integer.
     pub fn full_u32(&mut self) -> Result<u32> {
         let (head, tail) = self.bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
@@ -228,6 +241,14 @@ impl Writer {
     /// A full-width 64-bit integer.
     pub fn full_u64(&mut self, value: u64) {
         self.bytes.extend(self.order.bytes(value));
+    }
+
+    /// Two bytes.
+    pub fn full_u16(&mut self, value: u16) {
+        match self.order {
+            ByteOrder::Little => self.bytes.extend(value.to_le_bytes()),
+            ByteOrder::Big => self.bytes.extend(value.to_be_bytes()),
+        }
     }
 
     /// A full-width 32-bit integer.

@@ -1,7 +1,7 @@
 //! Writing the events of one location from nothing.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::encode::encode;
+use crate::event_record::EventRecord;
 use crate::records::{attribute_bound, bound, control, singleton_width};
 use crate::writer::ChunkWriter;
 use clc_trace::{Error, Event, Result};
@@ -30,8 +30,17 @@ impl EventFileWriter {
     /// # Errors
     /// Times decrease; the file cannot be written.
     pub fn event(&mut self, time: u64, event: &Event) -> Result<()> {
+        let record = EventRecord::of(event).ok_or_else(|| Error::new("an event without a record of its own"))?;
+        self.record(time, &record)
+    }
+
+    /// Appends a record of any type.
+    ///
+    /// # Errors
+    /// As [`EventFileWriter::event`].
+    pub fn record(&mut self, time: u64, record: &EventRecord) -> Result<()> {
         let mut payload = Writer::with_bytes(self.order(), std::mem::take(&mut self.payload));
-        let kind = encode(event, &mut payload).ok_or_else(|| Error::new("an event without a record of its own"))?;
+        let kind = record.write(&mut payload);
         let result = self.append(time, None, kind, &payload.bytes);
         self.payload = payload.bytes;
         result

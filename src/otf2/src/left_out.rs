@@ -3,6 +3,7 @@
 use crate::bytes::Reader;
 use crate::chunks::{FileKind, Record, Records};
 use crate::conversion_loss::{LeftOut, Thing};
+use crate::definition_record::DefinitionRecord;
 use crate::definitions::{Tables, kind};
 use crate::files::Otf2Archive;
 use crate::local::{CLOCK_OFFSET, LocalDefinitions, MAPPING_TABLE};
@@ -11,55 +12,11 @@ use crate::{MappedFile, ScanSummary};
 use clc_trace::{Error, Event, LocationId, Result};
 use std::path::Path;
 
-/// Names of the definition records from 10 on.
-const NAMES: [&str; 34] = [
-    "String",
-    "Attribute",
-    "SystemTreeNode",
-    "LocationGroup",
-    "Location",
-    "Region",
-    "Callsite",
-    "Callpath",
-    "Group",
-    "MetricMember",
-    "MetricClass",
-    "MetricInstance",
-    "Comm",
-    "Parameter",
-    "RmaWin",
-    "MetricClassRecorder",
-    "SystemTreeNodeProperty",
-    "SystemTreeNodeDomain",
-    "LocationGroupProperty",
-    "LocationProperty",
-    "CartDimension",
-    "CartTopology",
-    "CartCoordinate",
-    "SourceCodeLocation",
-    "CallingContext",
-    "CallingContextProperty",
-    "InterruptGenerator",
-    "IoFileProperty",
-    "IoRegularFile",
-    "IoDirectory",
-    "IoHandle",
-    "IoPreCreatedHandleState",
-    "CallpathParameter",
-    "InterComm",
-];
-
-/// Name of a global definition record.
-fn definition_name(kind: u8) -> String {
-    match kind {
-        5 => "ClockProperties".to_owned(),
-        6 => "Paradigm".to_owned(),
-        7 => "ParadigmProperty".to_owned(),
-        8 => "IoParadigm".to_owned(),
-        _ => match kind.checked_sub(10).and_then(|index| NAMES.get(usize::from(index))) {
-            Some(name) => (*name).to_owned(),
-            None => format!("Unknown{kind}"),
-        },
+/// Name of a definition record.
+fn definition_name(number: u8) -> String {
+    match DefinitionRecord::TABLE.iter().find(|record| record.0 == number) {
+        Some((_, name, _)) => (*name).to_owned(),
+        None => format!("Unknown{number}"),
     }
 }
 

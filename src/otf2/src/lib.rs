@@ -9,10 +9,14 @@ mod bytes;
 mod chunks;
 mod conversion_loss;
 mod create;
+mod definition_record;
 mod definitions;
-mod encode;
+mod event_record;
 mod event_writer;
+mod events;
+mod fields;
 mod files;
+mod interpret;
 mod left_out;
 mod local;
 mod mapped;
@@ -22,15 +26,23 @@ mod scan;
 mod siblings;
 mod source;
 mod summary;
+mod table;
 #[cfg(test)]
 mod tests;
 mod times;
 mod writer;
 
 pub use anchor::Anchor;
-pub use bytes::{ByteOrder, Writer as FieldWriter};
+pub use bytes::{ByteOrder, Reader as FieldReader, Writer as FieldWriter};
 pub use create::{ArchiveWriter, CreateOptions, MappingTable};
+pub use definition_record::DefinitionRecord;
+pub use event_record::EventRecord;
 pub use event_writer::EventFileWriter;
+pub use events::{Events, RecordedEvent};
+pub use fields::{
+    CallingContextId, Few, Field, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, ParameterId,
+    Properties, Stamp, StringId, Typed,
+};
 pub use files::Otf2Archive;
 pub use left_out::EventParts;
 pub use local::{IdMap, LocalDefinitions};

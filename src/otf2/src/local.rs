@@ -3,7 +3,7 @@
 use crate::bytes::{ByteOrder, Reader, Writer};
 use crate::chunks::{FileKind, Records};
 use clc_trace::{ClockOffset, Error, Result};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// OTF2 local definition `MappingTable`.
 pub const MAPPING_TABLE: u8 = 5;
@@ -71,6 +71,8 @@ pub struct LocalDefinitions {
     pub windows: IdMap,
     /// Groups.
     pub groups: IdMap,
+    /// All other tables, by kind (OTF2 `MappingType`).
+    pub others: BTreeMap<u8, IdMap>,
     /// What is odd.
     pub warnings: Vec<String>,
 }
@@ -87,6 +89,18 @@ pub(super) fn clock_offset_record(offset: &ClockOffset, order: ByteOrder) -> Vec
 }
 
 impl LocalDefinitions {
+    /// The global id of what the location calls `id`, in the table of a kind (OTF2 `MappingType`); the same where there is none.
+    pub fn map(&self, kind: u8, id: u32) -> u32 {
+        let table = match kind {
+            REGIONS => Some(&self.regions),
+            COMMUNICATORS => Some(&self.communicators),
+            WINDOWS => Some(&self.windows),
+            GROUPS => Some(&self.groups),
+            other => self.others.get(&other),
+        };
+        table.map_or(id, |table| table.map(id))
+    }
+
     /// Reads the contents of a local definition file.
     ///
     /// # Errors
@@ -111,7 +125,12 @@ impl LocalDefinitions {
                         COMMUNICATORS => local.communicators = IdMap::read(&mut reader)?,
                         WINDOWS => local.windows = IdMap::read(&mut reader)?,
                         GROUPS => local.groups = IdMap::read(&mut reader)?,
-                        _ => {}
+                        // Nothing that is corrected depends on them: damage there is no reason to refuse the trace.
+                        other => {
+                            if let Ok(map) = IdMap::read(&mut reader) {
+                                local.others.insert(other, map);
+                            }
+                        }
                     }
                 }
                 CLOCK_OFFSET => {

@@ -2,6 +2,8 @@
 
 use crate::bytes::{ByteOrder, Reader};
 use crate::chunks::Record;
+use crate::event_record::EventRecord;
+use crate::interpret::root_of;
 use crate::local::LocalDefinitions;
 use clc_trace::{
     Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
@@ -27,97 +29,19 @@ pub mod control {
 /// OTF2 `BufferFlush`, the only event with a time among its fields.
 pub const BUFFER_FLUSH: u8 = 10;
 
-/// Name and upper bound of the payload of the record types from 10 on; the bounds are sums of field maxima (1 byte: 1, packed
-/// 32-bit: 5, packed 64-bit: 9, full 64-bit: 8).
-const RECORDS: [(&str, u16); 79] = [
-    ("BufferFlush", 8),
-    ("MeasurementOnOff", 1),
-    ("Enter", 5),
-    ("Leave", 5),
-    ("MpiSend", 24),
-    ("MpiIsend", 33),
-    ("MpiIsendComplete", 9),
-    ("MpiIrecvRequest", 9),
-    ("MpiRecv", 24),
-    ("MpiIrecv", 33),
-    ("MpiRequestTest", 9),
-    ("MpiRequestCancelled", 9),
-    ("MpiCollectiveBegin", 0),
-    ("MpiCollectiveEnd", 29),
-    ("OmpFork", 5),
-    ("OmpJoin", 0),
-    ("OmpAcquireLock", 10),
-    ("OmpReleaseLock", 10),
-    ("OmpTaskCreate", 9),
-    ("OmpTaskSwitch", 9),
-    ("OmpTaskComplete", 9),
-    ("Metric", 6),
-    ("ParameterString", 10),
-    ("ParameterInt", 14),
-    ("ParameterUnsignedInt", 14),
-    ("RmaWinCreate", 5),
-    ("RmaWinDestroy", 5),
-    ("RmaCollectiveBegin", 0),
-    ("RmaCollectiveEnd", 34),
-    ("RmaGroupSync", 15),
-    ("RmaRequestLock", 20),
-    ("RmaAcquireLock", 20),
-    ("RmaTryLock", 20),
-    ("RmaReleaseLock", 19),
-    ("RmaSync", 11),
-    ("RmaWaitChange", 5),
-    ("RmaPut", 28),
-    ("RmaGet", 28),
-    ("RmaAtomic", 38),
-    ("RmaOpCompleteBlocking", 14),
-    ("RmaOpCompleteNonBlocking", 14),
-    ("RmaOpTest", 14),
-    ("RmaOpCompleteRemote", 14),
-    ("ThreadFork", 6),
-    ("ThreadJoin", 1),
-    ("ThreadTeamBegin", 5),
-    ("ThreadTeamEnd", 5),
-    ("ThreadAcquireLock", 11),
-    ("ThreadReleaseLock", 11),
-    ("ThreadTaskCreate", 15),
-    ("ThreadTaskSwitch", 15),
-    ("ThreadTaskComplete", 15),
-    ("ThreadCreate", 14),
-    ("ThreadBegin", 14),
-    ("ThreadWait", 14),
-    ("ThreadEnd", 14),
-    ("CallingContextEnter", 10),
-    ("CallingContextLeave", 5),
-    ("CallingContextSample", 15),
-    ("IoCreateHandle", 16),
-    ("IoDestroyHandle", 5),
-    ("IoDuplicateHandle", 15),
-    ("IoSeek", 24),
-    ("IoChangeStatusFlags", 10),
-    ("IoDeleteFile", 6),
-    ("IoOperationBegin", 29),
-    ("IoOperationTest", 14),
-    ("IoOperationIssued", 14),
-    ("IoOperationComplete", 23),
-    ("IoOperationCancelled", 14),
-    ("IoAcquireLock", 6),
-    ("IoReleaseLock", 6),
-    ("IoTryLock", 6),
-    ("ProgramBegin", 10),
-    ("ProgramEnd", 9),
-    ("NonBlockingCollectiveRequest", 9),
-    ("NonBlockingCollectiveComplete", 38),
-    ("CommCreate", 5),
-    ("CommDestroy", 5),
-];
+/// Number of the first event record.
+const FIRST: u8 = 10;
+
+/// Names and bounds of the fields, from the number [`FIRST`] on without a gap.
+const RECORDS: &[(u8, &str, u16)] = EventRecord::TABLE;
 
 const METRIC: u8 = 31;
 const PROGRAM_BEGIN: u8 = 83;
 
 /// Name of a record type.
 pub fn name(kind: u8) -> String {
-    match kind.checked_sub(10).and_then(|index| RECORDS.get(usize::from(index))) {
-        Some((name, _)) => (*name).to_owned(),
+    match kind.checked_sub(FIRST).and_then(|index| RECORDS.get(usize::from(index))) {
+        Some((_, name, _)) => (*name).to_owned(),
         None => format!("Unknown{kind}"),
     }
 }
@@ -125,12 +49,23 @@ pub fn name(kind: u8) -> String {
 /// Some record types have no length: their payload is one packed integer of at most so many bytes.
 #[inline]
 pub const fn singleton_width(kind: u8) -> Option<u8> {
-    match kind {
-        12 | 13 | 24 => Some(4),
-        16 | 17 | 20 | 21 | 28..=30 => Some(8),
-        _ => None,
-    }
+    SINGLES[kind as usize]
 }
+
+/// [`singleton_width`] of every type.
+const SINGLES: [Option<u8>; 256] = {
+    let mut widths = [None; 256];
+    let mut index = 0;
+    while index < RECORDS.len() {
+        let ((number, single), (_, _, most)) = (EventRecord::SINGLES[index], RECORDS[index]);
+        if single {
+            // One byte of them says how many there are.
+            widths[number as usize] = Some(most as u8 - 1);
+        }
+        index += 1;
+    }
+    widths
+};
 
 /// In [`FRAMING`]: the record has a length.
 pub const FRAMED: u8 = 0x80;
@@ -159,20 +94,20 @@ pub fn bound(kind: u8, payload: &[u8], order: ByteOrder) -> usize {
     if let Some(width) = singleton_width(kind) {
         return 2 + usize::from(width);
     }
-    let fixed = kind.checked_sub(10).and_then(|index| RECORDS.get(usize::from(index)));
+    let fixed = kind.checked_sub(FIRST).and_then(|index| RECORDS.get(usize::from(index)));
     let most = match (fixed, kind) {
-        (Some((_, most)), METRIC) => {
+        (Some((.., most)), METRIC) => {
             let mut reader = Reader::new(payload, order);
             let values = reader.u32().and_then(|_| reader.u8()).unwrap_or(0);
             usize::from(*most) + 10 * usize::from(values)
         }
-        (Some((_, most)), PROGRAM_BEGIN) => {
+        (Some((.., most)), PROGRAM_BEGIN) => {
             let mut reader = Reader::new(payload, order);
             let arguments = reader.u32().and_then(|_| reader.u32()).unwrap_or(0);
             // A damaged count must not become a huge number; the payload itself is the other limit.
             usize::from(*most) + 5 * (arguments as usize).min(payload.len())
         }
-        (Some((_, most)), _) => usize::from(*most),
+        (Some((.., most)), _) => usize::from(*most),
         (None, _) => 0,
     }
     .max(payload.len());
@@ -196,8 +131,14 @@ pub const fn synchronises(kind: u8) -> bool {
 #[inline(always)]
 pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
     let mut fields = record.fields();
-    let reader = &mut fields;
-    let event = match record.kind {
+    let event = decode_fields(record.kind, &mut fields, local)?;
+    if record.within(&fields) { Ok(event) } else { Err(ends_early()) }
+}
+
+/// What [`EventRecord`] says in general, by hand for what a correction reads: this is the innermost loop of a scan. That both say the same is tested.
+#[inline(always)]
+pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Event> {
+    Ok(match kind {
         12 => Event::Enter(RegionId(local.regions.map(reader.u32()?))),
         13 => Event::Leave(RegionId(local.regions.map(reader.u32()?))),
         14 => Event::MpiSend(message(reader, local)?),
@@ -217,16 +158,15 @@ pub fn decode(record: &Record<'_>, local: &LocalDefinitions) -> Result<Event> {
         22 => Event::MpiCollectiveBegin,
         23 => Event::MpiCollectiveEnd(collective(reader, local)?),
         37 => Event::RmaCollectiveBegin,
-        38..=43 | 46..=48 => one_sided(record.kind, reader, local)?,
-        53..=65 => Event::Thread(thread(record.kind, reader, local)?),
+        38..=43 | 46..=48 => one_sided(kind, reader, local)?,
+        53..=65 => Event::Thread(thread(kind, reader, local)?),
         85 => Event::NonBlockingCollectiveRequest(reader.u64()?),
         86 => {
             let collective = collective(reader, local)?;
             Event::NonBlockingCollectiveComplete(collective, reader.u64()?)
         }
         _ => Event::Other,
-    };
-    if record.within(&fields) { Ok(event) } else { Err(ends_early()) }
+    })
 }
 
 #[cold]
@@ -311,10 +251,5 @@ fn collective(reader: &mut Reader<'_>, local: &LocalDefinitions) -> Result<Colle
 }
 
 fn root(reader: &mut Reader<'_>) -> Result<Root> {
-    Ok(match reader.u32()? {
-        u32::MAX => Root::None,
-        0xFFFF_FFFE => Root::ThisProcess,
-        0xFFFF_FFFD => Root::OwnGroup,
-        rank => Root::Rank(rank),
-    })
+    reader.u32().map(root_of)
 }
