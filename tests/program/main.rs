@@ -15,6 +15,7 @@ mod analyze;
 mod bad_options;
 mod clock_offsets;
 mod emulated_nodes;
+mod examples;
 mod export;
 mod judges;
 mod known_truth;

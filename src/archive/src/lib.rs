@@ -1,6 +1,17 @@
-//! Trace formats: stream events in, stream events out.
+//! Traces of either format, as everything above sees them: stream events in, stream events out.
 //!
-//! [`Archive`] is a trace of any format; each format is a module of its own.
+//! [`Archive`] is an OTF2 archive ([`clc_otf2`]) or a native trace ([`native`]): it decides once per file, the loops over events belong to the
+//! formats. [`truth`] keeps the true times of a simulated or disturbed trace beside it.
+//!
+//! ```
+//! use clc_archive::{Format, directory_of};
+//! use std::path::Path;
+//!
+//! assert_eq!(Format::of_name(Path::new("run.clct")), Format::Native);
+//! assert_eq!(Format::of_name(Path::new("run")), Format::Otf2);
+//! assert_eq!(directory_of(Path::new("run/traces.otf2")), Path::new("run"));
+//! ```
+#![deny(missing_docs)]
 
 mod any;
 pub mod native;

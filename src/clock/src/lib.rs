@@ -1,9 +1,29 @@
-//! Pre-synchronisation: from each location's own clock to one global time.
+//! Clocks of parallel computers: from each location's own clock to one global time.
 //!
-//! A *clock model* is a nondecreasing function from the local to the global clock of one location. It is
-//! pure mathematics on [`Ticks`]: no files, no MPI, no printing. [`LinearClock`] interpolates the clock
-//! offsets that the measurement system recorded; [`Clock`] may put a refinement on top of it, which [`network`] and its
-//! siblings estimate from the bounds that messages set to the clocks ([`windows`]).
+//! A *clock model* ([`ClockModel`]) is a nondecreasing function from the local to the global clock of one location. It is pure mathematics on [`Ticks`]: no
+//! files, no MPI, no printing. [`LinearClock`] interpolates the clock offsets that a measurement system recorded; [`Clock`] may put a refinement on top of
+//! it. [`estimate`] makes such refinements from a table of messages; [`estimator::Estimator`] is the same for callers who gather the bounds that messages
+//! set ([`windows`]) themselves, from many ranks. `docs/clocks.md` of clc-replay explains the models, their sources, and how well they do.
+//!
+//! ```
+//! use clc_clock::{Message, Options, estimate};
+//! use clc_trace::Ticks;
+//!
+//! // Two clocks; the second is 70 us behind. A message takes 2 us.
+//! let trip = |k: i64| {
+//!     let begin = k * 1_000_000;
+//!     [
+//!         Message { from: 0, to: 1, sent: begin, received: begin + 2_000 - 70_000 },
+//!         Message { from: 1, to: 0, sent: begin + 3_000 - 70_000, received: begin + 5_000 },
+//!     ]
+//! };
+//! let messages: Vec<Message> = (0..100).flat_map(trip).collect();
+//! let found = estimate(&messages, &Options::default())?;
+//! let apart = found.clocks[1].map(Ticks(50_000_000 - 70_000)) - found.clocks[0].map(Ticks(50_000_000));
+//! assert!(apart.0.abs() <= 1);
+//! # Ok::<(), clc_trace::Error>(())
+//! ```
+#![deny(missing_docs)]
 
 mod banded;
 mod cholesky;
@@ -23,6 +43,7 @@ pub mod kinds;
 mod linear;
 pub mod network;
 pub mod observations;
+mod of_messages;
 pub mod quickest;
 pub mod reference;
 mod refined;
@@ -40,6 +61,7 @@ pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessa
 pub use fit::Fit;
 pub use inspection::{Inspected, Stretch};
 pub use linear::{Drift, LinearClock};
+pub use of_messages::{Estimated, Message, Options, estimate};
 pub use refined::RefinedClocks;
 
 use clc_trace::{ClockOffset, Result, Ticks};

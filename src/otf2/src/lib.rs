@@ -1,8 +1,64 @@
-//! OTF2 archives (trace formats 1 and 2, POSIX substrate) in pure Rust: a streaming codec for the buffer layer, the definitions
-//! and the records that a correction needs. Every other record passes through byte for byte.
+//! OTF2 archives (trace formats 1 to 3, POSIX substrate) in pure Rust: read them, write them, or give them other times and leave every other byte as it is.
 //!
-//! The facts of the format are those of the OTF2 library's sources and of files written by it; `docs/formats.md` has
-//! them.
+//! | to | use |
+//! | --- | --- |
+//! | open an archive, read definitions | [`Otf2Archive::open`], [`Otf2Archive::read_definitions`], [`Otf2Archive::definition_records`] |
+//! | walk through all events of a location, with all fields | [`Otf2Archive::events`], [`EventRecord`] |
+//! | stream what a replay needs, fast | [`Otf2Archive::scan_with`] |
+//! | write an archive | [`ArchiveWriter`], [`EventFileWriter`] |
+//! | copy one with other times | [`Otf2Archive::rewrite_events`] and its siblings, [`TimeMap`] |
+//!
+//! One table of records ([`EventRecord::TABLE`], [`DefinitionRecord::TABLE`]) makes types, readers, writers and bounds; records of later versions pass through as
+//! they are. Nothing is read beyond the end of a record, a chunk or a file, whatever the bytes say. The facts of the format are those of the OTF2
+//! library's sources and of files written by it; `docs/formats.md` of clc-replay has them.
+//!
+//! ```
+//! use clc_otf2::{ArchiveWriter, CreateOptions, EventRecord, Otf2Archive};
+//! use clc_trace::*;
+//! use std::collections::HashMap;
+//!
+//! # fn main() -> Result<()> {
+//! # let directory = tempfile::tempdir().expect("a directory");
+//! let path = directory.path().join("trace");
+//! let definitions = Definitions {
+//!     clock: ClockProperties { resolution: 1_000_000_000, global_offset: 0, trace_length: 100, realtime: None },
+//!     locations: vec![Location {
+//!         id: LocationId(0),
+//!         name: "main".into(),
+//!         kind: LocationKind::CpuThread,
+//!         group: LocationGroupId(0),
+//!         claimed_events: 2,
+//!     }],
+//!     location_groups: vec![LocationGroup {
+//!         id: LocationGroupId(0),
+//!         name: "process".into(),
+//!         accelerator: false,
+//!         parent: None,
+//!         creator: None,
+//!     }],
+//!     regions: vec![Region { id: RegionId(0), name: "work".into() }],
+//!     system_tree: Vec::new(),
+//!     processes: Vec::new(),
+//!     communicators: Vec::new(),
+//!     windows: Vec::new(),
+//!     groups: Vec::new(),
+//!     thread_barriers: Vec::new(),
+//! };
+//! let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default())?;
+//! let mut events = archive.events(LocationId(0))?;
+//! events.event(10, &Event::Enter(RegionId(0)))?;
+//! events.record(90, &EventRecord::Leave { region: RegionId(0) })?;
+//! let count = events.finish()?;
+//! archive.local_definitions(LocationId(0), &[])?;
+//! archive.finish(&definitions, &HashMap::from([(LocationId(0), count)]))?;
+//!
+//! let archive = Otf2Archive::open(&path)?;
+//! let times: Vec<u64> = archive.events(LocationId(0))?.map(|event| event.map(|event| event.time)).collect::<Result<_>>()?;
+//! assert_eq!(times, [10, 90]);
+//! # Ok(())
+//! # }
+//! ```
+#![deny(missing_docs)]
 
 mod anchor;
 mod bytes;

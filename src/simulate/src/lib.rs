@@ -2,10 +2,20 @@
 //!
 //! A [`Scenario`] says what runs where and how wrong the clocks are; [`Scenario::run`] streams every event with its true
 //! time and its local time into an [`EventSink`], in constant memory. [`Scenario::definitions`] and [`Scenario::offsets`]
-//! give the definitions and the clock offset measurements of the same run. `archive::truth` keeps the true times in a file per location.
+//! give the definitions and the clock offset measurements of the same run.
 //!
 //! Everything follows from the seed: the same scenario gives the same events, on every machine.
-//! This layer knows the vocabulary of traces, but no archive format and no command line.
+//! This crate knows the vocabulary of traces, but no archive format and no command line.
+//!
+//! ```
+//! use clc_simulate::{Discard, PatternKind, Scenario};
+//!
+//! let scenario = Scenario { ranks: 4, events: 200, pattern: PatternKind::Ring, clock: "drift".parse()?, ..Scenario::default() };
+//! let summary = scenario.run(&mut Discard)?;
+//! assert!(summary.events.iter().all(|&events| events >= 200));
+//! # Ok::<(), clc_trace::Error>(())
+//! ```
+#![deny(missing_docs)]
 
 pub mod clocks;
 mod definitions;

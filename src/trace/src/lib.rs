@@ -1,6 +1,20 @@
-//! The vocabulary of a trace: ids, ticks, definitions, events, corrections, errors.
+//! The vocabulary of event traces of parallel programs: ids, ticks, definitions, events, corrections, errors.
 //!
-//! The lowest layer. It knows no file format, no MPI and no command line; everything else builds on it.
+//! The lowest layer of clc-replay. It knows no file format, no MPI and no command line; everything else builds on it. Besides the words it has what every layer
+//! above needs: [`progress`] and [`workers`] (threads whose number changes no result), [`format`] (figures for people), and [`codec`] (values as bytes).
+//!
+//! ```
+//! use clc_trace::{Event, LocationId, Message, CommId, Ticks, format};
+//!
+//! let event = Event::MpiSend(Message { peer: 1, comm: CommId(0), tag: 7, length: 4096 });
+//! assert!(matches!(event, Event::MpiSend(message) if message.peer == 1));
+//! // Times are ticks of the trace's timer; a resolution makes seconds of them.
+//! assert_eq!(format::duration(Ticks(1500).seconds(1_000_000_000)), "1.50 us");
+//! // Errors say where they happened.
+//! let error = clc_trace::Error::new("times decrease").at_location(LocationId(3)).at_event(17);
+//! assert_eq!(error.to_string(), "location 3, event 17: times decrease");
+//! ```
+#![deny(missing_docs)]
 
 pub mod codec;
 mod common_time;

@@ -1,0 +1,46 @@
+//! Reads an OTF2 archive and prints the messages that arrive before they were sent, by the recorded times.
+//!
+//!     cargo run -p clc-otf2 --example late_messages -- TRACE
+#![allow(clippy::print_stdout)]
+
+use clc_otf2::{EventRecord, Otf2Archive};
+use clc_trace::Result;
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+
+/// A line for each message that is received before it is sent. Ranks are those of the world.
+pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
+    let archive = Otf2Archive::open(trace)?;
+    let (definitions, _) = archive.read_definitions()?;
+    // Sends and receives by sender, receiver, communicator and tag: the k-th of the one belong to the k-th of the other.
+    let (mut sends, mut receives) = (HashMap::<_, VecDeque<u64>>::new(), Vec::new());
+    for (rank, &location) in (0u32..).zip(&definitions.processes) {
+        for event in archive.events(location)? {
+            let event = event?;
+            match event.record {
+                EventRecord::MpiSend { receiver, communicator, tag, .. }
+                | EventRecord::MpiIsend { receiver, communicator, tag, .. } => {
+                    sends.entry((rank, receiver, communicator, tag)).or_default().push_back(event.time);
+                }
+                EventRecord::MpiRecv { sender, communicator, tag, .. }
+                | EventRecord::MpiIrecv { sender, communicator, tag, .. } => {
+                    receives.push(((sender, rank, communicator, tag), event.time));
+                }
+                _ => {}
+            }
+        }
+    }
+    let late = receives.into_iter().filter_map(|(channel, received)| {
+        let sent = sends.get_mut(&channel)?.pop_front()?;
+        let (from, to, ..) = channel;
+        (received < sent).then(|| format!("rank {from} to {to}: sent at {sent}, received at {received}"))
+    });
+    Ok(late.collect())
+}
+
+#[allow(dead_code)] // the tests only want the function
+fn main() -> Result<()> {
+    let trace = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
+    late_messages(Path::new(&trace))?.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}

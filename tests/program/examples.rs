@@ -1,0 +1,35 @@
+//! The examples do what they say.
+
+#[path = "../../src/clock/examples/clocks_of_messages.rs"]
+mod clocks_of_messages;
+#[path = "../../src/examples/correct_trace.rs"]
+mod correct_trace;
+#[path = "../../src/otf2/examples/late_messages.rs"]
+mod late_messages;
+
+use crate::common::fixture;
+
+#[test]
+fn late_messages_are_printed_and_gone_after_the_correction() {
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, corrected) = (fixture("tracer-halo-4"), directory.path().join("corrected"));
+    let before = late_messages::late_messages(&trace).unwrap();
+    assert!(before.first().is_some_and(|line| line.starts_with("rank ")), "{before:?}");
+    let said = correct_trace::correct(&trace, &corrected).unwrap();
+    assert!(said.ends_with("0 after: Corrected"), "{said}");
+    assert_eq!(late_messages::late_messages(&corrected).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn clocks_come_out_of_a_table_of_messages() {
+    let trip = |k: i64| {
+        let begin = k * 1_000_000;
+        format!("0,1,{begin},{}\n1,0,{},{}\n", begin + 2000 - 70_000, begin + 3000 - 70_000, begin + 5000)
+    };
+    let table: String = (0..300).map(trip).collect();
+    let offsets = clocks_of_messages::offsets(&table).unwrap();
+    // Without measured offsets, the mean of both is global time.
+    assert!((offsets[1].0 - offsets[0].0 - 70_000).abs() <= 2, "{offsets:?}");
+    let error = clocks_of_messages::offsets("0,1,2\n").unwrap_err();
+    assert_eq!(error.message, "line 1 has 3 fields instead of 4");
+}
