@@ -70,7 +70,7 @@ install-built:
 	"$(PROGRAM)" completions fish > "$(SHARE)/fish/vendor_completions.d/clc-replay.fish"
 
 doc: ## the documentation of the library: target/doc/clc_replay/index.html
-	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
+	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 
 fmt: ## formats the code, the Python scripts where ruff is installed
 	cargo fmt --all
@@ -78,7 +78,7 @@ fmt: ## formats the code, the Python scripts where ruff is installed
 
 lint: ## formatting, clippy, licences; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check
-	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 	scripts/licences
 	scripts/lint.sh
 

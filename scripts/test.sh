@@ -13,13 +13,14 @@ for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
 done
 set -x
 cargo fmt --all --check
-cargo clippy --locked --all-targets -- -D warnings
+cargo clippy --locked --workspace --all-targets -- -D warnings
 scripts/licences
 # Only needs Python. Style and types of the scripts are not checked here but by make lint (scripts/lint.sh).
 (cd scripts && /usr/bin/python3 -B -m unittest discover --start-directory tests)
-RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
+RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 cargo build --locked
-cargo test --locked
+cargo test --locked --workspace
+scripts/standalone.sh
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport

@@ -1,5 +1,5 @@
 //! Waiting times and critical path by the exchanges of the replay, run once more: what travels are the times at which regions were
-//! entered. Knows [`crate::execution`] for the mathematics.
+//! entered. Knows [`clc_execution`] for the mathematics.
 
 pub mod details;
 pub mod operations;

@@ -1,7 +1,7 @@
 //! The vocabulary of event traces of parallel programs: ids, ticks, definitions, events, corrections, errors.
 //!
 //! The lowest layer of clc-replay. It knows no file format, no MPI and no command line; everything else builds on it. Besides the words it has what every layer
-//! above needs: [`progress`] and [`workers`] (threads whose number changes no result), [`format`] (figures for people), and [`codec`] (values as bytes).
+//! above needs: [`progress`] and [`workers`] (threads whose number changes no result), [`mod@format`] (figures for people), and [`codec`] (values as bytes).
 //!
 //! ```
 //! use clc_trace::{Event, LocationId, Message, CommId, Ticks, format};

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The crates that others can build on are tested and packaged where there is neither an MPI library nor libclang, as on a machine that has only Rust.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+crates=(-p clc-trace -p clc-otf2 -p clc-clock -p controlled-logical-clock)
+place=${CARGO_TARGET_DIR:-target}/standalone
+bare() { # COMMAND...: without what points to MPI
+    env -i HOME="$HOME" PATH="$PATH" ${CARGO_HOME:+CARGO_HOME="$CARGO_HOME"} ${RUSTUP_HOME:+RUSTUP_HOME="$RUSTUP_HOME"} \
+        MPICC=/nonexistent LIBCLANG_PATH=/nonexistent CARGO_TARGET_DIR="$place" "$@"
+}
+if bare cargo tree --locked "${crates[@]}" --edges all --prefix none | grep -E '^(mpi|mpi-sys|bindgen|clang-sys) '; then
+    echo "standalone.sh: a crate that should not need MPI depends on it" >&2
+    exit 1
+fi
+bare cargo test --locked "${crates[@]}"
+# In a clean directory each, from what would be published.
+bare cargo package --locked --allow-dirty --quiet "${crates[@]}"
