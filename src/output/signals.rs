@@ -1,7 +1,7 @@
 //! A signal that ends the program takes an unfinished output with it.
 //!
 //! This needs a moment, which a launcher need not give: Open MPI 4 kills right after it has sent SIGTERM. What is left then is found by
-//! the next run (`pipeline/stale.rs`). The handler only writes to a pipe; a thread at the other end removes the directory and then lets the signal do what it does by default.
+//! the next run (`output/orphans.rs`). The handler only writes to a pipe; a thread at the other end removes the directory and then lets the signal do what it does by default.
 #![allow(unsafe_code)]
 
 use clc_archive as archive;

@@ -17,7 +17,7 @@ mod any;
 pub mod native;
 pub mod truth;
 
-/// The file by which the program knows its own outputs (`pipeline/manifest.rs`). It says what lies in one directory, and is copied to no other.
+/// The file by which the program knows its own outputs (`output/manifest.rs`). It says what lies in one directory, and is copied to no other.
 pub const WRITTEN_LIST: &str = ".clc-replay";
 
 pub use any::{Archive, Format, directory_of};

@@ -12,7 +12,7 @@
 //! were delayed lose their weight, those that would have been too quick keep it; smoothness and recorded offsets count
 //! with Cauchy weights, so that a clock may bend sharply where messages show that it did. Where nothing is known yet, the
 //! middles of both directions ([`super::observations::TwoWay`]) make the start. Everything runs on one rank in a fixed order: the
-//! same bits every time (`presync/solver.rs`).
+//! same bits every time (`clock/src/solver.rs`).
 
 use super::evidence::Travels;
 use super::observations::{Latencies, Observations, Offsets, Reading};

@@ -223,7 +223,7 @@ pub enum Reading {
     /// say nothing.
     Mode,
     /// What this share of the quickest messages stays below: messages are bounds, and how tight they are is learned per direction
-    /// (`presync/delays.rs`).
+    /// (`clock/src/delays.rs`).
     Edge(f64),
 }
 

@@ -63,7 +63,7 @@ impl MappedFile {
         }
         // SAFETY: the map is private and read only. What remains is another process changing or truncating the file while it is
         // mapped: bytes are only ever read as integers and checked, so changes give errors; truncation raises SIGBUS, which ends
-        // the program with a message (`pipeline/interrupt.rs`).
+        // the program with a message (`output/signals.rs`).
         let map = unsafe { memmap2::MmapOptions::new().map(&file) }.map_err(|error| unreadable(path, &error))?;
         // Files are read from front to back; a refusal of the advice does not matter.
         let _ = map.advise(memmap2::Advice::Sequential);
