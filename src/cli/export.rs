@@ -68,7 +68,7 @@ pub struct ExportOptions {
 
     /// Only what happens between two times after the first event, such as 1.2s:1.3s, 500us: or :2ms
     ///
-    /// Units: s, ms, us, ns, ps. Regions that are open at either end are cut there. Of the violations, those whose receive is in it.
+    /// Units: min, s, ms, us, ns, ps. Regions that are open at either end are cut there. Of the violations, those whose receive is in it.
     #[arg(long, value_name = "FROM:TO", allow_hyphen_values = true, value_parser = values::window, help_heading = "Output")]
     pub window: Option<Window>,
 

@@ -5,8 +5,6 @@
 
 mod analyze;
 mod convert;
-mod decimal;
-mod duration;
 mod evaluate;
 mod export;
 mod files;
@@ -24,8 +22,8 @@ mod stop;
 mod values;
 
 pub use analyze::AnalyzeOptions;
+pub use clc_trace::Duration;
 pub use convert::ConvertOptions;
-pub use duration::Duration;
 pub use evaluate::EvaluateOptions;
 pub use export::{ExportFormat, ExportOptions, Window};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};

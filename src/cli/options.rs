@@ -2,7 +2,6 @@
 //!
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
-use super::duration::Duration;
 use super::values::{self, LatencyOption, MaxDelay};
 use crate::clocks::refine::Wanted;
 use clap::builder::PossibleValuesParser;
@@ -12,6 +11,7 @@ use clc_archive::{directory_of, native};
 use clc_clock::reference::Reference;
 use clc_clock::{Limits, Method};
 use clc_engine::matching::fences::Fences;
+use clc_trace::Duration;
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
 use controlled_logical_clock::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
@@ -209,7 +209,7 @@ pub struct InfoOptions {
 pub struct SynchronisationOptions {
     /// Minimum latency of a message, such as 1us, or same-node=300ns,other-node=1.2us, or auto
     ///
-    /// A receive earlier than its send plus this is a violation, and is corrected. Units: s, ms, us, ns, ps; rounded up to
+    /// A receive earlier than its send plus this is a violation, and is corrected. Units: min, s, ms, us, ns, ps; rounded up to
     /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
     /// invents violations. auto: half the shortest round trip between nodes, which needs no synchronised clocks, and the
     /// shortest message within one, where round trips begin sharply; else 0. Never what clocks without violations contradict.

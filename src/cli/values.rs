@@ -1,10 +1,10 @@
 //! Values of options that are more than a number: how each is read, and what is allowed.
 
-use super::decimal::Decimal;
-use super::duration::Duration;
 use super::export::Window;
 use clc_clock::reference::Reference;
+use clc_trace::Duration;
 use clc_trace::Result;
+use clc_trace::decimal::Decimal;
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Decay, ErrorLimit, Slope};
 use std::fmt;

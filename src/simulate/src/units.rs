@@ -43,41 +43,19 @@ fn split(text: &str) -> Result<(f64, &str)> {
     Ok((value, unit))
 }
 
-/// Reads a signed duration with its unit (ps, ns, us, ms, s, min), in picoseconds.
+/// Reads a duration with its unit ([`clc_trace::Duration`]), in picoseconds.
 ///
 /// # Errors
-/// No number, an unknown unit, or more than 500 s.
-pub fn parse_signed_duration(text: &str) -> Result<i64> {
-    let (value, unit) = split(text)?;
-    let scale = match unit {
-        "ps" => 1.0,
-        "ns" => 1e3,
-        "us" | "µs" => 1e6,
-        "ms" => 1e9,
-        "s" => 1e12,
-        "min" => 60e12,
-        _ => {
-            return Err(Error::new(format!("'{text}' is not a duration: unit '{unit}' is unknown"))
-                .hint("use ps, ns, us, ms, s or min, e.g. 20us"));
-        }
-    };
-    let time = value * scale;
-    if time.abs() > LONGEST as f64 {
-        return Err(Error::new(format!("'{text}' is too long")).hint("at most 500s"));
-    }
-    Ok((time + 0.5_f64.copysign(time)) as i64)
-}
-
-/// Reads a duration that must not be negative, in picoseconds.
-///
-/// # Errors
-/// As [`parse_signed_duration`], and negative values.
+/// No number, no unit or an unknown one, or more than 500 s.
 pub fn parse_duration(text: &str) -> Result<i64> {
-    let time = parse_signed_duration(text)?;
-    if time < 0 {
+    if text.trim_start().starts_with('-') {
         return Err(Error::new(format!("'{text}' is negative")).hint("a duration is 0 or more"));
     }
-    Ok(time)
+    let duration = clc_trace::Duration::parse(text).map_err(Error::new)?;
+    match i64::try_from(duration.picoseconds()) {
+        Ok(time) if time <= LONGEST => Ok(time),
+        _ => Err(Error::new(format!("'{text}' is too long")).hint("at most 500s")),
+    }
 }
 
 /// Reads a duration, or a percentage of the run such as `30%`.
@@ -173,7 +151,7 @@ mod tests {
     fn reads_units() -> Result<()> {
         assert_eq!(parse_duration("20us")?, 20_000_000);
         assert_eq!(parse_duration("0.5s")?, SECOND / 2);
-        assert_eq!(parse_signed_duration("-5ms")?, -5_000_000_000);
+        assert_eq!(parse_duration("1.5min")?, 90 * SECOND);
         assert_eq!(parse_span("25%")?, Span::Share(0.25));
         assert_eq!(Span::Share(0.25).of(400), 100);
         assert_eq!(parse_frequency("20ppm")?, 20.0 / 1e6);

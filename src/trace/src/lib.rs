@@ -19,7 +19,9 @@
 pub mod codec;
 mod common_time;
 mod correction;
+pub mod decimal;
 mod definitions;
+mod duration;
 mod error;
 mod event;
 mod fixed;
@@ -39,6 +41,7 @@ pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
     SystemTreeNode, Window,
 };
+pub use duration::Duration;
 pub use error::{Error, Result};
 pub use event::{
     ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective, WindowGroup,

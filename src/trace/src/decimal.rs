@@ -2,7 +2,7 @@
 
 /// A nonnegative decimal number: `digits / 10^places`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub struct Decimal {
     /// All digits, without the point.
     pub digits: u64,
     /// How many of them follow the point.
@@ -11,6 +11,9 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// Reads `12`, `0.99999`, `.5`, `1e-5`, `1.5E3`. At most 18 digits and 18 places, so that everything fits.
+    ///
+    /// # Errors
+    /// What is wrong, as a clause for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let fail = || format!("`{text}` is not a plain decimal number such as 0.01 or 1e-2");
         let (number, exponent) = match text.split_once(['e', 'E']) {

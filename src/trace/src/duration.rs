@@ -1,11 +1,11 @@
 //! Durations with a unit, read exactly.
 
-use super::decimal::Decimal;
-use clc_trace::{Error, Result, Ticks};
+use crate::decimal::Decimal;
+use crate::{Error, Result, Ticks};
 use std::fmt;
 
 /// Units by name, in picoseconds, longest first for display. Two spellings of the micro sign exist in Unicode.
-const UNITS: [(&str, u64); 7] = [
+const UNITS: [(&str, u64); 8] = [
     ("s", 1_000_000_000_000),
     ("ms", 1_000_000_000),
     ("us", 1_000_000),
@@ -13,6 +13,8 @@ const UNITS: [(&str, u64); 7] = [
     ("μs", 1_000_000),
     ("ns", 1_000),
     ("ps", 1),
+    // Read, but never shown.
+    ("min", 60_000_000_000_000),
 ];
 
 /// A duration in whole picoseconds, under [`Duration::LIMIT`].
@@ -39,11 +41,11 @@ impl Duration {
             return if number.digits == 0 {
                 Ok(Duration::default())
             } else {
-                Err(format!("`{text}` has no unit: write for example {text}us (s, ms, us, ns, ps)"))
+                Err(format!("`{text}` has no unit: write for example {text}us (min, s, ms, us, ns, ps)"))
             };
         }
         let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale);
-        let scale = scale.ok_or_else(|| format!("unknown unit `{unit}` in `{text}` (s, ms, us, ns, ps)"))?;
+        let scale = scale.ok_or_else(|| format!("unknown unit `{unit}` in `{text}` (min, s, ms, us, ns, ps)"))?;
         let (numerator, denominator) = number.ratio();
         let (scaled, denominator) = (u128::from(numerator) * u128::from(scale), u128::from(denominator));
         if scaled % denominator != 0 {
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let says = |text: &str| Duration::parse(text).expect_err(text);
-        assert_eq!(says("5"), "`5` has no unit: write for example 5us (s, ms, us, ns, ps)");
+        assert_eq!(says("5"), "`5` has no unit: write for example 5us (min, s, ms, us, ns, ps)");
         assert!(says("5m").contains("unknown unit `m`"));
         assert!(says("5min").contains("unknown unit"));
         assert!(says("us").contains("not a duration"));
