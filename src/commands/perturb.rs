@@ -61,7 +61,7 @@ pub fn perturb(
         if !options.anyway {
             return Err(Error::new(message)
                 .in_file(&options.trace)
-                .hint("correct it first and perturb the result, or insist with --anyway"));
+                .hint("correct it first and perturb the result, or pass --anyway"));
         }
         session.warnings.add(message);
     }

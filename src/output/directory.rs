@@ -83,11 +83,11 @@ impl Output {
         };
         if there {
             if !place.is_dir() {
-                let error = Error::new("the output exists and is no directory").in_file(path);
+                let error = Error::new("the output exists and is not a directory").in_file(path);
                 return Err(error.hint("remove it, or choose another place"));
             }
             if !force {
-                return Err(Error::new("the output exists already").in_file(path).hint("replace it with --force"));
+                return Err(Error::new("output directory already exists").in_file(path).hint("replace it with --force"));
             }
             // Replacing a directory must not delete anything but an earlier result.
             manifest::check(&place, path)?;

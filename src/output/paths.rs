@@ -73,7 +73,7 @@ impl Target<'_> {
                 files::probe(&self.path)
             }
             Kind::Files(_) if place.exists() && !place.is_dir() => {
-                Err(Error::new("cannot write: it is no directory").in_file(&self.path))
+                Err(Error::new("cannot write: not a directory").in_file(&self.path))
             }
             Kind::Files(content) if place.exists() => {
                 conflicts::allow_all(place, content, force)?;

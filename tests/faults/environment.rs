@@ -89,7 +89,7 @@ fn outputs() -> Vec<Case> {
             "output_exists",
             "the output exists",
             &["trace", "-o", "out"],
-            &["out: the output exists already", "--force"],
+            &["out: output directory already exists", "--force"],
             |s| {
                 std::fs::create_dir(s.copy.output()).unwrap();
                 std::fs::write(s.copy.output().join("thesis.tex"), "years of work").unwrap();

@@ -83,7 +83,7 @@ fn options_that_make_no_sense() {
         }
     }
     std::fs::write(copy.directory.path().join("file"), "mine").unwrap();
-    refused_by(alone(), &copy, ["trace", "-o", "file"], &["file: the output exists and is no directory (remove it"]);
+    refused_by(alone(), &copy, ["trace", "-o", "file"], &["file: the output exists and is not a directory (remove it"]);
     refused_by(alone(), &copy, ["chek", "trace"], &["there is no trace 'chek'; did you mean the subcommand 'check'?"]);
 }
 

@@ -371,7 +371,7 @@ fn mistakes_get_one_line() {
     refused("convert x.clct y --to native", here, &["x.clct: the trace is native already"]);
     refused("convert in y --to vampir", here, &["otf2, native"]);
     refused("convert nothing y.clct", here, &["nothing: there is no such trace"]);
-    refused("convert in x.clct", here, &["x.clct: the output exists already (replace it with --force)"]);
+    refused("convert in x.clct", here, &["x.clct: output directory already exists (replace it with --force)"]);
     refused(
         "convert in full --to native --force",
         here,

@@ -315,7 +315,7 @@ impl Tables {
                 )));
             }
             if !seen.insert(member) {
-                return Err(Error::new(format!("location {member} is two MPI processes in group {}", group.id)));
+                return Err(Error::new(format!("location {member} is listed for two MPI ranks in group {}", group.id)));
             }
         }
         Ok(group.members.iter().map(|&member| LocationId(member)).collect())

@@ -69,7 +69,7 @@ impl EventFileWriter {
             return Err(self.refused(format!("time {time} before {last}")));
         }
         if kind <= control::ATTRIBUTE_LIST {
-            return Err(self.refused(format!("{kind} is no type of event")));
+            return Err(self.refused(format!("{kind} is not a type of event")));
         }
         let most = bound(kind, payload, order);
         let mut record = Writer::with_bytes(order, std::mem::take(&mut self.record));

@@ -54,7 +54,7 @@ pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Resu
 pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     let damaged = |what: &str| Error::new(format!("the definition file is damaged: {what}"));
     if !bytes.starts_with(&MAGIC) {
-        return Err(Error::new("this is no definition file of a native trace"));
+        return Err(Error::new("this is not a definition file of a native trace"));
     }
     let mut rest = Bytes(bytes.get(MAGIC.len()..).unwrap_or_default());
     let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
@@ -114,7 +114,7 @@ fn check(definitions: &Definitions) -> Result<()> {
             return Err(Error::new(format!("location {id}, an MPI process, is not defined")));
         }
         if !processes.insert(id) {
-            return Err(Error::new(format!("location {id} is two MPI processes")));
+            return Err(Error::new(format!("location {id} is listed for two MPI ranks")));
         }
     }
     let count = definitions.processes.len();

@@ -62,7 +62,7 @@ impl Header {
             return Err(Error::new("the event file was never finished").hint("write the trace again"));
         }
         if !whole.starts_with(&MAGIC) {
-            return Err(Error::new("this is no event file of a native trace"));
+            return Err(Error::new("this is not an event file of a native trace"));
         }
         let mut rest = Bytes(whole.get(MAGIC.len()..).unwrap_or_default());
         let version = rest.u32().unwrap_or_default();

@@ -227,7 +227,7 @@ pub fn match_collectives(
     for (local, extract) in extracts.iter_mut().enumerate() {
         for (comm, participations) in extract.collectives.drain() {
             let rank = table.rank_of(comm, first + local as u32).ok_or_else(|| {
-                Error::new(format!("process {} is no member of {}", first + local as u32, table.name(comm)))
+                Error::new(format!("process {} is not a member of {}", first + local as u32, table.name(comm)))
             })?;
             ours.entry(comm).or_default().push((rank, local as u32, participations));
         }

@@ -149,7 +149,7 @@ impl Meeting {
         if let Operation::Broadcast(root) | Operation::Gather(root) | Operation::ReduceTop(root) = operation
             && root >= size
         {
-            return Err(Error::new(format!("rank {root} is no member of a group of {size}")));
+            return Err(Error::new(format!("rank {root} is not a member of a group of {size}")));
         }
         let mut rounds = lock(&self.rounds);
         let round = rounds.entry(round).or_insert_with(|| Round {

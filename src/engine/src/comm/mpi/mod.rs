@@ -86,7 +86,7 @@ impl MpiTransport {
         let group = *self.groups.get(group.0).ok_or_else(|| Error::new("an unknown group of analysis ranks"))?;
         let (_, size) = group.place();
         if root >= size {
-            return Err(Error::new(format!("rank {root} is no member of a group of {size}")));
+            return Err(Error::new(format!("rank {root} is not a member of a group of {size}")));
         }
         Ok(group)
     }

@@ -84,5 +84,5 @@ pub fn tops_in<const CLOCKS: usize>(mut words: &[u64]) -> Result<(Tops<CLOCKS>, 
 
 /// What is wrong with a batch that cannot be read.
 pub fn damaged() -> Error {
-    Error::new("a batch of timestamps arrived damaged")
+    Error::new("malformed timestamp batch")
 }
