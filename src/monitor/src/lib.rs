@@ -27,3 +27,4 @@
 
 pub mod gossip;
 mod random;
+pub mod simulation;

@@ -13,6 +13,10 @@ const TRY_DEAD: u64 = 10;
 const ASK_AGAIN: u64 = 5;
 /// To how many a farewell is said.
 const FAREWELLS: usize = 5;
+/// Most of a layer to whom news are told at once.
+const MOST_TOLD: usize = 64;
+/// Most news told at once: one packet holds them.
+const MOST_NEWS: usize = 64;
 /// Contacts for a newcomer.
 const INTRODUCTIONS: usize = 8;
 
@@ -28,6 +32,8 @@ pub(crate) enum Outgoing {
     Gossip(Contact),
     /// Records for a newcomer, and others whom it should know.
     Everything(Contact, Vec<RecordKey>),
+    /// These records at once.
+    News(Contact, Vec<RecordKey>),
     /// The times of a probe: t1, t2.
     Answer(Contact, Time, Time),
 }
@@ -44,6 +50,7 @@ impl Node {
                 self.next_round = (self.next_round + self.config.interval).max(now + self.config.interval / 2);
             }
         }
+        self.broadcast();
         let outgoing = std::mem::take(&mut self.outgoing);
         outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
     }
@@ -73,7 +80,11 @@ impl Node {
         }
         self.layers[0].beat(now, 0);
         if round % ASK_AGAIN == 1 {
-            self.outgoing.extend(self.joining.iter().copied().map(Outgoing::Join));
+            self.outgoing.extend(self.joining.iter().map(|&(address, _)| Outgoing::Join(address)));
+            self.joining.retain_mut(|(_, times)| {
+                *times = times.saturating_sub(u32::from(*times < u32::MAX));
+                *times > 0
+            });
         }
         if let Some(index) = self.target(0, round) {
             self.gossip_with(NodeId(self.layers[0].base + index as u32));
@@ -87,6 +98,34 @@ impl Node {
         }
         if round.is_multiple_of(TRY_DEAD) {
             self.try_dead();
+        }
+    }
+
+    /// Tells deaths and returns at once: those found here to the group and to a node of each other group, those told by
+    /// another group to the own one. Gossip carries them to whom that does not reach.
+    fn broadcast(&mut self) {
+        let [own, told] = std::mem::take(&mut self.news).map(|mut news| {
+            news.truncate(MOST_NEWS);
+            news
+        });
+        if own.is_empty() && told.is_empty() || self.leaving {
+            return;
+        }
+        let near = self.layers[0].others(|state| state == Liveness::Alive);
+        let mut targets: Vec<NodeId> = near.iter().map(|&index| NodeId(self.layers[0].base + index as u32)).collect();
+        let everything: Vec<RecordKey> = own.iter().chain(&told).copied().collect();
+        targets.truncate(MOST_TOLD);
+        let group: Vec<Contact> = targets.into_iter().filter_map(|id| self.peers.get(id)).collect();
+        self.outgoing.extend(group.into_iter().map(|contact| Outgoing::News(contact, everything.clone())));
+        if own.is_empty() {
+            return;
+        }
+        for layer in &self.layers[1..] {
+            for index in layer.others(|state| state == Liveness::Alive).into_iter().take(MOST_TOLD) {
+                let other = self.peers.of_group(layer.level, index, &mut self.random);
+                let contact = other.and_then(|id| self.peers.get(id));
+                self.outgoing.extend(contact.map(|contact| Outgoing::News(contact, own.clone())));
+            }
         }
     }
 
@@ -125,8 +164,11 @@ impl Node {
         let layer = self.layers.get(level)?;
         let groups = layer.others(wanted);
         let level = layer.level;
-        let &index = self.random.choose(&groups)?;
-        self.peers.of_group(level, index, &mut self.random)
+        // Of some groups nobody is known yet.
+        (0..4).find_map(|_| {
+            let &index = self.random.choose(&groups)?;
+            self.peers.of_group(level, index, &mut self.random)
+        })
     }
 
     fn gossip_with(&mut self, id: NodeId) {
@@ -147,6 +189,7 @@ impl Node {
             Outgoing::Hello(contact)
             | Outgoing::Gossip(contact)
             | Outgoing::Everything(contact, _)
+            | Outgoing::News(contact, _)
             | Outgoing::Answer(contact, ..) => (Kind::Gossip, contact),
         };
         self.sequence += 1;
@@ -174,6 +217,7 @@ impl Node {
                 message.contacts = self.introductions(contact.id);
                 keys = records;
             }
+            Outgoing::News(_, records) => keys = records,
             Outgoing::Answer(_, t1, t2) => message.echo = Some((t1, t2)),
         }
         message.records = keys.iter().filter_map(|&key| self.records.get(key)).collect();
@@ -189,13 +233,14 @@ impl Node {
     /// A gossip message for that node, and the keys of the records in it.
     fn gossip(&mut self, to: Contact, now: Time) -> (Message<'static>, Vec<RecordKey>) {
         let level = self.common(to.id).map_or(self.layers.len(), |(level, _)| level);
-        let upper = level > 0 || self.round.is_multiple_of(u64::from(self.config.upper_every));
+        // At random, for the targets of every second or third round may never be some of the group.
+        let upper = level > 0 || self.random.below(u64::from(self.config.upper_every)) == 0;
         let layers = self.layers.iter().skip(level).filter(|layer| layer.level == 1 || upper);
         let mut message = Message { sections: layers.map(|layer| layer.section()).collect(), ..Message::default() };
         let keys = self.records.pick(self.config.budget, level > 0);
-        if !self.config.directory && self.layers.len() > 1 && level == 0 {
+        if !self.config.directory && self.layers.len() > 1 {
             let mut groups = Vec::new();
-            for layer in &self.layers[1..] {
+            for layer in self.layers.iter().skip(level.max(1)) {
                 groups.extend(
                     layer.others(|state| state != Liveness::Left).into_iter().map(|index| (layer.level, index)),
                 );
