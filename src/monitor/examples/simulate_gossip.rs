@@ -10,7 +10,7 @@ use std::io::Write;
 
 const USAGE: &str = "arguments, all optional (times in seconds):
     nodes=64 groups=8,...|none|sqrt directory=yes|no seed=1 seconds=10 settle=10
-    interval=0.1 cleanup=1 consensus=0.1 upper=2 probe=5 budget=400 choice=ring|random
+    interval=0.1 cleanup=1 consensus=0.1 upper=3 probe=5 budget=320 choice=ring|random
     loss=PERCENT delay=MICROSECONDS jitter=MICROSECONDS
     sensors=PERIODxBYTES aggregates=PERIODxBYTES pauses=EVERYxLONGEST
     kill=HOW_MANY (single nodes, one every 10 s) killgroup=FIRST-LAST pause=FIRST-LASTxTIME cut=FIRST-LASTxTIME (2 s after settling)";

@@ -27,4 +27,8 @@
 
 pub mod gossip;
 mod random;
+pub mod resources;
+mod wire;
+
+pub use wire::Malformed;
 pub mod simulation;

@@ -73,9 +73,9 @@ impl Config {
             consensus: 100 * MILLISECOND,
             witnesses: 2,
             group_sizes: Vec::new(),
-            upper_every: 2,
+            upper_every: 3,
             probe_every: 5,
-            budget: 400,
+            budget: 320,
             directory: true,
             choice: Choice::BinaryRoundRobin,
         }

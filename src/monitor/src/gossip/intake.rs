@@ -15,7 +15,7 @@ const MOST_WELCOMES: usize = 64;
 /// How often a nearer node that somebody told of is asked, if the first packet is lost.
 const ASK_NEARER: u32 = 20;
 /// Most packets with all that is known for one newcomer.
-const MOST_PACKETS: usize = 64;
+const MOST_PACKETS: usize = 48;
 /// Bytes of records in each of them.
 const PACKET: usize = 1_200;
 
@@ -158,7 +158,9 @@ impl Node {
         if layer == 0 && id == self.config.id.0 {
             return self.keep_own(record);
         }
-        if !self.records.take(record) {
+        // Nobody can gossip with a member of the group before its address is known.
+        let near = self.layers[0].local(id).is_some();
+        if !self.records.take_as(record, layer > 0 || near && key == identity::KEY) {
             return;
         }
         if layer > 0 {
@@ -171,7 +173,6 @@ impl Node {
             return;
         }
         let id = NodeId(id);
-        let near = self.layers[0].local(id.0).is_some();
         let mut restarted = false;
         if key == identity::KEY {
             let Ok((contact, _)) = identity::decode(id, record.bytes) else { return };

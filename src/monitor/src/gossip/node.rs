@@ -148,7 +148,7 @@ impl Node {
         let key = RecordKey { layer: 0, id: self.config.id.0, key };
         let last = self.records.version(key).unwrap_or(0);
         let version = self.heartbeat().max(last.saturating_add(1));
-        self.records.take(&Record { key, everywhere, version, bytes });
+        self.records.take_as(&Record { key, everywhere, version, bytes }, key.key == identity::KEY);
     }
 
     /// A datum of a node, by its key.
@@ -157,6 +157,9 @@ impl Node {
         if key == identity::KEY || record.bytes.is_empty() { None } else { Some(record.bytes) }
     }
 
+    pub fn status_of(&self, id: u32) -> String {
+        format!("{:?}", self.records.get(status::key(1, id)))
+    }
     /// This node's heartbeat.
     pub fn heartbeat(&self) -> u64 {
         self.layers[0].heartbeat()

@@ -33,11 +33,16 @@ pub(crate) struct Records {
 impl Records {
     /// Takes a record in if it is newer than what is there. Whether it is.
     pub(crate) fn take(&mut self, record: &Record) -> bool {
+        self.take_as(record, record.key.layer > 0)
+    }
+
+    /// The same; urgent ones are told before others, and more often.
+    pub(crate) fn take_as(&mut self, record: &Record, urgent: bool) -> bool {
         if self.stored.get(&record.key).is_some_and(|known| known.version >= record.version) {
             return false;
         }
         self.arrivals += 1;
-        let place = (if record.key.layer > 0 { 0 } else { OFTEN_BEFORE_DATA }, self.arrivals);
+        let place = (if urgent { 0 } else { OFTEN_BEFORE_DATA }, self.arrivals);
         let Record { version, everywhere, .. } = *record;
         let stored = Stored { version, everywhere, bytes: record.bytes.into(), place };
         if let Some(old) = self.stored.insert(record.key, stored) {

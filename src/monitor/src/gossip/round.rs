@@ -86,7 +86,7 @@ impl Node {
                 *times > 0
             });
         }
-        if let Some(index) = self.target(0, round) {
+        if let Some(index) = self.target(round) {
             self.gossip_with(NodeId(self.layers[0].base + index as u32));
         }
         let every = u64::from(self.config.upper_every);
@@ -142,15 +142,19 @@ impl Node {
         }
     }
 
-    /// Whom to gossip with in a layer, by local index.
-    fn target(&mut self, level: usize, turn: u64) -> Option<usize> {
-        let layer = &self.layers[level];
+    /// Whom to gossip with in the group, by local index.
+    fn target(&mut self, turn: u64) -> Option<usize> {
+        let layer = &self.layers[0];
+        // Of some members only the heartbeat has come so far, not the address.
+        let known = |index: &usize| self.peers.get(NodeId(layer.base + *index as u32)).is_some();
         let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
         if at_random {
             let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
+            let living: Vec<usize> = living.into_iter().filter(known).collect();
             return self.random.choose(&living).copied();
         }
         let mut ring = layer.others(|state| state == Liveness::Alive);
+        ring.retain(known);
         let place = ring.partition_point(|&index| index < layer.own);
         ring.insert(place, layer.own);
         let steps = u64::from(ring.len().next_power_of_two().trailing_zeros()).max(1);

@@ -23,6 +23,14 @@ fn nobody_is_called_dead_while_nodes_still_meet() {
 }
 
 #[test]
+fn a_start_of_many_nodes_with_names_and_data_alarms_nobody() {
+    let sensors = Some((2 * SECOND, 104));
+    let scenario = Scenario { settle: 0, loss: 10_000, duration: 8 * SECOND, sensors, ..Scenario::new(400) };
+    let outcome = scenario.run();
+    assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.refused), (0, 0, 0));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let scenario = Scenario { loss: 50_000, duration: 3 * SECOND, ..Scenario::new(20) };
     assert_eq!(scenario.run(), scenario.run());
