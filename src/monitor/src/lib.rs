@@ -25,6 +25,7 @@
 //! assert_eq!(nodes[0].get(NodeId(2), 1), Some(&b"load 0.5"[..]));
 //! ```
 
+pub mod clocks;
 pub mod gossip;
 mod random;
 pub mod resources;

@@ -264,3 +264,7 @@ impl Layer {
 fn is_listed(liveness: Liveness) -> bool {
     matches!(liveness, Liveness::Alive | Liveness::Suspect)
 }
+
+#[cfg(test)]
+#[path = "layer_tests.rs"]
+mod tests;
