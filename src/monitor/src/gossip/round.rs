@@ -101,7 +101,7 @@ impl Node {
         }
     }
 
-    /// Tells deaths and returns at once: those found here to the group and to a node of each other group, those told by
+    /// Tells deaths and returns at once: those found here to the group and to two nodes of each other group, those told by
     /// another group to the own one. Gossip carries them to whom that does not reach.
     fn broadcast(&mut self) {
         let [own, told] = std::mem::take(&mut self.news).map(|mut news| {
@@ -122,9 +122,12 @@ impl Node {
         }
         for layer in &self.layers[1..] {
             for index in layer.others(|state| state == Liveness::Alive).into_iter().take(MOST_TOLD) {
-                let other = self.peers.of_group(layer.level, index, &mut self.random);
-                let contact = other.and_then(|id| self.peers.get(id));
-                self.outgoing.extend(contact.map(|contact| Outgoing::News(contact, own.clone())));
+                // Two, for one packet may be lost.
+                let others = [(); 2].map(|()| self.peers.of_group(layer.level, index, &mut self.random));
+                let second = others[1].filter(|_| others[0] != others[1]);
+                for contact in others[0].into_iter().chain(second).filter_map(|id| self.peers.get(id)) {
+                    self.outgoing.push(Outgoing::News(contact, own.clone()));
+                }
             }
         }
     }
