@@ -13,18 +13,29 @@ const USAGE: &str = "arguments, all optional (times in seconds):
     interval=0.1 cleanup=1 consensus=0.1 upper=3 probe=5 budget=320 choice=ring|random
     loss=PERCENT delay=MICROSECONDS jitter=MICROSECONDS
     sensors=PERIODxBYTES aggregates=PERIODxBYTES pauses=EVERYxLONGEST
-    kill=HOW_MANY (single nodes, one every 10 s) killgroup=FIRST-LAST pause=FIRST-LASTxTIME cut=FIRST-LASTxTIME (2 s after settling)";
+    kill=HOW_MANY (single nodes, one every 10 s) killgroup=FIRST-LAST pause=FIRST-LASTxTIME cut=FIRST-LASTxTIME (2 s after settling)
+    swim=PERIOD (a model of SWIM in the same network, in place of gossip: nodes, seed, seconds, loss, delay, jitter, pauses, kill)";
 
 fn main() -> std::process::ExitCode {
     let started = std::time::Instant::now();
-    let scenario = match scenario(std::env::args().skip(1)) {
-        Ok(scenario) => scenario,
+    let (swim, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("swim="));
+    let swim_period = swim.first().and_then(|argument| time(argument.trim_start_matches("swim=")));
+    let scenario = match scenario(arguments.into_iter()) {
+        Ok(scenario) if swim.len() == usize::from(swim_period.is_some_and(|period| period > 0)) => scenario,
+        Ok(_) => {
+            let _ = writeln!(std::io::stderr(), "simulate_gossip: {swim:?}?\n{USAGE}");
+            return std::process::ExitCode::from(2);
+        }
         Err(argument) => {
             let _ = writeln!(std::io::stderr(), "simulate_gossip: {argument}?\n{USAGE}");
             return std::process::ExitCode::from(2);
         }
     };
-    let outcome = scenario.run();
+    let outcome = match swim_period {
+        Some(period) => clc_monitor::simulation::swim(&scenario, period),
+        None => scenario.run(),
+    };
     let times = |pick: fn(&clc_monitor::simulation::Detection) -> Option<Time>| {
         let times = outcome.detections.iter().map(|death| match pick(death) {
             Some(time) => format!("{:.3}", time as f64 / 1e9),

@@ -7,11 +7,13 @@
 mod network;
 mod outcome;
 mod run;
+mod swim;
 
 #[cfg(test)]
 mod tests;
 
 pub use outcome::{Detection, Outcome};
+pub use swim::swim;
 
 use crate::gossip::{Config, MILLISECOND, NodeId, SECOND, Time};
 use std::net::SocketAddr;
