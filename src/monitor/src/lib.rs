@@ -1,0 +1,3 @@
+//! Monitor.
+pub mod diagnose;
+pub mod state;
