@@ -1,18 +1,13 @@
 //! `clc-replay` corrects the timestamps of event traces of parallel programs after the run.
 #![deny(missing_docs)]
 
-pub mod archive;
-pub mod clc;
+pub mod accuracy;
+pub mod analysis;
 pub mod cli;
-pub mod comm;
+pub mod clocks;
 pub mod commands;
-pub mod execution;
-pub mod matching;
+pub mod details;
+pub mod output;
 pub mod pipeline;
-pub mod presync;
 pub mod recording;
-pub mod replay;
 pub mod report;
-pub mod simulate;
-pub mod trace;
-pub mod workers;

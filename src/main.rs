@@ -1,20 +1,20 @@
 //! `clc-replay`: corrects the timestamps of event traces of parallel programs.
 
+use clc_engine::comm::{self, Farewell, Transport};
 use clc_replay::cli::{Job, Stop, logging, progress};
-use clc_replay::comm::{self, Farewell, Transport};
 use clc_replay::commands::{self, Outcome};
-use clc_replay::pipeline::memory::{self, Memory};
-use clc_replay::pipeline::overwrite::Content;
-use clc_replay::pipeline::{files, interrupt};
+use clc_replay::output::conflicts::Content;
+use clc_replay::output::memory::{self, Memory};
+use clc_replay::output::{files, signals};
 use clc_replay::report;
-use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Error, Result};
+use clc_trace::progress::Silent;
+use clc_trace::{Error, Result};
 use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
     memory::expect_little();
-    interrupt::expect_faults();
+    signals::expect_faults();
     // The application of a recording starts MPI, in this very process or in children of it; this program does not.
     if std::env::args_os().nth(1).is_some_and(|word| word == "record") {
         return record();
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Err(error) => return end(Some(&Stop::from(error)), Stop::ERROR),
     };
     // Again, since MPI libraries have their own ideas about some signals.
-    interrupt::expect_faults();
+    signals::expect_faults();
     let first = transport.rank() == 0;
     let job = match Job::parse(std::env::args_os()) {
         Ok(job) => job,
@@ -151,7 +151,7 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
         files::write(path, machine.as_bytes(), Content::Json, job.force())?;
     }
     if !quiet && job.to_stdout().is_empty() {
-        files::print(report::format::printable(&text).as_bytes())?;
+        files::print(clc_trace::format::printable(&text).as_bytes())?;
     }
     Ok(status)
 }

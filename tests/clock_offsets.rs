@@ -3,9 +3,9 @@
 
 mod common;
 
-use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
-use clc_replay::presync::Method;
-use clc_replay::trace::{ClockOffset, Event, RegionId, Ticks};
+use clc_clock::Method;
+use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
+use clc_trace::{ClockOffset, Event, RegionId, Ticks};
 use common::{alone, anchor, fixture, more_traces, name, run, tool};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

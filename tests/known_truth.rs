@@ -3,10 +3,10 @@
 
 mod common;
 
-use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
-use clc_replay::archive::truth::{self, TruthReader, TruthWriter};
-use clc_replay::simulate::{PatternKind, Scenario};
-use clc_replay::trace::{CommId, Event, Message, RegionId, Ticks};
+use clc_archive::truth::{self, TruthReader, TruthWriter};
+use clc_otf2::{ArchiveWriter, CreateOptions};
+use clc_simulate::{PatternKind, Scenario};
+use clc_trace::{CommId, Event, Message, RegionId, Ticks};
 use common::{alone, anchor, assert_same_tree, fixture, fixtures, run, with_ranks};
 use serde_json::Value;
 use std::path::Path;
@@ -79,8 +79,8 @@ struct Counter {
     receives: u64,
 }
 
-impl clc_replay::simulate::EventSink for Counter {
-    fn event(&mut self, _: usize, _: Ticks, _: Ticks, event: &Event) -> clc_replay::trace::Result<()> {
+impl clc_simulate::EventSink for Counter {
+    fn event(&mut self, _: usize, _: Ticks, _: Ticks, event: &Event) -> clc_trace::Result<()> {
         self.sends += u64::from(matches!(event, Event::MpiSend(_) | Event::MpiIsend(..)));
         self.receives += u64::from(matches!(event, Event::MpiRecv(_) | Event::MpiIrecv(..)));
         Ok(())
@@ -98,7 +98,7 @@ fn the_seed_makes_the_bytes() {
     assert_same_tree(&path("a"), &path("b"), "the same seed");
     assert_ne!(common::tree(&path("a")), common::tree(&path("c")), "another seed");
     let truth: Vec<u64> = (0..6)
-        .map(|id| TruthReader::open(&truth::path(&path("a"), clc_replay::trace::LocationId(id))).unwrap().events())
+        .map(|id| TruthReader::open(&truth::path(&path("a"), clc_trace::LocationId(id))).unwrap().events())
         .collect();
     assert!(truth.iter().all(|&events| events > 1000), "{truth:?}");
 }

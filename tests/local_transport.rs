@@ -3,8 +3,8 @@
 #[path = "mpi_transport/operations.rs"]
 mod operations;
 
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::comm::{ReduceOp, Transport, sparse_exchange};
+use clc_engine::comm::local::LocalTransport;
+use clc_engine::comm::{ReduceOp, Transport, sparse_exchange};
 
 #[test]
 fn every_operation_on_any_number_of_ranks() {

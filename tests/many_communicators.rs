@@ -3,11 +3,11 @@
 
 mod common;
 
-use clc_replay::comm::local::LocalTransport;
+use clc_engine::comm::local::LocalTransport;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
-use clc_replay::trace::progress::Silent;
+use clc_trace::progress::Silent;
 use common::{alone, assert_same_tree, run, tool, with_ranks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,12 @@ fn correct(mut command: Command, trace: &Path, out: &Path) -> Value {
 fn used(path: &Path, ranks: usize) -> (usize, usize) {
     let mut transport = LocalTransport::alone();
     let opened = open(&mut transport, path).unwrap();
-    let parameters = clc_replay::clc::Parameters::default();
+    let parameters = controlled_logical_clock::Parameters::default();
     let options = LoadOptions {
-        presync: clc_replay::presync::Method::Linear,
+        presync: clc_clock::Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
-        fences: clc_replay::matching::fences::Fences::default(),
+        fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
         own_timelines: true,
     };

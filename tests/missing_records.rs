@@ -3,11 +3,11 @@
 mod common;
 mod reference;
 
-use clc_replay::clc::latency::MinimumLatency;
-use clc_replay::clc::{Form, Parameters};
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
+use clc_engine::matching::fences::Fences;
+use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
 use common::{alone, more_traces, name, run};
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::{Form, Parameters};
 use proptest::prelude::*;
 use reference::against::{Choice, Outcome, compare, on_ranks, write};
 use reference::forward::{Control, forward_of, lamport_advance};

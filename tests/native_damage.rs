@@ -5,9 +5,9 @@ mod common;
 #[path = "common/mutate.rs"]
 mod mutate;
 
-use clc_replay::archive::native::NativeTrace;
-use clc_replay::matching::communicators::CommTable;
-use clc_replay::trace::{Definitions, LocationId, Timelines};
+use clc_archive::native::NativeTrace;
+use clc_engine::matching::communicators::CommTable;
+use clc_trace::{Definitions, LocationId, Timelines};
 use common::{alone, fixture, run};
 use mutate::{Mutation, mutate, mutations};
 use proptest::prelude::*;

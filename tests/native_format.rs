@@ -2,13 +2,11 @@
 
 mod common;
 
-use clc_replay::archive::native::NativeTrace;
-use clc_replay::archive::otf2::Otf2Archive;
-use clc_replay::archive::truth::{self, TruthReader};
-use clc_replay::archive::{Archive, ScanSummary};
-use clc_replay::trace::{
-    ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root, ThreadEvent,
-};
+use clc_archive::native::NativeTrace;
+use clc_archive::truth::{self, TruthReader};
+use clc_archive::{Archive, ScanSummary};
+use clc_otf2::Otf2Archive;
+use clc_trace::{ClockOffset, Collective, CommMembers, Definitions, Event, LocationId, Message, Root, ThreadEvent};
 use common::{Finished, alone, anchor, assert_same_tree, clean, copy_tree, fixture, fixtures, more_traces, run, tree};
 use common::{name, with_ranks};
 use serde_json::Value;

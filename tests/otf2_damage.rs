@@ -4,9 +4,9 @@ mod common;
 #[path = "common/mutate.rs"]
 mod mutate;
 
-use clc_replay::archive::otf2::{Otf2Archive, TimeMap};
-use clc_replay::presync::{ClockModel, Method};
-use clc_replay::trace::{LocationId, Result, Ticks};
+use clc_clock::{ClockModel, Method};
+use clc_otf2::{Otf2Archive, TimeMap};
+use clc_trace::{LocationId, Result, Ticks};
 use common::damage::Copy;
 use mutate::{mutate, mutations};
 use proptest::prelude::*;

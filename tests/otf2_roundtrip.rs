@@ -2,8 +2,8 @@
 
 mod otf2_sample;
 
-use clc_replay::archive::otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
-use clc_replay::trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
+use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
+use clc_trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
 use otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -260,7 +260,7 @@ fn the_region_around_an_event_is_the_innermost() {
     };
     let chunks = archive.scan_with(location, &local, visit).unwrap().chunks;
     assert!(expected.len() > 1000);
-    let archive = clc_replay::archive::Archive::Otf2(archive);
+    let archive = clc_archive::Archive::Otf2(archive);
     for (number, region) in expected.into_iter().step_by(3) {
         assert_eq!(archive.region_around(location, &local, &chunks, number), region, "event {number}");
     }

@@ -2,8 +2,8 @@
 
 mod reference;
 
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
+use clc_engine::matching::fences::Fences;
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
 use proptest::prelude::*;
 use reference::backward::{Tube, backward};
 use reference::forward::{Control, Forward, ONE, forward, lamport_advance};

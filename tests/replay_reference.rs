@@ -3,10 +3,10 @@
 
 mod reference;
 
-use clc_replay::clc::Form;
-use clc_replay::matching::fences::Fences;
-use clc_replay::presync::Method;
-use clc_replay::trace::Ticks;
+use clc_clock::Method;
+use clc_engine::matching::fences::Fences;
+use clc_trace::Ticks;
+use controlled_logical_clock::Form;
 use proptest::prelude::*;
 use reference::against::{CANONICAL, Choice, compare};
 use reference::backward::backward;
@@ -40,7 +40,7 @@ fn choices() -> impl Strategy<Value = Choice> {
 
 /// An archive of one location per process as plain data; only what takes part in communication is kept.
 fn read(path: &Path) -> Trace {
-    use clc_replay::archive::otf2::Otf2Archive;
+    use clc_otf2::Otf2Archive;
     use reference::model::{Process, Recorded};
     let archive = Otf2Archive::open(path).unwrap();
     let (definitions, _) = archive.read_definitions().unwrap();
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Trace {
                     Ok(())
                 })
                 .unwrap();
-            events.retain(|recorded| recorded.event != clc_replay::trace::Event::Other);
+            events.retain(|recorded| recorded.event != clc_trace::Event::Other);
             Process { node: 0, locations: vec![events] }
         })
         .collect();

@@ -1,16 +1,16 @@
 //! Two replays without a pause, while some ranks learn late that the first has ended: its messages and those of the second must
 //! not mix. They did: a rank that still looked for messages in the first replay took those of the second for its own.
 
-use clc_replay::clc::Parameters;
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use clc_clock::Method;
+use clc_engine::comm::local::LocalTransport;
+use clc_engine::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use clc_engine::replay::dataflow::rehearse;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
-use clc_replay::presync::Method;
-use clc_replay::replay::dataflow::rehearse;
 use clc_replay::report::Warnings;
-use clc_replay::trace::Result;
-use clc_replay::trace::progress::Silent;
+use clc_trace::Result;
+use clc_trace::progress::Silent;
+use controlled_logical_clock::Parameters;
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
-        fences: clc_replay::matching::fences::Fences::default(),
+        fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
         own_timelines: true,
     };

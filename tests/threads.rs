@@ -3,14 +3,14 @@
 mod common;
 mod reference;
 
-use clc_replay::clc::latency::MinimumLatency;
-use clc_replay::clc::{Centre, Decay, Form, Parameters, Slope};
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{
+use clc_engine::matching::fences::Fences;
+use clc_trace::{
     ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
     ThreadStart, ThreadTask, Ticks,
 };
 use common::{alone, found, report, run};
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::{Centre, Decay, Form, Parameters, Slope};
 use proptest::prelude::*;
 use reference::against::{on_ranks, write, write_with};
 use reference::backward::backward;
@@ -271,8 +271,8 @@ fn steps_without_a_partner_are_counted() {
 
 /// The recorded time of the first event of a location after `job`.
 fn first_time(path: &Path, location: u64) -> i64 {
-    use clc_replay::archive::otf2::Otf2Archive;
-    use clc_replay::trace::LocationId;
+    use clc_otf2::Otf2Archive;
+    use clc_trace::LocationId;
     let archive = Otf2Archive::open(path).unwrap();
     let local = archive.local_definitions(LocationId(location)).unwrap();
     let mut first = None;

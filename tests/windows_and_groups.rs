@@ -4,8 +4,8 @@
 mod common;
 mod reference;
 
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{
+use clc_engine::matching::fences::Fences;
+use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
     WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
@@ -219,7 +219,7 @@ fn groups_of_an_inter_communicator_wait_for_each_other() {
 
 #[test]
 fn these_traces_agree_with_the_oracle() {
-    use clc_replay::clc::Form;
+    use controlled_logical_clock::Form;
     use reference::against::{Choice, compare};
     let fences = |late: i64| -> Vec<(i64, Event)> {
         (1..=5).flat_map(|k| fence(1000 * k + late, 1000 * k + late + 5 * k)).collect()

@@ -1,7 +1,7 @@
 //! Durations with a unit, read exactly.
 
 use super::decimal::Decimal;
-use crate::trace::{Error, Result, Ticks};
+use clc_trace::{Error, Result, Ticks};
 use std::fmt;
 
 /// Units by name, in picoseconds, longest first for display. Two spellings of the micro sign exist in Unicode.

@@ -1,8 +1,8 @@
 //! What each job reads and writes.
 
 use super::{Job, PerturbOptions, SimulateOptions};
-use crate::pipeline::overwrite::Content;
-use crate::pipeline::targets::{Input, Kind, Target};
+use crate::output::conflicts::Content;
+use crate::output::paths::{Input, Kind, Target};
 use std::borrow::Cow;
 use std::path::Path;
 

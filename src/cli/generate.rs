@@ -2,10 +2,10 @@
 
 use super::command;
 use super::options::LogOptions;
-use crate::pipeline::files;
-use crate::pipeline::overwrite::Content;
-use crate::trace::{Error, Result};
+use crate::output::conflicts::Content;
+use crate::output::files;
 use clap::{Args, Command};
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Options of `clc-replay man`.

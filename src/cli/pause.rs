@@ -1,6 +1,6 @@
 //! A run that stands still where it is told to: for tests of what happens to a run that is killed, stopped, or robbed of its files there.
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::cell::Cell;
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The progress bar on a terminal.
 
 use crate::cli::pause::Pause;
-use crate::trace::progress::{Progress, Silent};
+use clc_trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -113,7 +113,7 @@ fn style() -> ProgressStyle {
     ProgressStyle::with_template(TEMPLATE)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, text: &mut dyn Write| {
-            let _ = write!(text, "{}", crate::report::format::rate(state.per_sec(), "events/s"));
+            let _ = write!(text, "{}", clc_trace::format::rate(state.per_sec(), "events/s"));
         })
         .progress_chars("=> ")
 }

@@ -2,10 +2,10 @@
 
 use super::options::LogOptions;
 use super::recorder::RecorderOptions;
-use crate::simulate::ClockSpec;
-use crate::simulate::units::parse_duration;
-use crate::trace::Error;
 use clap::Args;
+use clc_simulate::ClockSpec;
+use clc_simulate::units::parse_duration;
+use clc_trace::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! The options of `clc-replay record` that tell the recorder what to record, and with how much memory.
 
-use crate::simulate::units::parse_duration;
 use clap::Args;
+use clc_simulate::units::parse_duration;
 
 /// Picoseconds per nanosecond.
 const PICOSECONDS: i64 = 1000;

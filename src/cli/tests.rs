@@ -1,10 +1,10 @@
 //! Tests of the command line as a whole.
 
 use super::*;
-use crate::archive::Format;
-use crate::clc::{Parameters, Slope};
-use crate::presync::Method;
-use crate::trace::Ticks;
+use clc_archive::Format;
+use clc_clock::Method;
+use clc_trace::Ticks;
+use controlled_logical_clock::{Parameters, Slope};
 use std::path::{Path, PathBuf};
 
 fn parse(line: &str) -> Result<Job, Stop> {

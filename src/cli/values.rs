@@ -3,10 +3,10 @@
 use super::decimal::Decimal;
 use super::duration::Duration;
 use super::export::Window;
-use crate::clc::latency::MinimumLatency;
-use crate::clc::{Decay, ErrorLimit, Slope};
-use crate::presync::reference::Reference;
-use crate::trace::Result;
+use clc_clock::reference::Reference;
+use clc_trace::Result;
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::{Decay, ErrorLimit, Slope};
 use std::fmt;
 use std::num::NonZero;
 

@@ -1,22 +1,22 @@
 //! `clc-replay analyze TRACE`: what did the program wait for, what decided how long it took, and how much of that were the clocks?
 
-use crate::clc::latency::MinimumLatency;
+use crate::analysis::{AnalysisOptions, analyse};
 use crate::cli::AnalyzeOptions;
-use crate::comm::{Transport, agree};
 use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::replayed::Replayed;
 use crate::commands::{Outcome, summary};
-use crate::pipeline::analysis::{AnalysisOptions, analyse};
-use crate::pipeline::files;
+use crate::details::regions::regions_of_worst;
+use crate::output::conflicts::Content;
+use crate::output::files;
 use crate::pipeline::load::LoadOptions;
 use crate::pipeline::open::open;
-use crate::pipeline::overwrite::Content;
-use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
-use crate::replay::survey::survey;
 use crate::report::{Analysis, Report, SCHEMA, Violations, analysis_csv};
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_engine::comm::{Transport, agree};
+use clc_engine::replay::survey::survey;
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::latency::MinimumLatency;
 
 /// Analyses the trace with the times that a reader sees and with corrected ones; writes no trace. Collective over the analysis ranks; the
 /// outcome is on rank 0.

@@ -1,17 +1,17 @@
 //! `clc-replay check TRACE`: is this trace broken, where, how badly?
 
+use crate::analysis::locks::overlaps;
 use crate::cli::CheckOptions;
-use crate::comm::Transport;
 use crate::commands::examined::{Examined, Run, as_recorded};
 use crate::commands::{Outcome, summary};
-use crate::pipeline::details::{Seen, details as pipeline_details};
-use crate::pipeline::locks::overlaps;
+use crate::details::regions::regions_of_worst;
+use crate::details::{Seen, details as pipeline_details};
 use crate::pipeline::open::open;
-use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::report::{Report, SCHEMA, Violations};
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_engine::comm::Transport;
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
 
 /// Counts the violations with the recorded and with the pre-synchronised times. Collective over the analysis ranks; the outcome is
 /// on rank 0.

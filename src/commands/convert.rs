@@ -1,15 +1,15 @@
 //! `clc-replay convert TRACE TARGET`: the same trace in the other format.
 
-use crate::archive::{Archive, Thing, truth};
 use crate::cli::ConvertOptions;
-use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
 use crate::commands::output::{Wanted, prepare};
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
 use crate::pipeline::open::open;
 use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch, Warnings};
-use crate::trace::progress::Progress;
-use crate::trace::{Definitions, Error, Result};
+use clc_archive::{Archive, Thing, truth};
+use clc_engine::comm::{Transport, agree, gather_values};
+use clc_trace::progress::Progress;
+use clc_trace::{Definitions, Error, Result};
 
 /// Converts a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///

@@ -1,22 +1,22 @@
 //! `clc-replay TRACE`: corrects a trace.
 
-use crate::clc::Form;
+use crate::analysis::locks::overlaps;
 use crate::cli::CorrectOptions;
-use crate::comm::{ReduceOp, Transport, agree, merge_to_first};
 use crate::commands::examined::{Examined, Run};
 use crate::commands::output::{Wanted, prepare};
 use crate::commands::replayed::Replayed;
 use crate::commands::{Outcome, summary};
-use crate::pipeline::details::{Corrected, Seen, details as pipeline_details};
-use crate::pipeline::locks::overlaps;
+use crate::details::regions::regions_of_worst;
+use crate::details::{Corrected, Seen, details as pipeline_details};
 use crate::pipeline::open::open;
-use crate::pipeline::regions::regions_of_worst;
 use crate::pipeline::timing::Timing;
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
-use crate::replay::survey::survey;
 use crate::report::{Report, SCHEMA, Violations};
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use clc_engine::comm::{ReduceOp, Transport, agree, merge_to_first};
+use clc_engine::replay::survey::survey;
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result, Ticks};
+use controlled_logical_clock::Form;
 
 /// Corrects the trace and writes the result. Collective over the analysis ranks; the outcome is on rank 0.
 ///

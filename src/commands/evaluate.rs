@@ -1,30 +1,28 @@
 //! `clc-replay evaluate TRACE --truth DIR`: how far is this trace from the truth?
 
-use crate::archive::truth;
-use crate::clc::latency::MinimumLatency;
+use crate::accuracy::between::{Between, Windows};
+use crate::accuracy::compare::{COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes};
+use crate::accuracy::distribution::{Distribution, Sum};
 use crate::cli::EvaluateOptions;
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
+use crate::clocks::refine::refine;
 use crate::commands::Outcome;
-use crate::matching::sync::SyncKind;
-use crate::pipeline::accuracy::{Distribution, Sum};
-use crate::pipeline::between::{Between, Windows};
-use crate::pipeline::clocks::refine;
-use crate::pipeline::evaluate::{
-    COUNT, Comparison, FORWARD, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes,
-};
-use crate::pipeline::files;
+use crate::output::conflicts::Content;
+use crate::output::files;
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::{Opened, open};
-use crate::pipeline::overwrite::Content;
-use crate::replay::bounds::bounds;
-use crate::replay::program::{NO_LOWER_BOUND, Program};
-use crate::replay::survey::survey;
-use crate::replay::{amortise, passes};
 use crate::report::{
     Evaluation, LocationAccuracy, PhaseAccuracy, SCHEMA, Slice, WaitAccuracy, Warnings, evaluation_plot,
 };
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use clc_archive::truth;
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, gather_values};
+use clc_engine::matching::sync::SyncKind;
+use clc_engine::replay::bounds::bounds;
+use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
+use clc_engine::replay::survey::survey;
+use clc_engine::replay::{amortise, passes};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result, Ticks};
+use controlled_logical_clock::latency::MinimumLatency;
 use std::path::Path;
 
 /// Locations with more than this many neighbours do not get their errors over time listed.
@@ -150,7 +148,7 @@ fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
 }
 
 fn holds_archive(directory: &Path) -> bool {
-    crate::archive::Archive::open(directory).is_ok()
+    clc_archive::Archive::open(directory).is_ok()
 }
 
 /// Puts the phases' results together on rank 0.

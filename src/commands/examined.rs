@@ -1,16 +1,16 @@
 //! What commands share that look for violations: from the opened trace to those with recorded and with pre-synchronised times.
 
 use crate::cli::SynchronisationOptions;
-use crate::comm::Transport;
-use crate::pipeline::clocks::refine;
+use crate::clocks::refine::refine;
 use crate::pipeline::load::{LoadOptions, Loaded, load};
 use crate::pipeline::open::Opened;
 use crate::pipeline::timing::Timing;
-use crate::presync::Method;
-use crate::replay::survey::{Survey, survey};
 use crate::report::{ClockEstimate, Warnings};
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_clock::Method;
+use clc_engine::comm::Transport;
+use clc_engine::replay::survey::{Survey, survey};
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
 
 /// A run over an opened trace.
 pub struct Run<'a> {

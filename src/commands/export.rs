@@ -1,17 +1,17 @@
 //! `clc-replay export TRACE -o FILE`: a part of a trace for other tools.
 
-use crate::clc::latency::MinimumLatency;
 use crate::cli::{ExportFormat, ExportOptions};
-use crate::comm::{Transport, agree};
+use crate::clocks::refine::refine;
 use crate::commands::Outcome;
-use crate::pipeline::clocks::refine;
+use crate::output::files;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
-use crate::pipeline::files;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::open::open;
-use crate::report::format::plural;
-use crate::trace::progress::Progress;
-use crate::trace::{Result, Ticks};
+use clc_engine::comm::{Transport, agree};
+use clc_trace::format::plural;
+use clc_trace::progress::Progress;
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::latency::MinimumLatency;
 use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.

@@ -1,15 +1,15 @@
 //! `clc-replay info TRACE`: describes a trace.
 
 use crate::cli::InfoOptions;
-use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
 use crate::pipeline::open::{Opened, open};
-use crate::presync::LinearClock;
 use crate::report::{
     ClockInfo, CommunicatorInfo, EventCount, Info, LocationInfo, NodeInfo, SCHEMA, TraceSummary, Warnings,
 };
-use crate::trace::progress::Progress;
-use crate::trace::{CommMembers, LocationGroupId, Result, SystemTreeNodeId, Ticks};
+use clc_clock::LinearClock;
+use clc_engine::comm::{Transport, agree, gather_values};
+use clc_trace::progress::Progress;
+use clc_trace::{CommMembers, LocationGroupId, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -62,7 +62,7 @@ pub fn info(transport: &mut dyn Transport, options: &InfoOptions, progress: &dyn
 fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanned> {
     let location = &opened.definitions.locations[index];
     let local = opened.archive.local_definitions(location.id)?;
-    let place = |error: crate::trace::Error| {
+    let place = |error: clc_trace::Error| {
         error.in_file(&opened.archive.local_definition_path(location.id)).at_location(location.id)
     };
     let clock = LinearClock::new(&local.clock_offsets).map_err(place)?;
@@ -71,7 +71,7 @@ fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanne
     if summary.events != location.claimed_events {
         warnings.add("locations have another number of events than their definition claims");
     }
-    let time = |raw: u64| clock.map(Ticks(raw.min(crate::presync::RANGE as u64) as i64)).0;
+    let time = |raw: u64| clock.map(Ticks(raw.min(clc_clock::RANGE as u64) as i64)).0;
     let ends = (local.clock_offsets.first(), local.clock_offsets.last());
     let drift = match ends {
         (Some(first), Some(last)) if last.time > first.time => {

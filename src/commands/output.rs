@@ -1,14 +1,14 @@
 //! The output of commands that make a trace of a trace: rank 0 prepares it, and all ranks learn where to write.
 
 use crate::cli::{Job, Pause};
-use crate::comm::{Transport, agree, broadcast_value, check_setting};
-use crate::pipeline::interrupt::{SetAside, Unfinished};
+use crate::output::directory::Output;
+use crate::output::paths;
+use crate::output::signals::{SetAside, Unfinished};
 use crate::pipeline::made::make_truth_directory;
 use crate::pipeline::open::Opened;
-use crate::pipeline::output::Output;
-use crate::pipeline::targets;
 use crate::report::Warnings;
-use crate::trace::{Error, Result};
+use clc_engine::comm::{Transport, agree, broadcast_value, check_setting};
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.
@@ -28,7 +28,7 @@ fn check(job: &Job) -> Result<()> {
             Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them")
         );
     }
-    targets::check(&job.inputs(), &job.targets(), job.force())
+    paths::check(&job.inputs(), &job.targets(), job.force())
 }
 
 /// An output that is being made.

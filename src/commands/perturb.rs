@@ -1,24 +1,24 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
-use crate::clc::Parameters;
-use crate::clc::latency::MinimumLatency;
+use crate::accuracy::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::cli::PerturbOptions;
-use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
 use crate::commands::output::{Wanted, prepare};
-use crate::matching::fences::Fences;
 use crate::pipeline::load::{LoadOptions, load};
 use crate::pipeline::made::write_parameters;
 use crate::pipeline::open::open;
-use crate::pipeline::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::pipeline::write::write_globals;
-use crate::presync::Method;
-use crate::replay::survey::survey;
 use crate::report::{Made, SCHEMA, Stopwatch};
-use crate::simulate::units::SECOND;
-use crate::simulate::{ClockSpec, OffsetMeter};
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result, Ticks};
+use clc_clock::Method;
+use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::fences::Fences;
+use clc_engine::replay::survey::survey;
+use clc_simulate::units::SECOND;
+use clc_simulate::{ClockSpec, OffsetMeter};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::latency::MinimumLatency;
 
 /// Disturbs the clocks of a trace and keeps its times as the truth. Collective over the analysis ranks; the outcome is on rank 0.
 ///

@@ -5,10 +5,10 @@
 
 use crate::cli::RecordOptions;
 use crate::commands::recover::finish;
-use crate::pipeline::output::Output;
+use crate::output::directory::Output;
 use crate::recording::{Settings, launch, raw_directory};
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Result};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

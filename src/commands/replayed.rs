@@ -1,12 +1,12 @@
 //! What commands share that correct a trace: from the opened trace to the corrected times of its communication events.
 
-use crate::clc::Parameters;
 use crate::cli::{CorrectionOptions, SynchronisationOptions};
 use crate::commands::examined::{Examined, Run};
 use crate::pipeline::load::LoadOptions;
-use crate::replay::amortise::{self, Corrected};
-use crate::replay::passes::{self, Passes};
-use crate::trace::{Result, Ticks};
+use clc_engine::replay::amortise::{self, Corrected};
+use clc_engine::replay::passes::{self, Passes};
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::Parameters;
 use std::path::Path;
 
 /// A trace after the replay.

@@ -1,28 +1,28 @@
 //! Filling the report from what the stages found.
 
-use crate::clc::Parameters;
-use crate::clc::latency::LatencyBasis;
-use crate::comm::{ReduceOp, Transport, merge_to_first};
-use crate::matching::collectives::CollectiveCounts;
-use crate::matching::communicators::name as name_of;
-use crate::matching::extract::Leftovers;
-use crate::matching::messages::{InDoubt, MessageCounts, Trust};
-use crate::matching::threads::ThreadCount;
-use crate::matching::undefined::UndefinedPeer;
-use crate::pipeline::details::collective_kind;
+use crate::details::collective_kind;
+use crate::details::regions::Regions;
 use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
 use crate::pipeline::open::Opened;
-use crate::pipeline::regions::Regions;
 use crate::pipeline::silent::calls_without_records;
-use crate::presync::{Method, ModelKind};
-use crate::replay::passes::Passes;
-use crate::replay::survey::Survey;
 use crate::report::{
     self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
     Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
 };
-use crate::trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
+use clc_clock::{Method, ModelKind};
+use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
+use clc_engine::matching::collectives::CollectiveCounts;
+use clc_engine::matching::communicators::name as name_of;
+use clc_engine::matching::extract::Leftovers;
+use clc_engine::matching::messages::{InDoubt, MessageCounts, Trust};
+use clc_engine::matching::threads::ThreadCount;
+use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::replay::passes::Passes;
+use clc_engine::replay::survey::Survey;
+use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -334,7 +334,7 @@ fn matching(
         },
         ..Matching::default()
     };
-    let pair = |(&(sender, receiver), pair): (&(u32, u32), &crate::matching::messages::Unmatched)| UnmatchedPair {
+    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::messages::Unmatched)| UnmatchedPair {
         sender,
         receiver,
         sends: pair.sends,
@@ -380,7 +380,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
         check.instances_checked += tally.checked;
         check.violated += tally.violated;
     }
-    let place = |place: &crate::replay::survey::EventPlace| EventPlace {
+    let place = |place: &clc_engine::replay::survey::EventPlace| EventPlace {
         process: place.process,
         location: place.location,
         event: place.number,
@@ -444,7 +444,7 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
             .passes
             .iter()
             .map(|pass| report::Pass {
-                gamma: crate::clc::Decay::from_units(pass.decay.bits()).unwrap_or_default().gamma(),
+                gamma: controlled_logical_clock::Decay::from_units(pass.decay.bits()).unwrap_or_default().gamma(),
                 largest_advance_ticks: pass.largest_advance.0,
                 largest_advance_seconds: pass.largest_advance.seconds(resolution),
                 error: pass.error,

@@ -1,14 +1,14 @@
 //! Writing a trace in the other format: same events, same times, same clock offsets.
 
-use crate::archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
-use crate::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
-use crate::archive::truth::{self, TruthReader, TruthWriter};
-use crate::archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
-use crate::comm::{Transport, agree, all_gather_values};
 use crate::pipeline::open::Opened;
 use crate::report::Warnings;
-use crate::trace::progress::Progress;
-use crate::trace::{Error, Event, LocationId, Result};
+use clc_archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
+use clc_archive::truth::{self, TruthReader, TruthWriter};
+use clc_archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
+use clc_engine::comm::{Transport, agree, all_gather_values};
+use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
+use clc_trace::progress::Progress;
+use clc_trace::{Error, Event, LocationId, Result};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -192,19 +192,19 @@ pub fn convert_globals(opened: &Opened, target: &Path, converted: &mut Converted
             location.claimed_events = events;
         }
     }
+    let siblings = opened.archive.siblings(&opened.definitions)?.into_iter();
+    for sibling in siblings.filter(|sibling| sibling.kind != SiblingKind::Directory) {
+        converted.left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
+    }
     match &opened.archive {
         Archive::Otf2(archive) => {
-            converted.left_out.merge(archive.left_out(&opened.definitions)?);
+            converted.left_out.merge(archive.left_out()?);
             let anchor = archive.anchor();
             let header = TraceHeader { creator: anchor.creator.clone(), description: anchor.description.clone() };
             NativeWriter::within(target, definitions.clock.resolution).finish(&header, &definitions)?;
         }
         Archive::Native(trace) => {
-            let siblings = trace.siblings(&opened.definitions)?.into_iter();
-            for sibling in siblings.filter(|sibling| sibling.kind != SiblingKind::Directory) {
-                converted.left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
-            }
-            let undefined = |c: &&crate::trace::Communicator| c.members == crate::trace::CommMembers::Undefined;
+            let undefined = |c: &&clc_trace::Communicator| c.members == clc_trace::CommMembers::Undefined;
             let undefined = definitions.communicators.iter().filter(undefined).count();
             converted.left_out.add(Thing::Definitions, "communicator without members", undefined as u64);
             let header = trace.header();

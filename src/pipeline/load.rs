@@ -1,28 +1,26 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
-use crate::archive::ScanSummary;
-use crate::clc::forward::ForwardParameters;
-use crate::clc::latency::{LatencyBasis, MinimumLatency};
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
-use crate::matching::calls::Calls;
-use crate::matching::collectives::{Rules, match_collectives};
-use crate::matching::communicators::{CommTable, join_everywhere};
-use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
-use crate::matching::fences::Fences;
-use crate::matching::messages::match_messages;
-use crate::matching::split::{self, Bound, Numbers, Part};
-use crate::matching::threads::{Divided, ThreadSteps};
-use crate::matching::undefined::UndefinedPeer;
-use crate::pipeline::clocks::RefinedClocks;
 use crate::pipeline::open::Opened;
-use crate::presync::{Clock, LinearClock, Method, RANGE};
-use crate::replay::program::{OwnTimelines, Program};
-use crate::replay::settle::settle;
 use crate::report::Warnings;
-use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Event, LocationId, RegionId, Result, Ticks, Timeline};
-use crate::workers::Advance;
-use serde::{Deserialize, Serialize};
+use clc_archive::ScanSummary;
+use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::calls::Calls;
+use clc_engine::matching::collectives::{Rules, match_collectives};
+use clc_engine::matching::communicators::{CommTable, join_everywhere};
+use clc_engine::matching::extract::{Extract, Extractor, Leftovers, Place};
+use clc_engine::matching::fences::Fences;
+use clc_engine::matching::messages::match_messages;
+use clc_engine::matching::split::{self, Bound, Numbers, Part};
+use clc_engine::matching::threads::{Divided, ThreadSteps};
+use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::replay::program::{OwnTimelines, Program};
+use clc_engine::replay::settle::settle;
+use clc_trace::progress::Progress;
+use clc_trace::workers::Advance;
+use clc_trace::{ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use std::collections::BTreeMap;
 
 /// How to load.
@@ -40,15 +38,6 @@ pub struct LoadOptions {
     pub separation: Ticks,
     /// Whether locations can have timelines of their own.
     pub own_timelines: bool,
-}
-
-/// A location whose clock is not that of its process, and which has a timeline of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnTimeline {
-    /// The timeline of its process.
-    pub of: u32,
-    /// Its place among the locations of the process.
-    pub location: u32,
 }
 
 /// One hosted location.
@@ -582,7 +571,7 @@ impl Within<'_> {
 /// Decides which events of a location are visited.
 struct Visits<'a> {
     location: u32,
-    cursor: crate::presync::Cursor<'a>,
+    cursor: clc_clock::Cursor<'a>,
     /// Neighbours that differ by less than this (and not by zero) are visited both.
     close: i64,
     /// Neighbours recorded so far apart, or at the same time, are not close: nearly all are, and need not be mapped for that.

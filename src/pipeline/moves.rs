@@ -1,7 +1,7 @@
 //! How far events move and what that does to local intervals, counted while events stream by.
 
 use crate::report::{ChangeOctave, IntervalChange, Moves};
-use crate::trace::Ticks;
+use clc_trace::Ticks;
 use serde::{Deserialize, Serialize};
 
 /// Resolution of the histogram of interval changes: so many classes per doubling.

@@ -1,12 +1,12 @@
 //! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them. All ranks look at the event files.
 
-use crate::archive::Archive;
-use crate::comm::{Transport, agree, broadcast_value, merge_values};
-use crate::matching::placement::Placement;
 use crate::pipeline::inputs::Inputs;
 use crate::report::Warnings;
-use crate::trace::{Definitions, Result, Shipped, Timeline, Timelines};
-use crate::workers::Workers;
+use clc_archive::Archive;
+use clc_engine::comm::{Transport, agree, broadcast_value, merge_values};
+use clc_engine::matching::placement::Placement;
+use clc_trace::workers::Workers;
+use clc_trace::{Definitions, Result, Shipped, Timeline, Timelines};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl Opened {
 pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
     let announcement =
-        if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(crate::trace::Error::new("")) };
+        if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(clc_trace::Error::new("")) };
     let Announcement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
     let archive = match here {
         // Where rank 0 is, the name stays as the user gave it.

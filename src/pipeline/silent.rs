@@ -1,9 +1,9 @@
 //! Calls that send or receive and left no record of it: what to say when records of messages are missing.
 
-use crate::comm::{ReduceOp, Transport, agree};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::trace::{Definitions, Event, RegionId, Result};
+use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_trace::{Definitions, Event, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
 
 /// Instances of regions of MPI for sending or receiving messages in which no record of a message is, by name; nothing if no record seems to be missing
@@ -68,7 +68,7 @@ fn message_regions(definitions: &Definitions) -> HashMap<RegionId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{ClockProperties, Region};
+    use clc_trace::{ClockProperties, Region};
 
     #[test]
     fn calls_that_move_messages_are_known_by_their_names() {

@@ -1,8 +1,8 @@
 //! Where the time goes.
 
-use crate::comm::{ReduceOp, Transport};
 use crate::report::{Phase, Stopwatch};
-use crate::trace::Result;
+use clc_engine::comm::{ReduceOp, Transport};
+use clc_trace::Result;
 
 /// Measures the phases of this analysis rank.
 #[derive(Debug)]

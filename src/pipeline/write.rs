@@ -1,18 +1,17 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
-use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
-use crate::presync;
-use crate::presync::ModelKind;
-use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
-use crate::trace::progress::Progress;
-use crate::trace::{ClockProperties, Correction, Cursor, Error, LocationId, Position, Result, Ticks};
-use crate::workers::Advance;
+use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
+use clc_clock::ModelKind;
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::sync::SyncTimeline;
+use clc_engine::replay::amortise::Corrected;
+use clc_trace::progress::Progress;
+use clc_trace::workers::Advance;
+use clc_trace::{ClockProperties, Correction, Cursor, Error, LocationId, Position, Result, Ticks};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -167,7 +166,7 @@ fn extend(span: &mut Option<(i64, i64)>, time: i64) {
 
 /// The complete map of one location's timestamps, with everything that is counted on the way.
 struct Map<'a> {
-    presync: presync::Cursor<'a>,
+    presync: clc_clock::Cursor<'a>,
     location: &'a LoadedLocation,
     correction: &'a Correction,
     cursor: Cursor<'a>,
@@ -259,7 +258,7 @@ impl TimeMap for Map<'_> {
 
     fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {
         // It may lie beyond the events that follow, so it goes by time alone, and never before its own event.
-        let before = self.location.clock.map(Ticks(stop.min(presync::RANGE as u64) as i64)).0 + self.shift;
+        let before = self.location.clock.map(Ticks(stop.min(clc_clock::RANGE as u64) as i64)).0 + self.shift;
         let at = Position { time: Ticks(before), location: self.number, number };
         let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));
         self.last = self.last.max(after);
@@ -318,7 +317,7 @@ pub fn map_markers(
 
 /// A time that is global already (snapshots and markers are made from corrected times), mapped by the correction alone.
 fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
-    let time = Ticks(time.min(presync::RANGE as u64) as i64) + shift;
+    let time = Ticks(time.min(clc_clock::RANGE as u64) as i64) + shift;
     correction.map(Position { time, location, number: u64::MAX }).0.max(0) as u64
 }
 

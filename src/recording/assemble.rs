@@ -12,11 +12,11 @@ use super::plan::Plan;
 use super::raw::RawFile;
 use super::settings::Settings;
 use super::windows::WindowCatalogue;
-use crate::archive::otf2::{ArchiveWriter, CreateOptions};
-use crate::archive::truth::{self, TruthWriter};
-use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
-use crate::workers::Workers;
+use clc_archive::truth::{self, TruthWriter};
+use clc_otf2::{ArchiveWriter, CreateOptions};
+use clc_trace::progress::Progress;
+use clc_trace::workers::Workers;
+use clc_trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -237,7 +237,7 @@ mod tests {
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let settings = Settings { clock: None, seed: 1, per_process: false, command: String::new() };
-        let made = assemble(directory.path(), target.path(), &settings, Workers::ONE, &crate::trace::progress::Silent);
+        let made = assemble(directory.path(), target.path(), &settings, Workers::ONE, &clc_trace::progress::Silent);
         assert!(made.unwrap_err().message.contains("no process has recorded anything"));
         assert_eq!(target.path().read_dir().unwrap().count(), 0);
     }

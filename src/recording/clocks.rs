@@ -5,9 +5,9 @@
 //! clocks are made here, after the run: the application has not noticed them, and the true times are known exactly.
 
 use super::raw::Header;
-use crate::simulate::ClockSpec;
-use crate::simulate::clocks::Clock;
-use crate::simulate::units::EPOCH;
+use clc_simulate::ClockSpec;
+use clc_simulate::clocks::Clock;
+use clc_simulate::units::EPOCH;
 
 /// Picoseconds in a nanosecond.
 const NANOSECOND: i64 = 1_000;

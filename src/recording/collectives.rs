@@ -2,7 +2,7 @@
 
 use super::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
 use super::records::Contribution;
-use crate::trace::{Collective, CollectiveOp, CommId, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, Root};
 
 /// Where a process takes part in a collective operation.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@
 
 use super::format::Effect;
 use super::records::NewComm;
-use crate::trace::CommId;
+use clc_trace::CommId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

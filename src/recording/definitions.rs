@@ -4,7 +4,7 @@ use super::assemble::RESOLUTION;
 use super::communicators::{Catalogue, Members, own, world};
 use super::plan::Plan;
 use super::windows::WindowCatalogue;
-use crate::trace::{
+use clc_trace::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId, LocationId,
     LocationKind, SystemTreeNode, SystemTreeNodeId, Window,
 };

@@ -7,7 +7,7 @@ use super::events::Process;
 use super::extra::{Completion, Extra};
 use super::format::Effect;
 use super::windows::{Pending, WindowKey};
-use crate::trace::{
+use clc_trace::{
     CollectiveOp, Event, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
 };

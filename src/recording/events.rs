@@ -14,7 +14,7 @@ use super::records::{Contribution, Gave, Given, Own, Record, Status};
 use super::requests::{Request, Requests, Serial};
 use super::survey::makes;
 use super::windows::{WindowCatalogue, Windows};
-use crate::trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Events that are in the archive and of no interest to corrections.
 
-use crate::archive::otf2::{ByteOrder, FieldWriter};
-use crate::trace::{Event, WindowId};
+use clc_otf2::{ByteOrder, FieldWriter};
+use clc_trace::{Event, WindowId};
 
 /// How far a one-sided operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Extra {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::otf2::event_name;
+    use clc_otf2::event_name;
 
     #[test]
     fn records_have_their_types() {

@@ -2,7 +2,7 @@
 
 use super::format::RUNNING;
 use super::raw::RawFile;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Starting an application with the recorder preloaded, and waiting for it.
 #![allow(unsafe_code)]
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::ffi::{OsStr, OsString, c_int};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const RANKS: [&str; 9] = [
 
 /// The rank of this process, if a launcher of MPI processes started it.
 pub fn rank() -> Option<u32> {
-    crate::comm::started_by_launcher()
+    clc_engine::comm::started_by_launcher()
         .then(|| RANKS.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok()))
         .flatten()
 }

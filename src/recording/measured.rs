@@ -1,7 +1,7 @@
 //! The files with the measurements of clocks.
 
 use super::format::measured::{MAGIC, SUFFIX};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::path::Path;
 
 /// One exchange of messages that measures a clock: when it began and ended by the own counter, and when it arrived and left again by that of the partner.

@@ -5,7 +5,7 @@
 use super::format::Function;
 use super::raw::RawFile;
 use super::records::{Record, Records};
-use crate::trace::Result;
+use clc_trace::Result;
 
 /// The files of one process.
 #[derive(Debug)]

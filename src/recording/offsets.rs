@@ -2,7 +2,7 @@
 
 use super::clocks::ProcessClock;
 use super::measured::{Batch, Exchange};
-use crate::trace::ClockOffset;
+use clc_trace::ClockOffset;
 use std::collections::BTreeMap;
 
 /// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions.

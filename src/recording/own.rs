@@ -3,7 +3,7 @@
 use super::records::Own;
 use super::survey::Survey;
 use super::symbols::{Modules, Place, names};
-use crate::trace::{Region, RegionId};
+use clc_trace::{Region, RegionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;

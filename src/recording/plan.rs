@@ -8,10 +8,10 @@ use super::offsets::{composed, relatives};
 use super::raw::table;
 use super::settings::Settings;
 use super::survey::{Survey, survey};
-use crate::simulate::ClockSpec;
-use crate::trace::progress::Progress;
-use crate::trace::{ClockOffset, Error, Result};
-use crate::workers::Workers;
+use clc_simulate::ClockSpec;
+use clc_trace::progress::Progress;
+use clc_trace::workers::Workers;
+use clc_trace::{ClockOffset, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

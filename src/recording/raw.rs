@@ -2,8 +2,8 @@
 
 use super::format::{self, Function, HEADER, MAGIC, buffer, field};
 use super::records::Records;
-use crate::archive::mmap::MappedFile;
-use crate::trace::{Error, Result};
+use clc_otf2::MappedFile;
+use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// The table of functions that this version of the recorder intercepts.

@@ -5,7 +5,7 @@ use super::format::{
     LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
 };
 use super::raw::RawFile;
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;

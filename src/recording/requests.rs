@@ -5,7 +5,7 @@
 //! number of requests share which are complete from the start; of those, the first one made is taken for the first one that is waited for.
 
 use super::records::Contribution;
-use crate::trace::{CommId, Message, WindowId};
+use clc_trace::{CommId, Message, WindowId};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Number of a request within a process; never used again.

@@ -1,6 +1,6 @@
 //! What a recording was asked to be, and where its raw files are.
 
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

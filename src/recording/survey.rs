@@ -6,7 +6,7 @@ use super::merge::Merge;
 use super::raw::RawFile;
 use super::records::{Given, Own, Record};
 use super::windows::{WindowKey, Windows};
-use crate::trace::Result;
+use clc_trace::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! made there.
 
 use super::communicators::Identity;
-use crate::trace::{GroupId, WindowId};
+use clc_trace::{GroupId, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The tables of an analysis as comma-separated values, one file each.
 
-use super::format::printable;
 use super::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
+use clc_trace::format::printable;
 use std::fmt::Write;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.

@@ -1,9 +1,9 @@
 //! An analysis as text: metrics, waiting times before and after, critical path.
 
-use super::format::{count, duration, percent, plural};
 use super::table::{Table, labelled, shorten};
 use super::text::{left_out, phases, trace, warnings};
 use super::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
+use clc_trace::format::{count, duration, percent, plural};
 
 /// Column at which the text after a label begins.
 const INDENT: usize = 13;
@@ -256,7 +256,7 @@ fn traffic(analysis: &Analysis) -> String {
     let content = format!(
         "{}, {}, between {}",
         plural(traffic.messages, "message"),
-        super::format::bytes(traffic.bytes),
+        clc_trace::format::bytes(traffic.bytes),
         plural(traffic.pairs.len() as u64, "pair")
     );
     labelled("Traffic", &content, INDENT)

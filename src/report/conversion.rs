@@ -1,9 +1,9 @@
 //! What `convert` has written, and what it could not.
 
 use super::Warning;
-use super::format::{bytes, count, duration, plural, rate};
 use super::table::{Table, labelled, shorten};
-use crate::archive::{Format, Thing};
+use clc_archive::{Format, Thing};
+use clc_trace::format::{bytes, count, duration, plural, rate};
 use serde::{Deserialize, Serialize};
 
 /// A trace in another format.

@@ -2,7 +2,7 @@
 //! surroundings. Everything is bounded, however large the trace is.
 
 use super::{EventPlace, WorstKind};
-use crate::trace::LocationId;
+use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
 /// Everything that is computed for `--html`, `--report` and nothing else.

@@ -1,7 +1,7 @@
 //! How far a trace is from the truth, as plain data. Rendered by `evaluation_text` and `evaluation_plot`.
 
 use super::{ChangeClass, Warning};
-use crate::trace::LocationId;
+use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
 /// The result of `clc-replay evaluate`. It contains no time of day and no run time: the same input gives the same bytes.

@@ -2,7 +2,7 @@
 
 use super::GENERATOR;
 use super::evaluation::{Evaluation, PhaseAccuracy};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use plotters::prelude::*;
 
 const WIDTH: u32 = 900;
@@ -73,10 +73,10 @@ fn panel(
     let statistics = format!(
         "{}: rms {}, largest {}, {} of {} in wrong order",
         phase.phase,
-        super::format::duration(phase.clock.rms_seconds),
-        super::format::duration(phase.clock.max_seconds),
-        super::format::count(phase.violations),
-        super::format::count(phase.checked),
+        clc_trace::format::duration(phase.clock.rms_seconds),
+        clc_trace::format::duration(phase.clock.max_seconds),
+        clc_trace::format::count(phase.violations),
+        clc_trace::format::count(phase.checked),
     );
     let (area, legend) = if (2..=NAMED).contains(&curves.len()) {
         let (chart, legend) = area.split_horizontally(WIDTH - LEGEND);

@@ -1,8 +1,8 @@
 //! The judgement of a trace against the truth, as text.
 
 use super::evaluation::{ErrorStatistics, Evaluation, PhaseAccuracy};
-use super::format::{count, duration, percent, plural, sum};
 use super::table::{Table, labelled};
+use clc_trace::format::{count, duration, percent, plural, sum};
 
 const INDENT: usize = 13;
 

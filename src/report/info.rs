@@ -1,7 +1,7 @@
 //! What `clc-replay info` tells about a trace.
 
 use super::{TraceSummary, Warning};
-use crate::trace::{CommId, LocationId};
+use clc_trace::{CommId, LocationId};
 use serde::{Deserialize, Serialize};
 
 /// The description of a trace.

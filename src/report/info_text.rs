@@ -1,8 +1,8 @@
 //! The description of a trace as text, short even for thousands of processes.
 
-use super::format::{count, duration, plural};
 use super::table::{Table, labelled, shorten};
 use super::{Info, LocationInfo};
+use clc_trace::format::{count, duration, plural};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The JSON rendering of every report.
 
-use super::format::is_command;
-use crate::trace::{Error, Result};
+use clc_trace::format::is_command;
+use clc_trace::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What files that this program wrote say about where they come from.

@@ -1,9 +1,9 @@
 //! Locks of windows that were held at the same time though they exclude each other. The order of locks is recorded nowhere, so this is no violation of
 //! the clock condition: a finding.
 
-use super::format::{count, duration, plural};
 use super::table::labelled;
 use super::{EventPlace, Report, Stages};
+use clc_trace::format::{count, duration, plural};
 use serde::{Deserialize, Serialize};
 
 /// Locks of one stage.

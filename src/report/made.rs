@@ -1,8 +1,8 @@
 //! What a command that makes a trace has made.
 
 use super::Warning;
-use super::format::{duration, plural, rate};
 use super::table::labelled;
+use clc_trace::format::{duration, plural, rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

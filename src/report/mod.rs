@@ -7,7 +7,6 @@
 mod analysis;
 mod analysis_csv;
 mod analysis_text;
-mod clocks;
 mod conversion;
 mod coverage;
 mod details;
@@ -15,7 +14,6 @@ pub mod distances;
 mod evaluation;
 mod evaluation_plot;
 mod evaluation_text;
-pub mod format;
 mod html;
 mod info;
 mod info_text;
@@ -33,7 +31,6 @@ mod text;
 mod violations;
 mod warnings;
 
-pub use crate::execution::waiting::WaitKind;
 pub use analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
     PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
@@ -41,7 +38,8 @@ pub use analysis::{
 };
 pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;
-pub use clocks::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+pub use clc_execution::waiting::WaitKind;
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use coverage::Coverage;
 pub use details::{

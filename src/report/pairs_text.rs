@@ -1,9 +1,9 @@
 //! The pairs of clocks that clocks were estimated from, as a table.
 
 use super::Report;
-use super::format::{count, duration};
 use super::table::Table;
-use crate::presync::Method;
+use clc_clock::Method;
+use clc_trace::format::{count, duration};
 
 /// Most rows; all of them are in the JSON report.
 const ROWS: usize = 8;

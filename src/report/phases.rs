@@ -1,6 +1,6 @@
 //! Where the time went.
 
-use crate::report::format::rate;
+use clc_trace::format::rate;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 //! The circumstances of a run: program, trace, parameters, passes, memory.
 
-use crate::clc::Form;
-use crate::clc::latency::LatencyBasis;
-use crate::matching::fences::Fences;
-use crate::presync::Method;
+use clc_clock::Method;
+use clc_engine::matching::fences::Fences;
+use controlled_logical_clock::Form;
+use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
 
 /// What ran.

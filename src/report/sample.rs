@@ -1,11 +1,11 @@
 //! Hand-made reports for the tests.
 
 use super::*;
-use crate::clc::Form;
-use crate::clc::latency::LatencyBasis;
-use crate::matching::fences::Fences;
-use crate::presync::Method;
-use crate::trace::{CommId, LocationId};
+use clc_clock::Method;
+use clc_engine::matching::fences::Fences;
+use clc_trace::{CommId, LocationId};
+use controlled_logical_clock::Form;
+use controlled_logical_clock::latency::LatencyBasis;
 
 fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
     let seconds = ticks as f64 * 1e-9;
@@ -146,7 +146,7 @@ pub(super) fn corrected() -> Report {
             requested: Method::Auto,
             chosen: Method::Linear,
             reason: "the recorded clocks agree with the messages as well as estimated ones would".into(),
-            reference: crate::presync::reference::Reference::Auto,
+            reference: clc_clock::reference::Reference::Auto,
             confidence: 0.9,
             segment_seconds: 1800.0,
             max_delay_seconds: None,

@@ -1,6 +1,6 @@
 //! Aligned columns and wrapped lines for a terminal of 80 columns or a mail.
 
-use super::format::is_command;
+use clc_trace::format::is_command;
 
 /// No line is longer, unless a single word is.
 pub(super) const WIDTH: usize = 79;

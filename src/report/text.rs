@@ -1,14 +1,14 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
 use super::analysis_text::analysis_text;
-use super::format::{bytes, count, duration, percent, plural};
 use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
     Report, Stage, TraceSummary, Verdict, WorstKind,
 };
-use crate::presync::Method;
+use clc_clock::Method;
+use clc_trace::format::{bytes, count, duration, percent, plural};
 use std::fmt::Write;
 
 /// Column at which the text after a label begins.

@@ -1,6 +1,6 @@
 //! Violations of the clock condition (a receive earlier than its send plus the minimum latency), at three stages.
 
-use crate::trace::LocationId;
+use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
 /// Violations before, between and after.

@@ -3,7 +3,7 @@
 use super::hand_made::*;
 use super::{analysis, check_sums, judged, list, micros, number, waits};
 use crate::common::{alone, run};
-use clc_replay::trace::{Collective, CollectiveOp, CommId, Event, RegionId, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, Event, RegionId, Root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

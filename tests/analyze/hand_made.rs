@@ -1,8 +1,8 @@
 //! Archives of given events.
 
-use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions};
-use clc_replay::simulate::{PatternKind, Scenario};
-use clc_replay::trace::{Collective, CollectiveOp, CommId, Definitions, Event, Message, Region, RegionId, Root};
+use clc_otf2::{ArchiveWriter, CreateOptions};
+use clc_simulate::{PatternKind, Scenario};
+use clc_trace::{Collective, CollectiveOp, CommId, Definitions, Event, Message, Region, RegionId, Root};
 use std::path::{Path, PathBuf};
 
 pub const USER: u32 = 0;

@@ -3,7 +3,7 @@
 use super::hand_made::{RECEIVE, SEND, USER, hand_made_of, message, region};
 use super::{analysis, clc, number, simulated};
 use crate::common::{PYTHON, alone, fixture, run};
-use clc_replay::trace::Event;
+use clc_trace::Event;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

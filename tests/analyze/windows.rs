@@ -3,7 +3,7 @@
 use super::by_hand::judged_as;
 use super::hand_made::*;
 use super::{list, micros};
-use clc_replay::trace::{
+use clc_trace::{
     CollectiveOp, CommId, Event, GroupId, Root, Window, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
 };
@@ -187,7 +187,7 @@ fn messages_in_the_wrong_order() {
 fn what_a_barrier_takes_after_the_first_has_left() {
     let barrier = |enter: u64, leave: u64| {
         let mut events = collective(CollectiveOp::BARRIER, Root::None, enter, leave);
-        events[0].1 = Event::Enter(clc_replay::trace::RegionId(BARRIER));
+        events[0].1 = Event::Enter(clc_trace::RegionId(BARRIER));
         events
     };
     let reduce = |enter: u64, leave: u64| collective(CollectiveOp::ALLREDUCE, Root::None, enter, leave);

@@ -3,8 +3,8 @@
 use crate::case::{COLLECTIVES, Case, HALO, Scene, corrected, refused, special, uncovered};
 use crate::common::damage::{self, Copy, HEADER, edit, find, packed, replace};
 use crate::common::{alone, copy_tree, fixture, run};
-use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
-use clc_replay::trace::{CommId, CommMembers, Communicator};
+use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
+use clc_trace::{CommId, CommMembers, Communicator};
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use crate::case::{Case, Scene, corrected, refused, uncovered};
 use crate::common::damage::{self, edit, find};
 use crate::common::fixture;
-use clc_replay::archive::otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
-use clc_replay::trace::{ClockOffset, Collective, CollectiveOp, CommId, Event, LocationId, Message, RegionId, Root};
+use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
+use clc_trace::{ClockOffset, Collective, CollectiveOp, CommId, Event, LocationId, Message, RegionId, Root};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -362,7 +362,7 @@ fn shapes() -> Vec<Case> {
             definitions.locations.retain(|location| location.id != LocationId(3));
             definitions.processes.retain(|location| *location != LocationId(3));
             for communicator in &mut definitions.communicators {
-                if let clc_replay::trace::CommMembers::Intra(members) = &mut communicator.members {
+                if let clc_trace::CommMembers::Intra(members) = &mut communicator.members {
                     *members = members.iter().copied().filter(|&member| member != 3).collect();
                 }
             }

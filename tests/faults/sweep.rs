@@ -2,10 +2,10 @@
 //! process. Every attempt ends with a result, or with an error that names a file, and leaves nothing behind.
 
 use crate::common::{alone, run};
+use clc_engine::comm::local::LocalTransport;
 use clc_replay::cli::Job;
-use clc_replay::comm::local::LocalTransport;
 use clc_replay::commands;
-use clc_replay::trace::progress::Silent;
+use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};
 
 /// The sweeps, by name.

@@ -3,26 +3,26 @@
 //! Whole runs are `scripts/bench`; these tell which kernel has changed. The items of the rates are events, or messages where
 //! the name says so. Input is one simulated trace (halo, 8 processes), made anew for every run of this program.
 
-use clc_replay::archive::Archive;
-use clc_replay::clc::Parameters;
-use clc_replay::clc::backward::{Demand, Knot, amortise};
-use clc_replay::clc::forward::{ForwardClock, ForwardParameters};
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::matching::collectives::{Rules, match_collectives};
-use clc_replay::matching::communicators::CommTable;
-use clc_replay::matching::extract::{Extract, Extractor, Place};
-use clc_replay::matching::messages::match_messages;
+use clc_archive::Archive;
+use clc_clock::{Clock, LinearClock, Method};
+use clc_engine::comm::local::LocalTransport;
+use clc_engine::matching::collectives::{Rules, match_collectives};
+use clc_engine::matching::communicators::CommTable;
+use clc_engine::matching::extract::{Extract, Extractor, Place};
+use clc_engine::matching::messages::match_messages;
+use clc_engine::replay::bounds::bounds;
+use clc_engine::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
 use clc_replay::pipeline::made::write_simulated;
 use clc_replay::pipeline::open::{Opened, open};
-use clc_replay::presync::{Clock, LinearClock, Method};
-use clc_replay::replay::bounds::bounds;
-use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
-use clc_replay::simulate::{PatternKind, Scenario};
-use clc_replay::trace::progress::Silent;
-use clc_replay::trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
-use clc_replay::workers::Workers;
+use clc_simulate::{PatternKind, Scenario};
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use clc_trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::backward::{Demand, Knot, amortise};
+use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use std::sync::LazyLock;
@@ -55,7 +55,7 @@ static SAMPLE: LazyLock<Sample> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("trace");
     std::fs::create_dir(&path).expect("a directory");
-    write_simulated(&scenario, &path, clc_replay::archive::Format::Otf2, false).expect("a trace");
+    write_simulated(&scenario, &path, clc_archive::Format::Otf2, false).expect("a trace");
     let opened = open(&mut LocalTransport::alone(), &path).expect("a trace");
     let parameters = Parameters::default();
     let loaded = load_again(&opened, &parameters);
@@ -67,7 +67,7 @@ fn load_again(opened: &Opened, parameters: &Parameters) -> Loaded {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
-        fences: clc_replay::matching::fences::Fences::default(),
+        fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
         own_timelines: true,
     };
@@ -167,7 +167,8 @@ fn forward_formula(bencher: Bencher) {
         _ => i64::MIN / 2,
     };
     let events: Vec<(i64, i64)> = times.iter().enumerate().map(|(i, &time)| (time, time + bound(i))).collect();
-    let parameters = ForwardParameters { decay: clc_replay::clc::Decay::START.fraction(), separation: Ticks(1) };
+    let parameters =
+        ForwardParameters { decay: controlled_logical_clock::Decay::START.fraction(), separation: Ticks(1) };
     bencher.counter(ItemsCount::new(events.len())).bench(|| {
         let mut clock = ForwardClock::new(parameters);
         let mut previous = None;
@@ -241,7 +242,7 @@ fn backward_amortisation(bencher: Bencher) {
 #[divan::bench]
 fn correction_map(bencher: Bencher) {
     let times = times();
-    let decay = clc_replay::clc::Decay::START.fraction();
+    let decay = controlled_logical_clock::Decay::START.fraction();
     let mut correction = OneSided::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
     for (&time, number) in times.iter().step_by(32).zip(1..) {
         let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));

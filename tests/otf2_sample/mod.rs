@@ -1,7 +1,7 @@
 //! Archives of all kinds of events, written by the library under test.
 
-use clc_replay::archive::otf2::{ArchiveWriter, ByteOrder, CreateOptions, MappingTable, Otf2Archive};
-use clc_replay::trace::{
+use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, MappingTable, Otf2Archive};
+use clc_trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Event,
     Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId, Root,
     SystemTreeNode, SystemTreeNodeId,

@@ -3,7 +3,7 @@
 //! A call is from its enter to its leave on one location, on which the calls in it do not count by themselves.
 
 use super::model::{REGION_NAMES, Timeline, Trace};
-use clc_replay::trace::{Event, GroupId, RegionId, WindowGroup, WindowId};
+use clc_trace::{Event, GroupId, RegionId, WindowGroup, WindowId};
 use std::collections::BTreeMap;
 
 /// A call: its name, where it is entered and left, and the events in it.

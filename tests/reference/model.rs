@@ -1,6 +1,6 @@
 //! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
 
-use clc_replay::trace::{
+use clc_trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location, LocationGroup,
     LocationGroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
 };

@@ -4,7 +4,7 @@
 
 use super::matching::{Dependency, Kind, Matching};
 use super::model::{BARRIER, EventRef, Process, Recorded, Trace};
-use clc_replay::trace::{
+use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root, ThreadEvent,
     ThreadLock, ThreadStart, ThreadTask,
 };

@@ -5,8 +5,8 @@
 
 use super::matching::Call;
 use super::model::{Timeline, Trace};
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{Collective, CollectiveOp, CommId, Event, WindowId};
+use clc_engine::matching::fences::Fences;
+use clc_trace::{Collective, CollectiveOp, CommId, Event, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A call of one process on a window.
@@ -55,8 +55,7 @@ pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[u32], choic
     let call = |(k, call): (usize, &OnWindow)| {
         let op = if barriers.contains(&k) { CollectiveOp::BARRIER } else { NOTHING };
         let op = if k >= complete && call.fence { CollectiveOp::BARRIER } else { op };
-        let collective =
-            Collective { op, comm: CommId(u32::MAX), root: clc_replay::trace::Root::None, sent: 0, received: 0 };
+        let collective = Collective { op, comm: CommId(u32::MAX), root: clc_trace::Root::None, sent: 0, received: 0 };
         Call { begin: call.begin, end: call.end, collective }
     };
     calls.iter().map(|list| list.iter().enumerate().map(call).collect()).collect()

@@ -8,8 +8,8 @@ pub use perfetto::perfetto;
 pub use violations::{HEAD as VIOLATIONS_HEAD, violations};
 
 use crate::pipeline::load::Loaded;
-use crate::report::format::duration;
-use crate::trace::{Error, Result, Ticks};
+use clc_trace::format::duration;
+use clc_trace::{Error, Result, Ticks};
 
 /// A window of pre-synchronised time, both ends inclusive, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

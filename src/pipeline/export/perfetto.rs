@@ -1,12 +1,12 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
 
 use super::{Exported, Window};
-use crate::comm::{Transport, agree, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::replay::partners::senders;
 use crate::report::{GENERATOR, escaped};
-use crate::trace::{Event, LocationId, RegionId, Result, Ticks};
+use clc_engine::comm::{Transport, agree, gather_values};
+use clc_engine::replay::partners::senders;
+use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
 

@@ -2,8 +2,8 @@
 
 use super::element::{duration, escape, facts, figure, table};
 use super::plot::{Frame, ticks};
-use crate::report::format::{count, percent, sum};
 use crate::report::{IntervalChange, Moves, Report, Slopes};
+use clc_trace::format::{count, percent, sum};
 
 pub fn body(report: &Report) -> Option<String> {
     let moves = report.moves.as_ref()?;

@@ -1,10 +1,10 @@
 //! The chapter on clocks: the frame of the diagram that the script draws, and the same in numbers.
 
 use super::element::{duration, escape, fold, table};
-use crate::presync::Method;
-use crate::report::format::{count, plural};
 use crate::report::{ClockError, ClockEstimate, NodeCurve, Report};
-use crate::trace::Ticks;
+use clc_clock::Method;
+use clc_trace::Ticks;
+use clc_trace::format::{count, plural};
 
 /// Most rows of a table; all of them are in the JSON report.
 const MOST_ROWS: usize = 256;

@@ -1,6 +1,6 @@
 //! Small pieces of HTML.
 
-use crate::report::format;
+use clc_trace::format;
 
 /// Text as HTML shows it, also within attributes in double quotes. Control characters, which HTML forbids, and those that turn text around become `�`.
 pub fn escape(text: &str) -> String {

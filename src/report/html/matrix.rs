@@ -1,9 +1,9 @@
 //! The chapter on pairs: violated messages by sender and receiver.
 
 use super::element::{duration, escape, stage_name, table};
-use crate::report::format::{count, percent, sum};
 use crate::report::{PairMatrix, PairUnit, Report};
-use crate::trace::Ticks;
+use clc_trace::Ticks;
+use clc_trace::format::{count, percent, sum};
 
 /// Side of a picture in pixels.
 const SIDE: f64 = 420.0;

@@ -16,7 +16,7 @@ mod violations;
 mod worst;
 
 use super::{GENERATOR, Report};
-use crate::trace::{Error, Result};
+use clc_trace::{Error, Result};
 use element::escape;
 
 /// One chapter of the page.

@@ -1,9 +1,9 @@
 //! The chapter on the run: passes, times, memory, and everything that is needed to do it again.
 
 use super::element::{duration, escape, table};
-use crate::clc::Form;
-use crate::report::format::{bytes, count, plural};
 use crate::report::{LatencyUsed, ReplayForm, Report};
+use clc_trace::format::{bytes, count, plural};
+use controlled_logical_clock::Form;
 
 pub fn body(report: &Report) -> String {
     passes(report) + &costs(report) + &left_out(report) + &again(report) + &warnings(report)

@@ -2,8 +2,8 @@
 
 use super::element::{duration, escape, facts};
 use crate::report::analysis_text::verdict;
-use crate::report::format::{count, percent, plural};
 use crate::report::{Report, Stage, Verdict};
+use clc_trace::format::{count, percent, plural};
 
 /// The verdict in one word or two.
 pub fn word(report: &Report) -> &'static str {

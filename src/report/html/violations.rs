@@ -2,8 +2,8 @@
 
 use super::element::{duration, escape, figure, fold, stage_name, table};
 use super::plot::{Frame, short, ticks};
-use crate::report::format::{count, percent, sum};
 use crate::report::{CollectiveKind, Details, Locks, Report, Stage, StageDetails};
+use clc_trace::format::{count, percent, sum};
 
 pub fn body(report: &Report) -> String {
     let mut html = String::from(

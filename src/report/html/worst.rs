@@ -2,8 +2,8 @@
 
 use super::element::{duration, escape, stage_name, table};
 use super::plot::{short, ticks};
-use crate::report::format::count;
 use crate::report::{Case, EventPlace, Lane, Picture, Report};
+use clc_trace::format::count;
 
 const WIDTH: f64 = 560.0;
 const LEFT: f64 = 64.0;

@@ -3,8 +3,8 @@
 use super::Choices;
 use crate::reference::against::{Choice, compare};
 use crate::reference::model::{Process, Recorded, Trace};
-use clc_replay::clc::Form;
-use clc_replay::trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root};
+use controlled_logical_clock::Form;
 
 const WORLD: CommId = CommId(3);
 const PART: CommId = CommId(4);
@@ -34,7 +34,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         alltoallv: choices.below(2) == 1,
         form: Form::Common,
         median: false,
-        fences: clc_replay::matching::fences::Fences::Auto,
+        fences: clc_engine::matching::fences::Fences::Auto,
     };
     let trace = trace(&mut choices);
     let processes = trace.processes.len();

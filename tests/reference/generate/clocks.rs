@@ -2,7 +2,7 @@
 
 use super::super::model::Recorded;
 use super::rng::Rng;
-use clc_replay::trace::Event;
+use clc_trace::Event;
 
 /// Readings start about here, so that no clock reads less than zero.
 const ORIGIN: i64 = 1_000_000_000;

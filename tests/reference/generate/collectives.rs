@@ -3,7 +3,7 @@
 //! What a member waits for is written here as a flow of data from rank to rank.
 
 use super::program::{Pending, Program, Thread};
-use clc_replay::trace::{Collective, CollectiveOp, CommId, Event, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, Event, Root};
 
 /// The tag of messages between the members of a staggered collective.
 const STAGGER: u32 = 7;

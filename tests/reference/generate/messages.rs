@@ -1,7 +1,7 @@
 //! Point-to-point steps: batches of messages, blocking and not, late receives, and what goes wrong with them.
 
 use super::program::{Channel, Pending, Program};
-use clc_replay::trace::{Event, Message};
+use clc_trace::{Event, Message};
 
 /// Tags of ordinary messages.
 const TAGS: u32 = 3;

@@ -9,9 +9,7 @@
 
 use super::super::model::{REGION_NAMES, REGIONS};
 use super::{Options, rng::Rng};
-use clc_replay::trace::{
-    Collective, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Window, WindowId,
-};
+use clc_trace::{Collective, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Window, WindowId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

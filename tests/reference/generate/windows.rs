@@ -1,8 +1,8 @@
 //! Steps on windows: accesses, and fences with and without them.
 
 use super::program::{Program, Thread};
-use clc_replay::matching::fences::Fences;
-use clc_replay::trace::{
+use clc_engine::matching::fences::Fences;
+use clc_trace::{
     CollectiveOp, CommMembers, Event, GroupId, Root, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
     WindowLock, WindowTransfer,
 };

@@ -1,10 +1,10 @@
 //! The chapter on computation and communication: metrics of the execution graph, degree of parallelism over time.
 
 use super::{STAGES, further, legend, long_table, share, time_axis};
-use crate::report::format::count;
 use crate::report::html::element::{duration, figure, fold, table};
 use crate::report::html::plot::Frame;
 use crate::report::{Execution, Stages};
+use clc_trace::format::count;
 
 pub fn body(stages: &Stages<Execution>) -> String {
     let all: Vec<&Execution> = std::iter::once(&stages.before).chain(&stages.after).collect();

@@ -39,7 +39,7 @@ fn time_axis(frame: &Frame, seconds: f64) -> String {
 
 /// Part of one, as a percentage.
 fn share(part: f64) -> String {
-    escape(&crate::report::format::percent(100.0 * part))
+    escape(&clc_trace::format::percent(100.0 * part))
 }
 
 /// A call path as one text, the operation last.
@@ -54,7 +54,7 @@ fn call_path(regions: &[String]) -> String {
 fn further(number: u64, what: &str) -> String {
     match number {
         0 => String::new(),
-        number => format!("<p>{} are not listed.</p>\n", escape(&crate::report::format::plural(number, what))),
+        number => format!("<p>{} are not listed.</p>\n", escape(&clc_trace::format::plural(number, what))),
     }
 }
 
@@ -71,7 +71,7 @@ fn long_table(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> String {
     let rest = rows.split_off(all.min(ROWS));
     let mut html = super::element::table(caption, head, rows);
     if !rest.is_empty() {
-        let title = format!("{} more", crate::report::format::count(rest.len() as u64));
+        let title = format!("{} more", clc_trace::format::count(rest.len() as u64));
         html += &super::element::fold(&title, &super::element::table(&format!("{caption}, continued"), head, rest));
     }
     html

@@ -1,10 +1,10 @@
 //! The chapter on the critical path: where it goes, what it consists of, by length and by weight.
 
 use super::{STAGES, call_path, further, legend, length, long_table, share, time_axis};
-use crate::report::format::count;
 use crate::report::html::element::{duration, escape, figure, fold, table};
 use crate::report::html::plot::Frame;
 use crate::report::{Analysis, CriticalPath, Share};
+use clc_trace::format::count;
 
 pub fn body(analysis: &Analysis) -> String {
     let stages = &analysis.critical_path;

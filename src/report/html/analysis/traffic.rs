@@ -1,11 +1,11 @@
 //! The chapter on traffic: messages and bytes from whom to whom, and when.
 
 use super::{long_table, time_axis};
-use crate::report::format::{bytes, count};
 use crate::report::html::element::{escape, figure, fold};
 use crate::report::html::matrix::{names, picture, swatches};
 use crate::report::html::plot::Frame;
 use crate::report::{PairsOverTime, Traffic};
+use clc_trace::format::{bytes, count};
 use std::collections::BTreeMap;
 
 /// Pairs in the picture over time.

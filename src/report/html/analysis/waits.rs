@@ -1,9 +1,9 @@
 //! The chapter on waiting times: by kind, call path, process and pair, before against after.
 
 use super::{STAGES, call_path, further, legend, long_table, share};
-use crate::report::format::count;
 use crate::report::html::element::{duration, escape, figure, fold, table};
 use crate::report::{KindWaiting, WaitStates, Waiting};
+use clc_trace::format::count;
 
 pub fn body(waits: &WaitStates) -> String {
     let mut html = String::from(

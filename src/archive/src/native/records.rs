@@ -1,0 +1,333 @@
+//! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
+
+use super::numbers::{Bytes, put};
+use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
+use clc_trace::{
+    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
+    WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+};
+
+/// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
+pub const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
+
+/// What stands for an event of which not even the type is known.
+const UNSPECIFIED: u8 = 0;
+/// Types of interpreted events.
+mod kind {
+    pub const BUFFER_FLUSH: u8 = 10;
+    pub const ENTER: u8 = 12;
+    pub const LEAVE: u8 = 13;
+    pub const MPI_SEND: u8 = 14;
+    pub const MPI_ISEND: u8 = 15;
+    pub const MPI_ISEND_COMPLETE: u8 = 16;
+    pub const MPI_IRECV_REQUEST: u8 = 17;
+    pub const MPI_RECV: u8 = 18;
+    pub const MPI_IRECV: u8 = 19;
+    pub const MPI_REQUEST_TEST: u8 = 20;
+    pub const MPI_REQUEST_CANCELLED: u8 = 21;
+    pub const MPI_COLLECTIVE_BEGIN: u8 = 22;
+    pub const MPI_COLLECTIVE_END: u8 = 23;
+    pub const RMA_COLLECTIVE_BEGIN: u8 = 37;
+    pub const RMA_COLLECTIVE_END: u8 = 38;
+    pub const RMA_GROUP_SYNC: u8 = 39;
+    pub const RMA_REQUEST_LOCK: u8 = 40;
+    pub const RMA_ACQUIRE_LOCK: u8 = 41;
+    pub const RMA_TRY_LOCK: u8 = 42;
+    pub const RMA_RELEASE_LOCK: u8 = 43;
+    pub const RMA_PUT: u8 = 46;
+    pub const RMA_GET: u8 = 47;
+    pub const RMA_ATOMIC: u8 = 48;
+    pub const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+    pub const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
+}
+
+/// What an event file says about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// An interpreted event; [`Event::Other`] is written as `Record::Other(0)`.
+    Event(Event),
+    /// The measurement system wrote its buffer to disk until this time (OTF2 `BufferFlush`).
+    BufferFlush(u64),
+    /// An event that is not interpreted: its time and type are kept, its fields are not. The number is that of the OTF2 event record,
+    /// or 0.
+    Other(u8),
+}
+
+impl Record {
+    /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
+    /// are interpreted.
+    pub fn other(kind: u8) -> Option<Record> {
+        Record::other_in(VERSION, kind)
+    }
+
+    /// As [`Record::other`], in that version of the format.
+    fn other_in(version: u32, kind: u8) -> Option<Record> {
+        let interpreted = match kind {
+            10 | 12..=23 | 85 | 86 => true,
+            _ => (FIRST_VERSION + 1..=version).contains(&has_fields_since(kind)),
+        };
+        (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
+    }
+
+    /// What a replay sees of it.
+    pub fn event(&self) -> Event {
+        match self {
+            Record::Event(event) => *event,
+            Record::BufferFlush(_) | Record::Other(_) => Event::Other,
+        }
+    }
+
+    /// The number of its type: that of the OTF2 event record, or 0.
+    pub fn kind(&self) -> u8 {
+        match self {
+            Record::Event(event) => match event {
+                Event::Other => UNSPECIFIED,
+                Event::Enter(_) => kind::ENTER,
+                Event::Leave(_) => kind::LEAVE,
+                Event::MpiSend(_) => kind::MPI_SEND,
+                Event::MpiIsend(..) => kind::MPI_ISEND,
+                Event::MpiIsendComplete(_) => kind::MPI_ISEND_COMPLETE,
+                Event::MpiIrecvRequest(_) => kind::MPI_IRECV_REQUEST,
+                Event::MpiRecv(_) => kind::MPI_RECV,
+                Event::MpiIrecv(..) => kind::MPI_IRECV,
+                Event::MpiRequestTest(_) => kind::MPI_REQUEST_TEST,
+                Event::MpiRequestCancelled(_) => kind::MPI_REQUEST_CANCELLED,
+                Event::MpiCollectiveBegin => kind::MPI_COLLECTIVE_BEGIN,
+                Event::MpiCollectiveEnd(_) => kind::MPI_COLLECTIVE_END,
+                Event::RmaCollectiveBegin => kind::RMA_COLLECTIVE_BEGIN,
+                Event::RmaCollectiveEnd(_) => kind::RMA_COLLECTIVE_END,
+                Event::RmaGroupSync(_) => kind::RMA_GROUP_SYNC,
+                Event::RmaRequestLock(_) => kind::RMA_REQUEST_LOCK,
+                Event::RmaAcquireLock(_) => kind::RMA_ACQUIRE_LOCK,
+                Event::RmaTryLock(_) => kind::RMA_TRY_LOCK,
+                Event::RmaReleaseLock(_) => kind::RMA_RELEASE_LOCK,
+                Event::RmaPut(_) => kind::RMA_PUT,
+                Event::RmaGet(_) => kind::RMA_GET,
+                Event::RmaAtomic(_) => kind::RMA_ATOMIC,
+                Event::NonBlockingCollectiveRequest(_) => kind::NON_BLOCKING_COLLECTIVE_REQUEST,
+                Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
+                Event::Thread(step) => step.kind(),
+            },
+            Record::BufferFlush(_) => kind::BUFFER_FLUSH,
+            Record::Other(kind) => *kind,
+        }
+    }
+
+    /// Appends type and fields in that version of the format. `time` is that of the event.
+    ///
+    /// # Errors
+    /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
+    #[inline]
+    pub fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
+        if let Record::Other(kind) = *self
+            && Record::other_in(version, kind).is_none()
+        {
+            return Err(Error::new(format!("{kind} is no type of event that is kept without its fields")));
+        }
+        into.push(self.kind());
+        match self {
+            Record::Other(_) => {}
+            // Modulo 2^64, for a stop before its own event.
+            Record::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
+            Record::Event(event) => match event {
+                Event::Other | Event::MpiCollectiveBegin | Event::RmaCollectiveBegin => {}
+                Event::Enter(region) | Event::Leave(region) => put(into, u64::from(region.0)),
+                Event::MpiSend(m) | Event::MpiRecv(m) => put_message(into, m),
+                Event::MpiIsend(m, request) | Event::MpiIrecv(m, request) => {
+                    put_message(into, m);
+                    put(into, *request);
+                }
+                Event::MpiIsendComplete(request)
+                | Event::MpiIrecvRequest(request)
+                | Event::MpiRequestTest(request)
+                | Event::MpiRequestCancelled(request)
+                | Event::NonBlockingCollectiveRequest(request) => put(into, *request),
+                Event::MpiCollectiveEnd(c) => put_collective(into, c)?,
+                Event::RmaCollectiveEnd(c) => {
+                    into.push(c.op.0);
+                    put_all(
+                        into,
+                        &[u64::from(c.level), u64::from(c.window.0), root_number(c.root)?, c.sent, c.received],
+                    );
+                }
+                Event::RmaGroupSync(sync) => {
+                    put_all(into, &[u64::from(sync.level), u64::from(sync.window.0), u64::from(sync.group.0)]);
+                }
+                Event::RmaRequestLock(l)
+                | Event::RmaAcquireLock(l)
+                | Event::RmaTryLock(l)
+                | Event::RmaReleaseLock(l) => {
+                    into.push(l.kind);
+                    put_all(into, &[u64::from(l.window.0), u64::from(l.remote), l.lock]);
+                }
+                Event::RmaPut(t) | Event::RmaGet(t) => {
+                    put_all(into, &[u64::from(t.window.0), u64::from(t.remote), t.bytes, t.matching]);
+                }
+                Event::RmaAtomic(a) => {
+                    into.push(a.kind);
+                    let (window, remote) = (u64::from(a.window.0), u64::from(a.remote));
+                    put_all(into, &[window, remote, a.sent, a.received, a.matching]);
+                }
+                Event::Thread(step) => {
+                    let (fields, count) = step.fields();
+                    put_all(into, &fields[..count]);
+                }
+                Event::NonBlockingCollectiveComplete(c, request) => {
+                    put_collective(into, c)?;
+                    put(into, *request);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Reads type and fields in that version of the format; `None` if they are not those of any event.
+    #[inline]
+    pub fn decode(bytes: &mut Bytes<'_>, time: u64, version: u32) -> Option<Record> {
+        let kind = bytes.byte()?;
+        if version < has_fields_since(kind) {
+            return Record::other_in(version, kind);
+        }
+        Some(Record::Event(match kind {
+            kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
+            kind::LEAVE => Event::Leave(RegionId(bytes.number32()?)),
+            kind::MPI_SEND => Event::MpiSend(message(bytes)?),
+            kind::MPI_ISEND => Event::MpiIsend(message(bytes)?, bytes.number()?),
+            kind::MPI_ISEND_COMPLETE => Event::MpiIsendComplete(bytes.number()?),
+            kind::MPI_IRECV_REQUEST => Event::MpiIrecvRequest(bytes.number()?),
+            kind::MPI_RECV => Event::MpiRecv(message(bytes)?),
+            kind::MPI_IRECV => Event::MpiIrecv(message(bytes)?, bytes.number()?),
+            kind::MPI_REQUEST_TEST => Event::MpiRequestTest(bytes.number()?),
+            kind::MPI_REQUEST_CANCELLED => Event::MpiRequestCancelled(bytes.number()?),
+            kind::MPI_COLLECTIVE_BEGIN => Event::MpiCollectiveBegin,
+            kind::MPI_COLLECTIVE_END => Event::MpiCollectiveEnd(collective(bytes)?),
+            kind::RMA_COLLECTIVE_BEGIN => Event::RmaCollectiveBegin,
+            kind::RMA_COLLECTIVE_END => Event::RmaCollectiveEnd(WindowCollective {
+                op: CollectiveOp(bytes.byte()?),
+                level: bytes.number32()?,
+                window: WindowId(bytes.number32()?),
+                root: root(bytes)?,
+                sent: bytes.number()?,
+                received: bytes.number()?,
+            }),
+            kind::RMA_GROUP_SYNC => Event::RmaGroupSync(WindowGroup {
+                level: bytes.number32()?,
+                window: WindowId(bytes.number32()?),
+                group: GroupId(bytes.number32()?),
+            }),
+            kind::RMA_REQUEST_LOCK => Event::RmaRequestLock(lock(bytes)?),
+            kind::RMA_ACQUIRE_LOCK => Event::RmaAcquireLock(lock(bytes)?),
+            kind::RMA_TRY_LOCK => Event::RmaTryLock(lock(bytes)?),
+            kind::RMA_RELEASE_LOCK => Event::RmaReleaseLock(lock(bytes)?),
+            kind::RMA_PUT => Event::RmaPut(transfer(bytes)?),
+            kind::RMA_GET => Event::RmaGet(transfer(bytes)?),
+            kind::RMA_ATOMIC => {
+                let kind = bytes.byte()?;
+                Event::RmaAtomic(WindowAtomic {
+                    kind,
+                    window: WindowId(bytes.number32()?),
+                    remote: bytes.number32()?,
+                    sent: bytes.number()?,
+                    received: bytes.number()?,
+                    matching: bytes.number()?,
+                })
+            }
+            53..=65 => {
+                let mut fields = [0; 3];
+                for field in fields.iter_mut().take(ThreadEvent::field_count(kind)) {
+                    *field = bytes.number()?;
+                }
+                Event::Thread(ThreadEvent::from_fields(kind, fields)?)
+            }
+            kind::NON_BLOCKING_COLLECTIVE_REQUEST => Event::NonBlockingCollectiveRequest(bytes.number()?),
+            kind::NON_BLOCKING_COLLECTIVE_COMPLETE => {
+                Event::NonBlockingCollectiveComplete(collective(bytes)?, bytes.number()?)
+            }
+            kind::BUFFER_FLUSH => return Some(Record::BufferFlush(bytes.number()?.wrapping_add(time))),
+            _ => return Record::other_in(version, kind),
+        }))
+    }
+}
+
+/// The version since which events of a type have fields, if any.
+fn has_fields_since(kind: u8) -> u32 {
+    match kind {
+        37..=43 | 46..=48 => WITH_WINDOWS,
+        53..=65 => WITH_THREADS,
+        _ => FIRST_VERSION,
+    }
+}
+
+fn put_message(into: &mut Vec<u8>, message: &Message) {
+    put(into, u64::from(message.peer));
+    put(into, u64::from(message.comm.0));
+    put(into, u64::from(message.tag));
+    put(into, message.length);
+}
+
+fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
+    Some(Message {
+        peer: bytes.number32()?,
+        comm: CommId(bytes.number32()?),
+        tag: bytes.number32()?,
+        length: bytes.number()?,
+    })
+}
+
+/// Ranks come after the three special roots.
+const FIRST_RANK: u32 = 3;
+
+fn put_all(into: &mut Vec<u8>, numbers: &[u64]) {
+    numbers.iter().for_each(|&number| put(into, number));
+}
+
+fn root_number(root: Root) -> Result<u64> {
+    Ok(u64::from(match root {
+        Root::None => 0,
+        Root::ThisProcess => 1,
+        Root::OwnGroup => 2,
+        Root::Rank(rank) => rank
+            .checked_add(FIRST_RANK)
+            .ok_or_else(|| Error::new(format!("rank {rank} as the root of a collective operation")))?,
+    }))
+}
+
+fn root(bytes: &mut Bytes<'_>) -> Option<Root> {
+    Some(match bytes.number32()? {
+        0 => Root::None,
+        1 => Root::ThisProcess,
+        2 => Root::OwnGroup,
+        rank => Root::Rank(rank - FIRST_RANK),
+    })
+}
+
+fn lock(bytes: &mut Bytes<'_>) -> Option<WindowLock> {
+    let kind = bytes.byte()?;
+    let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
+    Some(WindowLock { window, remote, lock: bytes.number()?, kind })
+}
+
+fn transfer(bytes: &mut Bytes<'_>) -> Option<WindowTransfer> {
+    let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
+    Some(WindowTransfer { window, remote, bytes: bytes.number()?, matching: bytes.number()? })
+}
+
+fn put_collective(into: &mut Vec<u8>, collective: &Collective) -> Result<()> {
+    let root = root_number(collective.root)?;
+    into.push(collective.op.0);
+    put(into, u64::from(collective.comm.0));
+    put(into, root);
+    put(into, collective.sent);
+    put(into, collective.received);
+    Ok(())
+}
+
+fn collective(bytes: &mut Bytes<'_>) -> Option<Collective> {
+    Some(Collective {
+        op: CollectiveOp(bytes.byte()?),
+        comm: CommId(bytes.number32()?),
+        root: root(bytes)?,
+        sent: bytes.number()?,
+        received: bytes.number()?,
+    })
+}

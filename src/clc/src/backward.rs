@@ -1,0 +1,307 @@
+//! Backward amortisation: a curve in a tube.
+//!
+//! Forward replay leaves a staircase of jumps S on each timeline. The corrected time is `(LC - S) + A` with a nondecreasing
+//! curve A that is nowhere under the staircase, passes under the cap of every logical send (so that no receive is
+//! overtaken), arrives at every jump at full height, and climbs with slope m wherever the caps leave room for that.
+//!
+//! Seen from the right end the curve is a string pulled taut between the corners of the staircase (from below) and the
+//! caps (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
+//! such strings: every corner and cap enters and leaves each of two hulls at most once, so it is linear in their number.
+
+use clc_trace::{Fraction, Shape, Stretch, Ticks};
+use std::collections::VecDeque;
+
+/// A visited event of a timeline that shapes the curve, in the order of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Knot {
+    /// Height at which it demands that.
+    pub level: Ticks,
+    /// Index of the event, ascending.
+    pub index: u32,
+    /// What it demands.
+    pub demand: Demand,
+}
+
+/// What an event demands of the curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// A jump: from here on the staircase stands at this height, which the curve has to have reached.
+    Corner,
+    /// A logical send: the curve must not be above U = S + min over its receives (LC - μ) - LC of the send.
+    Cap,
+}
+
+/// A stretch of the curve. It ends where the next one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Index of the event with which it begins (see [`Knot::index`]); `None`: from the beginning of the timeline.
+    pub index: Option<u32>,
+    /// Its shape, and the height of the curve at its beginning.
+    pub stretch: Stretch,
+}
+
+/// A point of the string.
+#[derive(Debug, Clone, Copy)]
+struct Vertex {
+    index: u32,
+    time: i64,
+    level: i64,
+}
+
+impl Vertex {
+    fn of(knot: &Knot, times: &[i64]) -> Vertex {
+        Vertex { index: knot.index, time: times[knot.index as usize], level: knot.level.0 }
+    }
+
+    /// Height at `time` (not after the vertex) of the ramp of slope m that ends here.
+    fn ramp(&self, time: i64, slope: Fraction) -> i64 {
+        self.level - slope.floor_of(self.time - time)
+    }
+}
+
+/// Whether the string falls more steeply (to the left) from `a` to `b` than from `c` to `d`.
+fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
+    let fall = |from: &Vertex, to: &Vertex| i128::from(from.level) - i128::from(to.level);
+    let run = |from: &Vertex, to: &Vertex| i128::from(from.time) - i128::from(to.time);
+    fall(a, b) * run(c, d) > fall(c, d) * run(a, b)
+}
+
+/// The amortisation curve for the corners and caps of one timeline (ascending), with the pre-synchronised `times` C of its visited events, into `segments`, from right to left; the last one begins
+/// with the timeline.
+///
+/// Caps have to be at or above the staircase, which every correct forward replay guarantees.
+pub fn amortise(times: &[i64], knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
+    segments.clear();
+    let mut string = String { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
+    for knot in knots.iter().rev() {
+        match knot.demand {
+            Demand::Corner => string.corner(Vertex::of(knot, times)),
+            Demand::Cap => string.cap(Vertex::of(knot, times)),
+        }
+    }
+    string.release(None);
+}
+
+/// The string while it is being pulled, from right to left.
+struct String<'a> {
+    slope: Fraction,
+    /// The last point that is final.
+    apex: Option<Vertex>,
+    /// Lower hull of the caps left of the apex that the string has to pass under; falls ever less steeply.
+    caps: VecDeque<Vertex>,
+    /// Upper hull of the corners left of the apex that it has to pass over; falls ever more steeply.
+    corners: VecDeque<Vertex>,
+    /// Final pieces, right to left.
+    segments: &'a mut Vec<Segment>,
+}
+
+impl String<'_> {
+    /// The point from which the string falls freely with slope m, as long as nothing more is demanded.
+    fn tail(&self) -> Option<Vertex> {
+        self.caps.back().copied().or(self.apex)
+    }
+
+    /// A jump of the staircase, up to `corner.level`.
+    fn corner(&mut self, corner: Vertex) {
+        let Some(tail) = self.tail() else {
+            self.release(Some(corner));
+            return;
+        };
+        if tail.ramp(corner.time, self.slope) <= corner.level {
+            // The free end has come down to the staircase: all before is final and the string starts anew here.
+            self.release(Some(corner));
+            return;
+        }
+        while let Some(last) = self.corners.back() {
+            let before = if self.corners.len() > 1 { self.corners[self.corners.len() - 2] } else { self.start() };
+            if steeper((last, &corner), (&before, last)) {
+                break;
+            }
+            self.corners.pop_back();
+        }
+        if self.corners.is_empty() {
+            // Over the corner and under the nearest cap: if the straight way is above the cap, the string bends there.
+            while let Some(&cap) = self.caps.front() {
+                if !steeper((&self.start(), &cap), (&self.start(), &corner)) {
+                    break;
+                }
+                self.line_to(cap);
+                self.caps.pop_front();
+            }
+        }
+        self.corners.push_back(corner);
+    }
+
+    /// A logical send that may rise to `cap.level` at most.
+    fn cap(&mut self, cap: Vertex) {
+        let Some(tail) = self.tail() else { return };
+        if tail.ramp(cap.time, self.slope) <= cap.level {
+            return;
+        }
+        while let Some(last) = self.caps.back() {
+            let before = if self.caps.len() > 1 { self.caps[self.caps.len() - 2] } else { self.start() };
+            if steeper((&before, last), (last, &cap)) {
+                break;
+            }
+            self.caps.pop_back();
+        }
+        if self.caps.is_empty() {
+            while let Some(&corner) = self.corners.front() {
+                if !steeper((&self.start(), &cap), (&self.start(), &corner)) {
+                    break;
+                }
+                self.line_to(corner);
+                self.corners.pop_front();
+            }
+        }
+        self.caps.push_back(cap);
+    }
+
+    /// The apex; hulls are only ever filled when there is one.
+    fn start(&self) -> Vertex {
+        self.apex.unwrap_or(Vertex { index: 0, time: 0, level: 0 })
+    }
+
+    /// Makes the straight piece from the apex to `vertex` final.
+    fn line_to(&mut self, vertex: Vertex) {
+        self.push(Some(vertex), Shape::Line);
+        self.apex = Some(vertex);
+    }
+
+    fn push(&mut self, start: Option<Vertex>, shape: Shape) {
+        let level = Ticks(start.map_or(0, |start| start.level));
+        self.segments.push(Segment { index: start.map(|start| start.index), stretch: Stretch { level, shape } });
+    }
+
+    /// Makes everything final up to the free end, which falls down to the staircase; the string starts anew at `next`.
+    fn release(&mut self, next: Option<Vertex>) {
+        while let Some(cap) = self.caps.pop_front() {
+            self.line_to(cap);
+        }
+        self.corners.clear();
+        self.push(next, if self.apex.is_some() { Shape::Ramp } else { Shape::Flat });
+        self.apex = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_trace::{Curve, OneSided, Position};
+    use proptest::prelude::*;
+
+    /// A time, and what an event there demands at which height.
+    type Wanted = (i64, Demand, i64);
+
+    fn knots_of(wanted: &[Wanted]) -> (Vec<i64>, Vec<Knot>) {
+        let knot =
+            |(&(time, demand, level), index): (&Wanted, u32)| (time, Knot { level: Ticks(level), index, demand });
+        wanted.iter().zip(0..).map(knot).unzip()
+    }
+
+    /// The curve at every knot.
+    fn heights(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
+        let (times, knots) = knots_of(wanted);
+        let mut segments = Vec::new();
+        amortise(&times, &knots, slope, &mut segments);
+        segments.reverse();
+        let mut correction = OneSided::identity();
+        for segment in &segments {
+            let start =
+                |index: u32| Position { time: Ticks(times[index as usize]), location: 0, number: u64::from(index) };
+            correction.push_stretch(segment.index.map(start), segment.stretch);
+        }
+        let curves: Vec<Curve> = correction.curves().collect();
+        let mut jumps = 0;
+        knots
+            .iter()
+            .map(|knot| {
+                if knot.demand == Demand::Corner {
+                    jumps = knot.level.0;
+                }
+                let segment = segments.iter().rposition(|s| s.index.is_none_or(|i| i <= knot.index)).unwrap();
+                curves[segment].value(Ticks(times[knot.index as usize]), Ticks(jumps), slope).0
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_single_jump_is_approached_with_the_slope() {
+        let slope = Fraction::from_f64(0.125).unwrap();
+        let knots = [(0, Demand::Cap, 1000), (960, Demand::Cap, 1000), (1000, Demand::Corner, 10)];
+        assert_eq!(heights(&knots, slope), [0, 5, 10]);
+    }
+
+    #[test]
+    fn a_cap_makes_the_ramp_steeper_behind_it_and_ordinary_before_it() {
+        let slope = Fraction::from_f64(0.125).unwrap();
+        let knots = [(970, Demand::Cap, 99), (980, Demand::Cap, 2), (990, Demand::Cap, 99), (1000, Demand::Corner, 10)];
+        assert_eq!(heights(&knots, slope), [1, 2, 6, 10]);
+    }
+
+    #[test]
+    fn ramps_of_several_jumps_share_the_slope() {
+        let slope = Fraction::from_f64(0.125).unwrap();
+        let knots = [(960, Demand::Cap, 99), (1000, Demand::Corner, 10), (1008, Demand::Corner, 12)];
+        assert_eq!(heights(&knots, slope), [6, 11, 12]);
+    }
+
+    /// The smallest curve of slope m above the staircase, by the definition.
+    fn majorant(wanted: &[Wanted], slope: Fraction) -> Vec<i64> {
+        let mut jumps = 0;
+        (0..wanted.len())
+            .map(|j| {
+                let (now, demand, level) = wanted[j];
+                if demand == Demand::Corner {
+                    jumps = level;
+                }
+                wanted[j..]
+                    .iter()
+                    .filter(|(_, demand, _)| *demand == Demand::Corner)
+                    .map(|(time, _, level)| level - slope.floor_of(time - now))
+                    .fold(jumps, i64::max)
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_curve_stays_in_the_tube(
+            steps in prop::collection::vec((0i64..40, 0i64..60, 0i64..40, 0u8..3), 1..60),
+            slope in 0.001f64..0.9,
+        ) {
+            let slope = Fraction::from_f64(slope).unwrap();
+            let (mut time, mut jumps) = (0, 0);
+            let mut knots = Vec::new();
+            for (gap, room, jump, kind) in steps {
+                time += gap;
+                if kind == 0 {
+                    jumps += jump + 1;
+                    knots.push((time, Demand::Corner, jumps));
+                } else {
+                    let room = if kind == 1 { room } else { 1 << 30 };
+                    knots.push((time, Demand::Cap, jumps + room));
+                }
+            }
+            let heights = heights(&knots, slope);
+            let ideal = majorant(&knots, slope);
+            let mut stair = 0;
+            let mut bound = false;
+            for (j, &(_, demand, level)) in knots.iter().enumerate() {
+                match demand {
+                    Demand::Corner => stair = level,
+                    Demand::Cap => {
+                        prop_assert!(heights[j] <= level, "above the cap at {j}: {heights:?} {knots:?}");
+                        bound |= level < 1 << 29;
+                    }
+                }
+                prop_assert!(heights[j] >= stair, "under the staircase at {j}: {heights:?} {knots:?}");
+                prop_assert!(heights[j] <= ideal[j], "above the ideal curve at {j}: {heights:?} {ideal:?} {knots:?}");
+                prop_assert!(j == 0 || heights[j - 1] <= heights[j], "falls at {j}: {heights:?} {knots:?}");
+            }
+            if !bound {
+                prop_assert_eq!(&heights, &ideal);
+            }
+        }
+    }
+}

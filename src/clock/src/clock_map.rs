@@ -1,0 +1,147 @@
+//! Which timelines share a clock.
+
+use crate::{LinearClock, RANGE};
+use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// Which clock every timeline has, and what was recorded about it. The clocks of nodes come first.
+#[derive(Debug, Clone, Default)]
+pub struct ClockMap {
+    /// Clock of every timeline of the trace.
+    pub of_timeline: Vec<u32>,
+    /// The first timeline of each clock.
+    pub first_timeline: Vec<u32>,
+    /// Recorded offsets of each clock: those of the first of its timelines that has any.
+    pub offsets: Vec<Vec<ClockOffset>>,
+    /// The same as a function.
+    pub bases: Vec<LinearClock>,
+    /// Locations with timelines of their own, and their recorded clocks: these are refined as that of their process.
+    pub own: Vec<(OwnTimeline, LinearClock)>,
+}
+
+/// Beyond measurements a clock is taken to drift by no more than this part.
+const DRIFTING: f64 = 1e-4;
+
+/// Recorded offsets of one timeline.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The timeline.
+    pub timeline: u32,
+    /// In order of time.
+    pub offsets: Vec<ClockOffset>,
+}
+
+impl ClockMap {
+    /// One clock per node, but one per timeline on the nodes in `split` and on nodes whose recorded offsets differ by more than
+    /// `apart` ticks.
+    ///
+    /// `nodes` has the node of every process's timeline; `recorded` is in order of timelines, with those of `own` behind all others.
+    ///
+    /// # Errors
+    /// As [`LinearClock::new`].
+    pub fn new(
+        nodes: &[u32],
+        recorded: &[Recorded],
+        own: &[OwnTimeline],
+        split: &[u32],
+        apart: f64,
+    ) -> Result<ClockMap> {
+        let (recorded, recorded_own) =
+            recorded.split_at(recorded.partition_point(|r| (r.timeline as usize) < nodes.len()));
+        let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
+        let mut whole = ClockMap::default();
+        let mut separate: Vec<bool> = vec![false; count];
+        split.iter().for_each(|&node| separate[node as usize] = true);
+        let mut first: Vec<Option<(&[ClockOffset], LinearClock)>> = vec![None; count];
+        for record in recorded.iter().filter(|record| !record.offsets.is_empty()) {
+            let node = nodes[record.timeline as usize] as usize;
+            let clock = LinearClock::new(&record.offsets)?;
+            match &first[node] {
+                Some((offsets, known)) => {
+                    separate[node] |= differ(&record.offsets, offsets, known, apart);
+                    separate[node] |= differ(offsets, &record.offsets, &clock, apart);
+                }
+                None => first[node] = Some((&record.offsets, clock)),
+            }
+        }
+        let mut known: Vec<Option<u32>> = vec![None; count];
+        for (timeline, &node) in nodes.iter().enumerate() {
+            let node = node as usize;
+            let clock = match known[node] {
+                Some(clock) if !separate[node] => clock,
+                _ => {
+                    let clock = whole.first_timeline.len() as u32;
+                    whole.first_timeline.push(timeline as u32);
+                    known[node] = Some(clock);
+                    clock
+                }
+            };
+            whole.of_timeline.push(clock);
+        }
+        whole.offsets = vec![Vec::new(); whole.first_timeline.len()];
+        for record in recorded {
+            let offsets = &mut whole.offsets[whole.of_timeline[record.timeline as usize] as usize];
+            if offsets.is_empty() {
+                offsets.clone_from(&record.offsets);
+            }
+        }
+        whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
+        for (number, own) in (nodes.len() as u32..).zip(own) {
+            let offsets = recorded_own.iter().find(|record| record.timeline == number);
+            let clock = LinearClock::new(offsets.map_or(&[], |record| &record.offsets))?;
+            whole.own.push((own.clone(), clock));
+            whole.of_timeline.push(whole.of_timeline[own.of as usize]);
+        }
+        Ok(whole)
+    }
+}
+
+/// Whether any of these offsets is farther than `apart` ticks from a clock, beyond whose own measurements it can drift.
+fn differ(offsets: &[ClockOffset], measured: &[ClockOffset], clock: &LinearClock, apart: f64) -> bool {
+    offsets.iter().any(|offset| {
+        let beyond = |own: &ClockOffset| offset.time.abs_diff(own.time);
+        let inside = measured.first().is_some_and(|first| first.time <= offset.time)
+            && measured.last().is_some_and(|last| offset.time <= last.time);
+        let beyond = if inside { 0 } else { measured.iter().map(beyond).min().unwrap_or(0) };
+        let time = offset.time.min(RANGE as u64) as i64;
+        let off = clock.map(Ticks(time)).0 as f64 - (time as f64 + offset.offset as f64);
+        off.abs() > apart + DRIFTING * beyond as f64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offsets of one timeline, as (time, offset).
+    fn recorded(timeline: u32, offsets: &[(u64, i64)]) -> Recorded {
+        let offsets = offsets.iter().map(|&(time, offset)| ClockOffset { time, offset, standard_deviation: 0.0 });
+        Recorded { timeline, offsets: offsets.collect() }
+    }
+
+    /// How many clocks the two processes of one node have.
+    fn clocks(one: &[(u64, i64)], other: &[(u64, i64)]) -> usize {
+        let records = [recorded(0, one), recorded(1, other)];
+        ClockMap::new(&[0, 0], &records, &[], &[], 20.0).expect("a map").bases.len()
+    }
+
+    #[test]
+    fn processes_whose_recorded_offsets_agree_share_a_clock() {
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(10, 15), (1_000_010, 115)]), 1);
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[]), 1);
+        // Beyond its measurements a clock may drift.
+        assert_eq!(clocks(&[(0, 5)], &[(0, 5), (1_000_000, 95)]), 1);
+    }
+
+    #[test]
+    fn processes_whose_recorded_offsets_differ_do_not() {
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(0, 45), (1_000_000, 145)]), 2);
+        // They agree at first.
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 105)], &[(0, 5), (1_000_000, 1005)]), 2);
+        // Between the measurements of the other.
+        assert_eq!(clocks(&[(0, 5), (500_000, 305), (1_000_000, 5)], &[(0, 5), (1_000_000, 5)]), 2);
+        assert_eq!(clocks(&[(0, 5), (1_000_000, 5)], &[(0, 5), (500_000, 305), (1_000_000, 5)]), 2);
+        // Farther than it can have drifted.
+        assert_eq!(clocks(&[(0, 5)], &[(0, 5), (1_000_000, 205)]), 2);
+    }
+}

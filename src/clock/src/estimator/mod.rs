@@ -1,0 +1,623 @@
+//! What rank 0 does with the bounds of all ranks: level by level to better clocks.
+
+mod jumps;
+mod recorded;
+mod report;
+mod waits;
+
+use crate::clock_map::ClockMap;
+use crate::estimate::ShortestMessages;
+use crate::evidence::Gain;
+use crate::fit::Fit;
+use crate::graph::{components, strongest_cycles, strongest_tree};
+use crate::hull::{Limit, hulls};
+use crate::inspection::Stretch;
+use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
+use crate::observations::{Latencies, Observations, Offsets, OneWay, Reading};
+use crate::quickest::half_trip;
+use crate::reference::{Line, Reference, compose, synthesise};
+use crate::regression::regression;
+use crate::selection::{Choice, Jury, Selection, View, select, trial};
+use crate::steps::{Step, compose as compose_steps};
+use crate::windows::{BoundTable, DirectedBounds, Grid};
+use crate::{Knots, Limits, LinearClock, Method};
+use clc_trace::workers::Workers;
+use clc_trace::{ClockOffset, Result, Ticks};
+use jumps::Doubtful;
+use serde::{Deserialize, Serialize};
+
+/// What comes after a level.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Decision {
+    /// These clocks do not hold for a whole node: begin again with a clock per process there.
+    Split(Vec<u32>),
+    /// Another level with these refinements and that many windows.
+    Level(Vec<Knots>, usize),
+    /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
+    Inspect(Vec<Stretch>),
+    /// These are the refinements, and how they compare with the recorded clocks, if that matters.
+    Done(Vec<Knots>, Option<Fit>),
+    /// There is nothing to refine the clocks with.
+    Nothing(String),
+}
+
+/// Each level has this many times the windows of the one before,
+const FINER: usize = 8;
+/// up to so many, after which comes the finest one.
+const COARSE: usize = 64;
+/// But never more than this many times as many at once.
+const LEAP: usize = 32;
+/// Windows of the first observation, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
+pub const FIRST: usize = 512;
+/// Most windows, and most unknowns (clocks times windows).
+const MOST_WINDOWS: usize = 8192;
+/// Most windows from which straight lines are made.
+const MOST_SEGMENTED: usize = 1024;
+const MOST_UNKNOWNS: usize = 1 << 16;
+/// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
+const MOST_LOOKS: usize = 4;
+const SETTLED: f64 = 10.0;
+/// Besides the finest, windows are tried that are this many times as long, unless they are fewer than that.
+const COARSER: [usize; 2] = [4, 16];
+const FEWEST: usize = 64;
+/// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors.
+const AROUND: u64 = 16;
+/// Messages per direction, pair and window that the typical pair should have.
+const PER_WINDOW: u64 = 2;
+/// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
+const SHARED_CLOCK: f64 = 0.5e-6;
+/// Largest drift that a clock is given, as a part of one.
+const STEEPEST: f64 = 0.2;
+/// What observations are trusted to (seconds) where no round trip tells.
+const UNKNOWN: f64 = 100e-9;
+/// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
+const CERTAIN: f64 = 0.875;
+
+/// The state between levels.
+#[derive(Debug)]
+pub struct Estimator {
+    resolution: u64,
+    /// Threads.
+    workers: Workers,
+    model: Method,
+    wanted: Reference,
+    limits: Limits,
+    /// Lines between pairs of clocks, if that is the model, by pair and segment; and the neighbour on every clock's way to the reference.
+    lines: Vec<Line>,
+    towards: Vec<Option<u32>>,
+    reference: usize,
+    /// Whether recorded offsets or the user name the reference.
+    reference_given: bool,
+    /// Groups of clocks that messages do not connect.
+    groups: usize,
+    /// Added to global time by a time that all clocks make together, or that one makes that recorded offsets do not refer to, by window.
+    synthesis: Vec<f64>,
+    /// Whole part of every clock's correction, so that the rest stays small.
+    constants: Vec<i64>,
+    /// Grid of the level before, and the rest of every correction on it.
+    grid: Option<Grid>,
+    offsets: Offsets,
+    /// Windows that the level in work was asked to have (a short trace has room for fewer), and those of the last level.
+    asked: usize,
+    finest: usize,
+    at_finest: usize,
+    /// Whether the model is chosen and the clocks are nearly right.
+    settled: bool,
+    /// [`Observations::precision`] in the finest windows.
+    precision: f64,
+    choice: Option<Choice>,
+    /// Steps of each clock's correction, in order of time, in the time of the recorded clock: `offsets` come on top of what they make of that.
+    steps: Vec<Vec<Step>>,
+    /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
+    doubtful: Vec<Doubtful>,
+    searches: usize,
+    supported: usize,
+    /// How many times as many windows the messages would support.
+    spare: usize,
+    /// Whether there has been a look at traffic that goes one way.
+    begun: bool,
+    /// How much better than the recorded clocks the estimated ones predict messages.
+    gain: Option<Gain>,
+    observations: Observations,
+    latencies: Latencies,
+    shortest: ShortestMessages,
+    /// Latency between clocks that is certain enough to be relied on, in ticks; 0 if none is.
+    certain: i64,
+    /// Misfit of the estimated and of the recorded clocks.
+    misfits: Option<(f64, f64)>,
+}
+
+impl Estimator {
+    /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference, if it is to be found, is the clock to
+    /// which recorded offsets refer (the first one whose offsets are all zero), else that of process 0 (for straight lines:
+    /// the one with the shortest paths to all others).
+    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference, limits: Limits) -> Estimator {
+        let master = |offsets: &Vec<ClockOffset>| !offsets.is_empty() && offsets.iter().all(|o| o.offset == 0);
+        let given = match wanted {
+            Reference::Process(process) => map.of_timeline.get(process as usize).map(|clock| *clock as usize),
+            _ => map.offsets.iter().position(master),
+        };
+        Estimator {
+            resolution,
+            workers: Workers::ONE,
+            model: if matches!(model, Method::Regression | Method::Hull) { model } else { Method::Network },
+            wanted,
+            limits,
+            lines: Vec::new(),
+            towards: Vec::new(),
+            reference: given.unwrap_or(0),
+            reference_given: given.is_some(),
+            groups: 1,
+            synthesis: Vec::new(),
+            constants: vec![0; map.bases.len()],
+            grid: None,
+            offsets: Vec::new(),
+            asked: 1,
+            finest: 1,
+            at_finest: 0,
+            settled: false,
+            precision: 1.0,
+            choice: None,
+            steps: vec![Vec::new(); map.bases.len()],
+            doubtful: Vec::new(),
+            searches: 0,
+            supported: 1,
+            spare: 1,
+            begun: false,
+            gain: None,
+            observations: Observations::default(),
+            latencies: Latencies::default(),
+            shortest: ShortestMessages::default(),
+            certain: 0,
+            misfits: None,
+        }
+    }
+
+    /// The same with threads to work with; they change no bit.
+    pub fn with_workers(self, workers: Workers) -> Estimator {
+        Estimator { workers, ..self }
+    }
+
+    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; the first time in
+    /// [`FIRST`] windows, with the recorded clocks.
+    pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
+        if self.grid.is_some() {
+            return self.step(table, grid, map);
+        }
+        let mut refinements = vec![LinearClock::identity(); map.bases.len()];
+        let mut count = 1;
+        loop {
+            let through = |clock: u32, time: i64| {
+                refinements.get(clock as usize).map_or(time, |refinement| refinement.map(Ticks(time)).0)
+            };
+            let (coarse, grid) = table.through(count, through);
+            let decision = self.step(&coarse, grid, map);
+            let Decision::Level(knots, windows) = &decision else { return decision };
+            if *windows > COARSE || *windows >= self.finest {
+                return decision;
+            }
+            let next: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
+            // What is wrong with them is found again, and reported, when all ranks make clocks of them.
+            let Ok(next) = next else { return decision };
+            (refinements, count) = (next, *windows);
+        }
+    }
+
+    /// One level.
+    fn step(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
+        let clocks = map.bases.len();
+        if self.grid.is_none() {
+            let early = -SHARED_CLOCK * self.resolution as f64;
+            let split: Vec<u32> =
+                table.shared.iter().filter(|(_, least)| (**least as f64) < early).map(|(clock, _)| *clock).collect();
+            if !split.is_empty() {
+                return Decision::Split(split);
+            }
+            // Rounding can take a tick from it.
+            self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
+            if table.pairs.is_empty() {
+                return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
+            }
+            let (count, most) = finest(table, clocks, self.model);
+            self.finest = count.min(most);
+            self.spare = (count / self.finest).max(1);
+            self.supported = self.finest;
+        }
+        let now = self.interpolated(&grid, clocks);
+        let prepared = self.prepared(table, &grid, &now, map);
+        // Clocks that coarse windows tell nothing of begin with what waits tell.
+        let beginning = !self.begun && prepared.is_some() && !table.waits.classes.is_empty();
+        self.begun |= beginning;
+        let measured = table;
+        let table = prepared.as_ref().unwrap_or(table);
+        let mut seen = Observations::new(
+            table,
+            &grid,
+            &now,
+            UNKNOWN * self.resolution as f64,
+            self.limits.longest_delay(grid.width as f64 / self.resolution as f64) * self.resolution as f64,
+        );
+        // In long windows clocks drift by more.
+        if self.asked >= self.finest && !self.settled {
+            self.precision = self.precision.max(seen.precision);
+        }
+        seen.precision = self.precision;
+        let anchors = self.anchors(map, &grid, seen.floor);
+        if self.grid.is_none() {
+            let mut held: Vec<bool> = vec![false; clocks];
+            anchors.iter().for_each(|anchor| held[anchor.clock as usize] = true);
+            held[self.reference] = true;
+            seen.tie(&held);
+        }
+        let fixed = self.fixed(&seen, map);
+        let mut problem = Problem {
+            clocks,
+            windows: grid.count,
+            fixed: &fixed,
+            observations: &seen,
+            anchors: &anchors,
+            reading: Reading::Mode,
+            roughness: 10.0 * seen.floor,
+            afresh: self.asked <= FINER || beginning,
+            rounds: ROUNDS,
+            leaning: self.model == Method::Network,
+            cuts: &[],
+        };
+        let mut lines = None;
+        let mut fresh: Option<Offsets> = None;
+        if self.asked >= self.finest && !beginning {
+            self.at_finest += 1;
+            if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
+                // Where windows before were so long that clocks bend in them by more than a latency, messages seem prompt in one direction and late in
+                // the other. The middles of round trips do not depend on the clocks before.
+                fresh = Some(Problem { afresh: true, rounds: &[], ..problem }.solve(&now));
+            }
+            if self.model != Method::Network && self.grid.is_some() {
+                lines = self.lines(table, &seen, &grid, clocks);
+                if lines.is_none() {
+                    self.model = Method::Network;
+                }
+            }
+            if lines.is_none() {
+                let choice = match self.choice.filter(|_| self.settled) {
+                    Some(choice) => {
+                        problem.rounds = LAST_ROUNDS;
+                        choice
+                    }
+                    None => {
+                        let selection = self.choose(measured, &grid, &problem, fresh.as_ref(), map);
+                        fresh = fresh.filter(|_| selection.otherwise);
+                        selection.choice
+                    }
+                };
+                self.choice = Some(choice);
+                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
+            }
+        }
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, fresh.as_ref().unwrap_or(&now)));
+        // What was the quickest message of a window is another one with clocks that drift otherwise.
+        let done = self.settled;
+        if self.model != Method::Network {
+            self.settled = self.at_finest > 0;
+        } else if self.at_finest > 1 && !done {
+            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
+            if self.settled {
+                self.suspect(&solved, &grid, seen.precision);
+            }
+            if let Some(choice) = self.choice.filter(|_| self.settled) {
+                self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
+            }
+        }
+        if done {
+            let recorded = self.recorded(&grid);
+            if let Some(choice) = self.choice {
+                let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
+                let view = View { grid, observations, now, otherwise: None, anchors };
+                self.gain =
+                    Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
+            }
+            let solved = problem.flat(&solved);
+            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading);
+            self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
+            self.latencies = latencies;
+            // With these clocks no message may have been quicker, or the latency would make violations of its own.
+            let plain = prepared.as_ref().map(|_| self.plain(measured, &grid, &now));
+            let plain = plain.as_ref().unwrap_or(&seen);
+            let travel = plain.one_way.iter().map(|seen| seen.travel(&solved, grid.count));
+            let shortest = travel.fold(plain.shortest, f64::min).max(0.0);
+            self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
+            self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
+        }
+        self.offsets = solved;
+        self.observations = seen;
+        self.limit_drift(&grid);
+        if self.grid.is_none() {
+            for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {
+                *constant = row.first().map_or(0, |offset| offset.round() as i64);
+                row.iter_mut().for_each(|offset| *offset -= *constant as f64);
+            }
+        }
+        self.grid = Some(grid);
+        if done {
+            self.groups = groups(&self.observations, clocks);
+            self.centre_groups(map);
+            self.synthesise(map, &grid);
+        }
+        if !self.doubtful.is_empty() {
+            return Decision::Inspect(self.stretches(&grid));
+        }
+        let knots = self.knots(&grid);
+        if done {
+            let fit = self.fit(&anchors, &grid);
+            Decision::Done(knots, (self.wanted == Reference::Auto).then_some(fit))
+        } else {
+            // One step that is too long ends in the wrong place: windows in which clocks bend by more than a latency cannot tell them apart.
+            let small = self.asked < COARSE || self.asked * LEAP < self.finest;
+            let finer = if small { self.asked * FINER } else { self.finest };
+            self.asked = finer.min(self.finest);
+            Decision::Level(knots, self.asked)
+        }
+    }
+
+    /// The model that predicts messages best; at the first of the finest looks with longer windows only, which are surer from where nothing is known.
+    fn choose(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        like: &Problem<'_>,
+        fresh: Option<&Offsets>,
+        map: &ClockMap,
+    ) -> Selection {
+        // Windows that are longer than messages need are that many times as long already.
+        let longer = COARSER.iter().map(|factor| factor / self.spare);
+        let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
+        if self.at_finest > 1 || factors.is_empty() || self.spare > 1 {
+            factors.insert(0, 1);
+        }
+        let views: Vec<View> = factors
+            .into_iter()
+            .map(|factor| {
+                let mut view = match factor {
+                    1 => self.view(table, *grid, map),
+                    _ => {
+                        let (table, coarse) = table.through(grid.count.div_ceil(factor), |_, time| time);
+                        self.view(&table, coarse, map)
+                    }
+                };
+                let centres = || (0..view.grid.count).map(|window| view.grid.centre(window));
+                let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
+                view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+                view
+            })
+            .collect();
+        let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
+        select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// Messages in some windows, and the clocks so far.
+    fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> View {
+        let now = self.interpolated(&grid, map.bases.len());
+        let prepared = self.prepared(table, &grid, &now, map);
+        let table = prepared.as_ref().unwrap_or(table);
+        let [unknown, delay] = [UNKNOWN, self.limits.delay].map(|seconds| seconds * self.resolution as f64);
+        let mut observations = Observations::new(table, &grid, &now, unknown, delay);
+        observations.precision = self.precision;
+        let anchors = self.anchors(map, &grid, observations.floor);
+        View { grid, observations, now, otherwise: None, anchors }
+    }
+
+    /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.
+    pub fn latency(&self) -> ShortestMessages {
+        ShortestMessages { other_node: Ticks(self.certain), ..self.shortest }
+    }
+
+    /// The corrections so far at the windows of a new grid.
+    fn interpolated(&self, grid: &Grid, clocks: usize) -> Offsets {
+        if self.grid.is_none() {
+            return vec![vec![0.0; grid.count]; clocks];
+        }
+        let times: Vec<i64> = (0..grid.count).map(|window| grid.centre(window)).collect();
+        self.offsets.iter().map(|row| times.iter().map(|&time| self.correction(row, time)).collect()).collect()
+    }
+
+    /// The correction so far at a time of a clock with these corrections by window.
+    fn correction(&self, row: &[f64], time: i64) -> f64 {
+        self.grid.as_ref().map_or(0.0, |grid| grid.at(row, time))
+    }
+
+    /// What a message says at the moment of its receive.
+    fn limit(&self, table: &BoundTable, seen: &OneWay, grid: &Grid) -> Option<Limit> {
+        let bound = table.pairs.get(&(seen.a, seen.b))?.get(seen.window)?;
+        let now = |clock: u32| self.offsets.get(clock as usize).map_or(0.0, |row| self.correction(row, bound.at));
+        Some(Limit {
+            a: seen.a,
+            b: seen.b,
+            window: seen.window,
+            at: (bound.at - grid.centre(0)) as f64 / grid.width as f64,
+            least: now(seen.b) - now(seen.a) - bound.distance as f64,
+        })
+    }
+
+    /// Clocks that stay as recorded: the reference; and of other clocks that no messages hold from both sides against it, one per
+    /// group that hold each other, if it has recorded offsets.
+    fn fixed(&self, seen: &Observations, map: &ClockMap) -> Vec<bool> {
+        let mut fixed = vec![false; map.bases.len()];
+        let mut taken = std::collections::BTreeSet::new();
+        let own = |clock: usize| seen.component.get(clock).copied();
+        taken.insert(own(self.reference));
+        fixed[self.reference] = true;
+        for (clock, offsets) in map.offsets.iter().enumerate() {
+            if !offsets.is_empty() && taken.insert(own(clock)) {
+                fixed[clock] = true;
+            }
+        }
+        fixed
+    }
+
+    /// Straight lines per pair and segment, composed to corrections of all clocks. None if there are too few messages for any.
+    fn lines(&mut self, table: &BoundTable, seen: &Observations, grid: &Grid, clocks: usize) -> Option<Offsets> {
+        let segment = ((self.limits.segment * self.resolution as f64 / grid.width as f64) as u32).max(2);
+        let lines = match self.model {
+            Method::Hull => {
+                let limits = seen.one_way.iter().filter_map(|seen| self.limit(table, seen, grid));
+                hulls(limits, segment, STEEPEST * grid.width as f64)
+            }
+            _ => regression(seen, segment, self.limits.confidence),
+        };
+        if lines.is_empty() {
+            return None;
+        }
+        let root = self.reference_given.then_some(self.reference as u32);
+        let composition = compose(&lines, clocks, grid.count, segment as usize, root);
+        self.reference = composition.roots.first().map_or(0, |root| *root as usize);
+        (self.lines, self.towards) = (lines, composition.towards);
+        Some(composition.offsets)
+    }
+
+    /// Makes global time from all clocks, or the one that is wanted.
+    fn synthesise(&mut self, map: &ClockMap, grid: &Grid) {
+        if self.wanted == Reference::Auto && !unmeasured(map) {
+            return;
+        }
+        let mut elapsed: Offsets = Vec::with_capacity(self.offsets.len());
+        for ((row, constant), base) in self.offsets.iter().zip(&self.constants).zip(&map.bases) {
+            let readings: Vec<i64> = (0..row.len()).map(|window| shows(grid, row, *constant, base, window)).collect();
+            let first = readings.first().copied().unwrap_or(0);
+            elapsed.push(readings.iter().map(|reading| reading.saturating_sub(first) as f64).collect());
+        }
+        let together = match self.wanted {
+            // Recorded offsets may refer to another clock.
+            Reference::Process(_) => elapsed.swap_remove(self.reference),
+            _ => synthesise(&elapsed, self.wanted),
+        };
+        self.synthesis =
+            together.iter().enumerate().map(|(w, time)| time - (grid.centre(w) - grid.centre(0)) as f64).collect();
+    }
+
+    /// Makes corrections follow no faster than clocks can drift.
+    fn limit_drift(&mut self, grid: &Grid) {
+        let step = STEEPEST * grid.width as f64;
+        for row in &mut self.offsets {
+            let mut before: Option<f64> = None;
+            for offset in row {
+                if let Some(before) = before {
+                    *offset = offset.clamp(before - step, before + step);
+                }
+                before = Some(*offset);
+            }
+        }
+    }
+
+    /// The refinements from the times of the recorded clocks: at global time g, a clock that is corrected by x shows g - x.
+    fn knots(&self, grid: &Grid) -> Vec<Knots> {
+        let common = |window: usize| self.synthesis.get(window).map_or(0, |more| more.round() as i64);
+        let clocks = self.offsets.iter().zip(&self.constants).zip(&self.steps);
+        clocks
+            .map(|((row, constant), steps)| {
+                // Clocks that messages contradict by centuries are refused when a function is made of this.
+                let offsets = row.iter().map(|offset| (offset.round() as i64).saturating_add(*constant)).enumerate();
+                let knot = |window: usize, offset: i64| {
+                    (grid.centre(window).saturating_sub(offset), offset.saturating_add(common(window)))
+                };
+                compose_steps(steps, &offsets.map(|(window, offset)| knot(window, offset)).collect())
+            })
+            .collect()
+    }
+}
+
+/// What a clock shows at the centre of a window, if it is corrected by `constant` and by `row` in each window.
+fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: usize) -> i64 {
+    let offset = row.get(window).map_or(0, |offset| offset.round() as i64);
+    let time = grid.centre(window).saturating_sub(constant).saturating_sub(offset);
+    // The recorded clock backwards: its drift is small, so that a few steps are exact.
+    let mut local = time;
+    for _ in 0..4 {
+        local = local.saturating_sub(base.map(Ticks(local)).0.saturating_sub(time));
+    }
+    local
+}
+
+/// The function through knots.
+///
+/// # Errors
+/// Time would run backwards, or leave its range.
+pub fn refinement(knots: &Knots) -> Result<LinearClock> {
+    let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
+    LinearClock::through(&points)
+}
+
+/// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.
+fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
+    let afresh = problem.afresh.then(|| problem.solve(now));
+    problem.afresh = false;
+    let continued = problem.solve(now);
+    match afresh {
+        Some(afresh) => match misfits(problem, &problem.flat(&afresh), &problem.flat(&continued)) {
+            Some((new, old)) if new >= old => continued,
+            _ => afresh,
+        },
+        None => continued,
+    }
+}
+
+/// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
+fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
+    let mut latencies =
+        [one, other].map(|offsets| Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode));
+    let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
+    latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
+    let [first, second] = &latencies;
+    let misfit = |latencies: &Latencies, x: &[f64]| latencies.misfit(problem.observations, x, problem.windows);
+    misfit(first, one).zip(misfit(second, other))
+}
+
+/// By how much corrections have changed, root mean square.
+fn moved(one: &Offsets, other: &Offsets) -> f64 {
+    let both = one.iter().flatten().zip(other.iter().flatten());
+    let count = one.iter().map(Vec::len).sum::<usize>().max(1);
+    (both.map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / count as f64).sqrt()
+}
+
+/// How many groups of clocks there are that no messages connect.
+fn groups(seen: &Observations, clocks: usize) -> usize {
+    let both = seen.one_way.iter().flat_map(|seen| [(seen.a, seen.b), (seen.b, seen.a)]);
+    let group = components(clocks, both);
+    group.iter().enumerate().filter(|(clock, group)| clock == *group).count()
+}
+
+/// How many windows the messages support, and how many there may be: what the typical edge of the tree does that connects the clocks best, or of the cycles that do.
+fn finest(table: &BoundTable, clocks: usize, model: Method) -> (usize, usize) {
+    let both = |(&(a, b), bounds): (&(u32, u32), &DirectedBounds)| {
+        let back = table.pairs.get(&(b, a)).map_or(bounds.messages, |back| back.messages);
+        // Of traffic that goes one way the messages count that were waited for.
+        let weight = match table.waits.of_pair(a, b) {
+            waits if waits < FEWEST as u64 => bounds.messages.min(back),
+            waits => waits,
+        };
+        (a < b || !table.pairs.contains_key(&(b, a))).then_some((weight, a, b))
+    };
+    let edges: Vec<(u64, u32, u32)> = table.pairs.iter().filter_map(both).collect();
+    let (mut counts, most) = match model {
+        Method::Network => (strongest_tree(clocks, edges), MOST_WINDOWS),
+        // Straight lines belong to pairs.
+        _ => (edges.into_iter().map(|edge| edge.0).collect(), MOST_SEGMENTED),
+    };
+    counts.sort_unstable();
+    let mut typical = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    if model == Method::Network {
+        let directed = table.pairs.iter().map(|(&(a, b), bounds)| (bounds.messages, a, b)).collect::<Vec<_>>();
+        let around = strongest_cycles(clocks, &directed);
+        if around > AROUND * typical {
+            typical = around;
+        }
+    }
+    (((typical / PER_WINDOW) as usize).max(1), most.min(MOST_UNKNOWNS / clocks.max(1)).max(1))
+}
+
+/// Whether no recorded offset says what global time is.
+fn unmeasured(map: &ClockMap) -> bool {
+    map.offsets.iter().all(Vec::is_empty)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! What recorded offsets say, and by how much an estimate contradicts them.
+
+use super::Estimator;
+use crate::RANGE;
+use crate::clock_map::ClockMap;
+use crate::fit::Fit;
+use crate::network::Anchor;
+use crate::observations::Offsets;
+use crate::steps::stepped;
+use crate::windows::Grid;
+use clc_trace::Ticks;
+use std::collections::BTreeMap;
+
+/// Recorded offsets are trusted to this many floors of the observations.
+const ANCHOR: f64 = 3.0;
+/// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
+const ELSEWHERE: f64 = 3.0;
+
+/// A row is not counted into a mean that is this many times as far from the median as is typical.
+const ASTRAY: f64 = 5.0;
+
+/// The mean of all rows that are not far from the median of all.
+fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
+    let windows = rows.first().map_or(0, Vec::len);
+    let median = |values: &mut Vec<f64>| -> f64 {
+        values.sort_by(f64::total_cmp);
+        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+    };
+    let middle: Vec<f64> = (0..windows).map(|w| median(&mut rows.iter().map(|row| row[w]).collect())).collect();
+    let off = |row: &Vec<f64>| {
+        let squares = row.iter().zip(&middle).map(|(value, middle)| (value - middle).powi(2));
+        (squares.sum::<f64>() / windows.max(1) as f64).sqrt()
+    };
+    let off: Vec<f64> = rows.iter().map(off).collect();
+    let typical = median(&mut off.clone());
+    let agree: Vec<&Vec<f64>> =
+        rows.iter().zip(&off).filter(|(_, off)| **off <= ASTRAY * typical).map(|(row, _)| row).collect();
+    (0..windows).map(|w| agree.iter().map(|row| row[w]).sum::<f64>() / agree.len().max(1) as f64).collect()
+}
+
+/// What an estimate of a clock rests on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// The first and the last window with messages of it.
+    span: Option<(usize, usize)>,
+    /// Standard deviation of its drift, in ticks per window.
+    wanders: f64,
+}
+
+impl Known {
+    /// How far off an estimate may be in a window since nothing was observed there: it goes on with the mean drift.
+    fn doubt(&self, window: usize) -> f64 {
+        let Some((first, last)) = self.span else { return 0.0 };
+        self.wanders * (first.saturating_sub(window) + window.saturating_sub(last)) as f64
+    }
+}
+
+impl Estimator {
+    /// Recorded offsets as observations. A clock goes through its own already: its correction there is zero.
+    pub(super) fn anchors(&self, map: &ClockMap, grid: &Grid, floor: f64) -> Vec<Anchor> {
+        let mut anchors = Vec::new();
+        for (clock, offsets) in map.offsets.iter().enumerate().filter(|(clock, _)| *clock != self.reference) {
+            let constant = self.constants.get(clock).copied().unwrap_or(0);
+            for offset in offsets {
+                let time = map.bases[clock].map(Ticks(offset.time.min(RANGE as u64) as i64)).0;
+                anchors.push(Anchor {
+                    clock: clock as u32,
+                    window: grid.window(time) as u32,
+                    value: -(constant as f64) - self.step_at(clock, time),
+                    sigma: (ANCHOR * floor).max(offset.standard_deviation),
+                });
+            }
+        }
+        anchors
+    }
+
+    /// What the steps of a clock add to its correction at a time of the recorded clock, in ticks.
+    pub(super) fn step_at(&self, clock: usize, time: i64) -> f64 {
+        self.steps.get(clock).map_or(0.0, |steps| (stepped(steps, time) - time) as f64)
+    }
+
+    /// What corrections would be that change nothing.
+    pub(super) fn recorded(&self, grid: &Grid) -> Offsets {
+        let value = |clock: usize, window: usize| {
+            let constant = self.constants.get(clock).copied().unwrap_or(0);
+            -(constant as f64) - self.step_at(clock, grid.centre(window))
+        };
+        (0..self.constants.len()).map(|clock| (0..grid.count).map(|window| value(clock, window)).collect()).collect()
+    }
+
+    /// Clocks that no message ties to the reference are known against each other only; what they are off it together, each of their recorded clocks tells
+    /// with errors of its own. One of them was held so far; here the mean takes its place, of those that agree with the others.
+    pub(super) fn centre_groups(&mut self, map: &ClockMap) {
+        let component = &self.observations.component;
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (clock, group) in component.iter().enumerate() {
+            let measured = map.offsets.get(clock).is_some_and(|offsets| !offsets.is_empty());
+            if component.get(self.reference) != Some(group) && measured && self.steps[clock].is_empty() {
+                groups.entry(*group).or_default().push(clock);
+            }
+        }
+        for (group, measured) in groups.into_iter().filter(|(_, measured)| measured.len() > 1) {
+            let rows: Vec<Vec<f64>> = measured
+                .iter()
+                .map(|&clock| self.offsets[clock].iter().map(|offset| offset + self.constants[clock] as f64).collect())
+                .collect();
+            let common = mean_of_agreeing(&rows);
+            for clock in (0..self.offsets.len()).filter(|clock| self.observations.component[*clock] == group) {
+                self.offsets[clock].iter_mut().zip(&common).for_each(|(offset, common)| *offset -= common);
+            }
+        }
+    }
+
+    /// In which windows each clock was observed, and how its drift changes.
+    fn known(&self) -> Vec<Known> {
+        let mut known = vec![Known::default(); self.offsets.len()];
+        for seen in &self.observations.one_way {
+            for clock in [seen.a, seen.b] {
+                let Some(known) = known.get_mut(clock as usize) else { continue };
+                let window = seen.window as usize;
+                known.span = Some(known.span.map_or((window, window), |(a, b)| (a.min(window), b.max(window))));
+            }
+        }
+        for (known, row) in known.iter_mut().zip(&self.offsets) {
+            let Some(row) = known.span.and_then(|(first, last)| row.get(first..=last)) else { continue };
+            let changes: Vec<f64> = row.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let count = changes.len().max(1) as f64;
+            let mean = changes.iter().sum::<f64>() / count;
+            known.wanders = (changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / count).sqrt();
+        }
+        known
+    }
+
+    /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
+    pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> Fit {
+        let recorded = self.recorded(grid);
+        let known = self.known();
+        let apart = |clock: usize| -> f64 {
+            let rows = self.offsets.get(clock).into_iter().flatten().zip(recorded.get(clock).into_iter().flatten());
+            let apart = rows.map(|(offset, own)| (offset - own).abs()).enumerate();
+            apart.map(|(window, apart)| apart - known[clock].doubt(window)).fold(0.0, f64::max)
+        };
+        // By anchor: there, and anywhere.
+        let off = |anchor: &Anchor| {
+            let (clock, window) = (anchor.clock as usize, anchor.window as usize);
+            let there = (self.offsets.get(clock)?.get(window)? - anchor.value).abs();
+            Some(((there - known.get(clock)?.doubt(window)).max(0.0), apart(clock)))
+        };
+        let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
+        let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
+        let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
+        trips.sort_by(f64::total_cmp);
+        Fit {
+            misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
+            // Beyond a latency, since round trips are all that either is known by.
+            contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,
+            measured: (!off.is_empty()).then(|| most(&|off| off.0)),
+            anywhere: most(&|off| off.1),
+            half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
+            gain: self.gain,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_astray_does_not_count_into_the_mean_of_a_group() {
+        let rows = [vec![1.0, 3.0], vec![3.0, 5.0], vec![2.0, 4.0], vec![900.0, -700.0]];
+        assert_eq!(mean_of_agreeing(&rows), [2.0, 4.0]);
+        assert_eq!(mean_of_agreeing(&rows[..2]), [2.0, 4.0]);
+        assert_eq!(mean_of_agreeing(&rows[..1]), [1.0, 3.0]);
+    }
+}

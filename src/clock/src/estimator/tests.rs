@@ -1,0 +1,134 @@
+use super::*;
+use crate::kinds::Kind;
+use crate::windows::Bound;
+
+/// Clocks without recorded offsets.
+fn clocks(count: usize) -> ClockMap {
+    ClockMap {
+        of_timeline: (0..count as u32).collect(),
+        first_timeline: (0..count as u32).collect(),
+        offsets: vec![Vec::new(); count],
+        bases: vec![LinearClock::identity(); count],
+        own: Vec::new(),
+    }
+}
+
+/// All levels, for messages as (sending clock, receiving clock, sent, received); the refinements in the end, or why there are none.
+fn estimate(model: Method, resolution: u64, messages: &[(u32, u32, i64, i64)]) -> Result<Vec<LinearClock>> {
+    let count = messages.iter().map(|message| message.0.max(message.1) as usize + 1).max().unwrap();
+    let map = clocks(count);
+    let mut estimator = Estimator::new(&map, resolution, model, Reference::Process(0), Limits::default());
+    let mut refinements = vec![LinearClock::identity(); count];
+    let mut windows = FIRST;
+    for _ in 0..20 {
+        let at = |clock: u32, time: i64| refinements[clock as usize].map(Ticks(time)).0;
+        let seen: Vec<_> =
+            messages.iter().map(|&(a, b, sent, received)| (a, b, at(a, sent), at(b, received))).collect();
+        let first = seen.iter().map(|message| message.2).min().unwrap();
+        let last = seen.iter().map(|message| message.3).max().unwrap();
+        let grid = Grid::new(first, last, windows);
+        let mut table = BoundTable::default();
+        for (a, b, sent, at) in seen {
+            let bounds = table.pairs.entry((a, b)).or_default();
+            bounds.add(grid.window(at), Bound { distance: at - sent, at, kind: Kind::MESSAGE }, 1);
+        }
+        match estimator.level(&table, grid, &map) {
+            Decision::Level(knots, count) => {
+                refinements = knots.iter().map(refinement).collect::<Result<_>>()?;
+                windows = count;
+            }
+            Decision::Done(knots, _) => return knots.iter().map(refinement).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("twenty levels and no end");
+}
+
+/// `count` round trips, one every `step` ticks, with a clock that is `ahead`.
+fn ping_pong(count: i64, step: i64, latency: i64, ahead: i64) -> Vec<(u32, u32, i64, i64)> {
+    let trip = |k: i64| [(0, 1, k * step, k * step + latency + ahead), (1, 0, k * step + ahead, k * step + latency)];
+    (0..count).flat_map(trip).collect()
+}
+
+#[test]
+fn a_trace_with_coarse_ticks_has_room_for_fewer_windows_than_messages_would_support() {
+    for model in [Method::Network, Method::Regression, Method::Hull] {
+        for count in [100, 1000, 2500] {
+            let found = estimate(model, 1_000_000, &ping_pong(count, 4, 3, -7000)).unwrap();
+            assert!((found[1].map(Ticks(-5000)).0 - 2000).abs() <= 1, "{model:?} {count}");
+        }
+    }
+}
+
+#[test]
+fn clocks_that_are_decades_apart_are_known_to_the_tick() {
+    // One counts from 1970, the other from the start of its machine.
+    let ahead = (1i64 << 60) + 12_345;
+    for model in [Method::Network, Method::Regression, Method::Hull] {
+        for count in [1, 2, 5, 300] {
+            let found = estimate(model, 1_000_000_000, &ping_pong(count, 1_000_000, 2000, ahead)).unwrap();
+            let off = found[1].map(Ticks(ahead + 10)).0 - 10;
+            assert!(off.abs() <= 1, "{model:?} {count}: {off}");
+        }
+    }
+}
+
+#[test]
+fn clocks_that_nothing_can_reconcile_do_not_overflow() {
+    // Each is a century off the one before: together more than there are ticks.
+    let far = 1i64 << 61;
+    let pairs = (0..6).flat_map(|k| [(k, k + 1, far - 9, -far + 9), (k + 1, k, -far, far)]);
+    let messages: Vec<_> = pairs.collect();
+    for model in [Method::Network, Method::Regression, Method::Hull] {
+        // Refused, or clocks in which time goes on.
+        for clock in estimate(model, 1_000_000_000, &messages).unwrap_or_default() {
+            assert!(clock.map(Ticks(-far)) <= clock.map(Ticks(far)), "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewhere() {
+    let mut estimator = Estimator::new(&clocks(2), 1_000_000_000, Method::Auto, Reference::Auto, Limits::default());
+    let anchors = [0, 4].map(|window| crate::network::Anchor { clock: 1, window, value: 7.0, sigma: 1.0 });
+    let grid = Grid { first: 0, width: 100, count: 5 };
+    estimator.constants = vec![0, -7];
+    estimator.offsets = vec![vec![0.0; 5], vec![7.0, 27.0, 97.0, 27.0, 7.0]];
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 30.0);
+    estimator.offsets[1][4] = 57.0;
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 50.0);
+    estimator.shortest.other_node = Ticks(20);
+    assert_eq!(estimator.fit(&anchors, &grid).contradiction, 30.0);
+}
+
+#[test]
+fn a_clock_that_bends_by_many_latencies_within_an_early_window_is_found() {
+    // 25 s, a sine of 20 us and 0.25 s, messages that take 3 us in both directions at once: the 512 windows of the first look are 50 ms long.
+    let shows = |time: i64| time + (20_000.0 * (time as f64 * std::f64::consts::TAU / 0.25e9).sin()).round() as i64;
+    let sent = |k: i64| k * 500_000 + 7919 * (k % 13);
+    let take = |k: i64| 3000 + 137 * (k % 7) + if k % 29 == 0 { 9000 } else { 0 };
+    let trip = |k: i64| {
+        let time = sent(k);
+        [(0, 1, time, shows(time + take(k))), (1, 0, shows(time), time + take(k + 3))]
+    };
+    let messages: Vec<_> = (0..50_000).flat_map(trip).collect();
+    let found = estimate(Method::Network, 1_000_000_000, &messages).unwrap();
+    let off = |k: i64| (found[1].map(Ticks(shows(sent(k)))).0 - sent(k)) as f64;
+    let squares: f64 = (0..50_000).map(|k| off(k) * off(k)).sum();
+    let rms = (squares / 50_000.0).sqrt();
+    assert!(rms < 500.0, "{rms} ns");
+}
+
+#[test]
+fn clocks_that_no_message_ties_to_the_reference_follow_the_mean_of_what_was_recorded() {
+    // Clocks 0 and 1 talk, and 2 and 3. Clock 2 was held, and clock 3 is 14 ticks off what was recorded of it in the middle.
+    let mut map = clocks(4);
+    let recorded = [0, 1_000_000_000].map(|time| ClockOffset { time, offset: 0, standard_deviation: 0.0 });
+    map.offsets = vec![recorded.to_vec(); 4];
+    let mut estimator = Estimator::new(&map, 1_000_000_000, Method::Network, Reference::Auto, Limits::default());
+    estimator.observations.component = vec![0, 0, 2, 2];
+    estimator.offsets = vec![vec![0.0; 3], vec![0.0, 5.0, 0.0], vec![0.0; 3], vec![0.0, 14.0, 0.0]];
+    estimator.centre_groups(&map);
+    assert_eq!(estimator.offsets[..2], [vec![0.0; 3], vec![0.0, 5.0, 0.0]]);
+    assert_eq!(estimator.offsets[2..], [vec![0.0, -7.0, 0.0], vec![0.0, 7.0, 0.0]]);
+}

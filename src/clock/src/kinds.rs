@@ -1,0 +1,153 @@
+//! Makes collective operations comparable with messages.
+//!
+//! The end of a collective operation comes several latencies after its last begin: as a bound that is never wrong, but the quickest of a window in which
+//! there is nothing else looks like a message that was late. By how much longer operations of one kind take than messages the trace shows
+//! itself, since both are seen with the same clocks: where the distances of one kind begin, from where those of the messages between the same clocks begin,
+//! does not depend on what the clocks are off. Without that they are measurements like messages.
+
+use super::windows::{BoundTable, DirectedBounds};
+use clc_trace::CollectiveOp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a bound comes from. Kinds take different times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// A message.
+    pub const MESSAGE: Kind = Kind(0);
+    const COLLECTIVE: u16 = 1 << 12;
+    const WAITED: u16 = 2 << 12;
+    const BLOCKED: u16 = 3 << 12;
+
+    /// A collective operation on a communicator of `size` members: the number of rounds is what its time depends on most.
+    pub fn collective(op: CollectiveOp, size: u32) -> Kind {
+        let rounds = u32::BITS - size.saturating_sub(1).leading_zeros();
+        Kind(Kind::COLLECTIVE | u16::from(op.0 & 63) << 6 | rounds as u16)
+    }
+
+    /// A message of so many bytes for which its receiver waited: those of about the same length take the same time.
+    pub fn waited(length: u64) -> Kind {
+        Kind(Kind::WAITED | (u64::BITS - length.leading_zeros()) as u16)
+    }
+
+    /// From the post of a receive to the end of the send of so many bytes that was blocked until then.
+    pub fn blocked(length: u64) -> Kind {
+        Kind(Kind::BLOCKED | (u64::BITS - length.leading_zeros()) as u16)
+    }
+}
+
+/// Share of the distances that stay below where they are taken to begin.
+const QUICK: usize = 5;
+/// Distances of a kind in the whole trace without which nothing is known of it, and of the messages of one direction.
+const FEWEST: usize = 32;
+const FEWEST_OF_PAIR: usize = 8;
+
+/// What kinds take longer than messages, in ticks; those that take no longer, or of which too little is known, are not in it.
+pub fn extra(table: &BoundTable) -> BTreeMap<Kind, i64> {
+    let mut longer: BTreeMap<Kind, Vec<i64>> = BTreeMap::new();
+    for bounds in table.pairs.values() {
+        let of = |kind: Kind| bounds.windows().iter().filter(move |(_, bound)| bound.kind == kind);
+        let mut messages: Vec<i64> = of(Kind::MESSAGE).map(|(_, bound)| bound.distance).collect();
+        if messages.len() < FEWEST_OF_PAIR {
+            continue;
+        }
+        let begin = quick(&mut messages);
+        for (_, bound) in bounds.windows() {
+            longer.entry(bound.kind).or_default().push(bound.distance.saturating_sub(begin));
+        }
+    }
+    let mut known = BTreeMap::new();
+    for (kind, mut values) in longer {
+        if values.len() >= FEWEST {
+            known.insert(kind, quick(&mut values));
+        }
+    }
+    let Some(messages) = known.remove(&Kind::MESSAGE) else { return BTreeMap::new() };
+    let known = known.into_iter().map(|(kind, begin)| (kind, begin - messages));
+    known.filter(|(_, extra)| *extra > 0).collect()
+}
+
+/// The table with distances as if everything were messages, if the trace tells how to: for the pairs of clocks that have messages in both directions, but fewer
+/// windows of them than of collective operations. Where there are more messages, they are the better measurements.
+pub fn levelled(table: &BoundTable) -> Option<BoundTable> {
+    let messages =
+        |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind == Kind::MESSAGE).count();
+    let of_pair = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
+        let back = table.pairs.get(&(b, a))?;
+        let (one, two) = (messages(there), messages(back));
+        let few = 2 * (one + two) < there.windows().len() + back.windows().len();
+        (one.min(two) >= FEWEST_OF_PAIR && few).then_some((a, b))
+    };
+    let pairs: Vec<(u32, u32)> = table.pairs.iter().filter_map(of_pair).collect();
+    let extra = if pairs.is_empty() { BTreeMap::new() } else { extra(table) };
+    (!extra.is_empty()).then(|| {
+        let mut table = table.clone();
+        for pair in pairs {
+            if let Some(bounds) = table.pairs.get_mut(&pair) {
+                bounds.shorten(|bound| extra.get(&bound.kind).copied().unwrap_or(0));
+            }
+        }
+        table
+    })
+}
+
+/// What a fifth of the values stays below.
+fn quick(values: &mut [i64]) -> i64 {
+    let at = values.len() / QUICK;
+    if values.is_empty() { 0 } else { *values.select_nth_unstable(at).1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::windows::Bound;
+    use clc_trace::CollectiveOp;
+
+    /// Two clocks with `messages` of 20 ticks and operations of 80 in as many windows as come then, in both directions; the second clock is 1000 ahead.
+    fn table(messages: usize, operations: usize) -> BoundTable {
+        let mut table = BoundTable::default();
+        for window in 0..messages + operations {
+            let operation = Kind::collective(CollectiveOp::ALLREDUCE, 16);
+            let (kind, takes) = if window < messages { (Kind::MESSAGE, 20) } else { (operation, 80) };
+            for (pair, ahead) in [((0, 1), 1000), ((1, 0), -1000)] {
+                let distance = takes + ahead + (window % 3) as i64;
+                table.pairs.entry(pair).or_default().add(window, Bound { distance, at: 0, kind }, 1);
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn operations_become_as_quick_as_messages() {
+        let levelled = levelled(&table(20, 60)).expect("a table");
+        for (pair, ahead) in [((0, 1), 1000), ((1, 0), -1000)] {
+            let takes = |bound: &Bound| bound.distance - ahead;
+            assert!(levelled.pairs[&pair].windows().iter().all(|(_, bound)| (20..23).contains(&takes(bound))));
+        }
+    }
+
+    #[test]
+    fn where_messages_are_many_or_none_nothing_changes() {
+        assert_eq!(levelled(&table(60, 40)), None);
+        assert_eq!(levelled(&table(0, 60)), None);
+        assert_eq!(levelled(&table(7, 60)), None);
+    }
+
+    #[test]
+    fn kinds_differ() {
+        let kinds = [
+            Kind::MESSAGE,
+            Kind::waited(1000),
+            Kind::waited(5000),
+            Kind::blocked(1000),
+            Kind::collective(CollectiveOp::BARRIER, 4),
+            Kind::collective(CollectiveOp::BARRIER, 5),
+            Kind::collective(CollectiveOp::BCAST, 4),
+        ];
+        let different: std::collections::BTreeSet<Kind> = kinds.into_iter().collect();
+        assert_eq!(different.len(), kinds.len());
+        assert_eq!(Kind::waited(1000), Kind::waited(1023));
+    }
+}

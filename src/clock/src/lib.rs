@@ -1,0 +1,156 @@
+//! Pre-synchronisation: from each location's own clock to one global time.
+//!
+//! A *clock model* is a nondecreasing function from the local to the global clock of one location. It is
+//! pure mathematics on [`Ticks`]: no files, no MPI, no printing. [`LinearClock`] interpolates the clock
+//! offsets that the measurement system recorded; [`Clock`] may put a refinement on top of it, which [`network`] and its
+//! siblings estimate from the bounds that messages set to the clocks ([`windows`]).
+
+mod banded;
+mod cholesky;
+mod clock;
+mod clock_map;
+mod collector;
+mod delays;
+mod estimate;
+pub mod estimator;
+pub mod evidence;
+mod fit;
+pub mod graph;
+pub mod hull;
+mod inspection;
+mod interval;
+pub mod kinds;
+mod linear;
+pub mod network;
+pub mod observations;
+pub mod quickest;
+pub mod reference;
+mod refined;
+pub mod regression;
+pub mod selection;
+mod solver;
+pub mod steps;
+pub mod waits;
+pub mod windows;
+
+pub use clock::{Clock, Cursor};
+pub use clock_map::{ClockMap, Recorded};
+pub use collector::Collector;
+pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
+pub use fit::Fit;
+pub use inspection::{Inspected, Stretch};
+pub use linear::{Drift, LinearClock};
+pub use refined::RefinedClocks;
+
+use clc_trace::{ClockOffset, Result, Ticks};
+use serde::{Deserialize, Serialize};
+
+/// Times and offsets of a clock model stay under this magnitude (2^62 ticks, 146 years of nanoseconds), so that
+/// the difference of any two of them fits in an `i64`.
+pub const RANGE: i64 = 1 << 62;
+
+/// A refinement of a clock as (time, offset) points, in ticks.
+pub type Knots = Vec<(i64, i64)>;
+
+/// What a clock model does to the times of its location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Nothing: local time is global time.
+    Identity,
+    /// One offset is added to every time.
+    Constant,
+    /// The offset changes with time, linearly between measurements.
+    Piecewise,
+}
+
+/// A nondecreasing function from the local clock of one location to global time.
+pub trait ClockModel {
+    /// Global time at local time `local`, clamped to [`RANGE`] on both sides of zero.
+    ///
+    /// For all `a <= b`: `map(a) <= map(b)`.
+    fn map(&self, local: Ticks) -> Ticks;
+
+    /// What the model does, for reports.
+    fn kind(&self) -> ModelKind;
+}
+
+/// Which model pre-synchronises the clocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Recorded clock offsets are ignored: local times are taken as global times.
+    None,
+    /// Linear interpolation between the recorded clock offsets (OTF2 `ClockOffset`).
+    Linear,
+    /// Straight lines through round trips of messages, per pair of nodes, composed along the best paths.
+    Regression,
+    /// Straight lines that no message violates, where there are any, composed along the best paths.
+    Hull,
+    /// A clock per node that changes with time, from all messages and collectives and the recorded offsets.
+    Network,
+    /// Whatever of these the trace supports and its messages confirm.
+    #[default]
+    Auto,
+}
+
+/// Which measurements count, and for how long a straight line holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Share of the round trips that a line is put through; the slowest are left out.
+    pub confidence: f64,
+    /// Longest straight line, in seconds.
+    pub segment: f64,
+    /// Round trips that took longer than twice this (seconds) are discarded.
+    pub delay: f64,
+    /// The same as a share of the time between two estimates of a clock, which is a window.
+    pub delay_share: f64,
+}
+
+impl Limits {
+    /// The longest transport delay that counts in windows of `window` seconds, in seconds.
+    pub fn longest_delay(&self, window: f64) -> f64 {
+        self.delay.min(self.delay_share * window)
+    }
+}
+
+impl Default for Limits {
+    /// 90 %, 30 minutes, no limit.
+    fn default() -> Self {
+        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY, delay_share: f64::INFINITY }
+    }
+}
+
+impl Method {
+    /// The clock of a location with these recorded offsets, before anything is learnt from messages.
+    ///
+    /// # Errors
+    /// As [`LinearClock::new`]; never for [`Method::None`].
+    pub fn clock(self, offsets: &[ClockOffset]) -> Result<LinearClock> {
+        match self {
+            Method::None => Ok(LinearClock::identity()),
+            _ => LinearClock::new(offsets),
+        }
+    }
+
+    /// Whether the clocks are refined with what the messages tell.
+    pub fn refines(self) -> bool {
+        !matches!(self, Method::None | Method::Linear)
+    }
+
+    /// All of them.
+    pub const ALL: [Method; 6] =
+        [Method::Auto, Method::Linear, Method::Regression, Method::Hull, Method::Network, Method::None];
+
+    /// The name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::None => "none",
+            Method::Linear => "linear",
+            Method::Regression => "regression",
+            Method::Hull => "hull",
+            Method::Network => "network",
+            Method::Auto => "auto",
+        }
+    }
+}

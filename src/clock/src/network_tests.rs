@@ -1,0 +1,184 @@
+use super::*;
+use crate::kinds::Kind;
+use crate::selection::{View, select};
+use crate::windows::{Bound, BoundTable, Grid};
+use proptest::prelude::*;
+
+/// Exact two-way observations along `edges` of clocks whose true corrections are `truth`.
+fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations {
+    let windows = truth[0].len();
+    let grid = Grid { first: 0, width: 1000, count: windows };
+    let mut table = BoundTable::default();
+    for &(a, b) in edges {
+        for (w, (x, y)) in truth[a as usize].iter().zip(&truth[b as usize]).enumerate() {
+            let difference = (y - x) as i64;
+            let at = grid.centre(w);
+            table.pairs.entry((a, b)).or_default().add(
+                w,
+                Bound { distance: latency - difference, at, kind: Kind::MESSAGE },
+                1,
+            );
+            table.pairs.entry((b, a)).or_default().add(
+                w,
+                Bound { distance: latency + difference, at, kind: Kind::MESSAGE },
+                1,
+            );
+        }
+    }
+    Observations::new(&table, &grid, &vec![vec![0.0; windows]; truth.len()], 1.0, f64::INFINITY)
+}
+
+fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [Anchor]) -> Problem<'a> {
+    Problem {
+        clocks: truth.len(),
+        windows: truth[0].len(),
+        fixed: &[true],
+        observations,
+        anchors,
+        reading: Reading::Mode,
+        roughness: 10.0 * observations.floor,
+        afresh: true,
+        rounds: ROUNDS,
+        leaning: false,
+        cuts: &[],
+    }
+}
+
+/// What the messages themselves choose.
+fn chosen_roughness(problem: &Problem<'_>, start: &Offsets) -> f64 {
+    let grid = Grid { first: 0, width: 1000, count: problem.windows };
+    let view = View {
+        grid,
+        observations: problem.observations.clone(),
+        now: start.clone(),
+        otherwise: None,
+        anchors: Vec::new(),
+    };
+    let selection = select(&[view], problem, None, clc_trace::workers::Workers::ONE).unwrap();
+    selection.choice.roughness_for(grid.width)
+}
+
+fn worst(a: &Offsets, b: &Offsets) -> f64 {
+    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn known_offsets_are_recovered_over_any_tree(
+        parents in prop::collection::vec(0u32..100, 1..12), values in prop::collection::vec(-1_000_000i64..1_000_000, 12),
+        drift in prop::collection::vec(-2000i64..2000, 12), windows in 1usize..40
+    ) {
+        let edges: Vec<(u32, u32)> = parents.iter().enumerate().map(|(k, &p)| (p % (k as u32 + 1), k as u32 + 1)).collect();
+        let clocks = edges.len() + 1;
+        let truth: Offsets = (0..clocks).map(|n| (0..windows)
+            .map(|w| if n == 0 { 0.0 } else { (values[n % 12] + drift[n % 12] * w as i64) as f64 }).collect()).collect();
+        let seen = observe(&edges, &truth, 500);
+        let found = problem(&seen, &truth, &[]).solve(&Vec::new());
+        prop_assert!(worst(&found, &truth) < 2.0, "{}", worst(&found, &truth));
+    }
+
+    #[test]
+    fn a_sinusoid_is_followed(amplitude in 100.0f64..50_000.0, period in 20usize..200) {
+        let windows = 200;
+        let wave = |w: usize| (w as f64 * std::f64::consts::TAU / period as f64).sin();
+        let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(|w| (amplitude * wave(w)).round()).collect()];
+        let seen = observe(&[(0, 1)], &truth, 2000);
+        let start = vec![vec![0.0; windows]; 2];
+        let mut problem = problem(&seen, &truth, &[]);
+        problem.roughness = chosen_roughness(&problem, &start);
+        let found = problem.solve(&start);
+        prop_assert!(worst(&found, &truth) < 0.02 * amplitude + 40.0, "{}", worst(&found, &truth));
+    }
+}
+
+#[test]
+fn a_jump_stays_sharp() {
+    let windows = 100;
+    let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(|w| if w < 50 { 0.0 } else { 500_000.0 }).collect()];
+    let seen = observe(&[(0, 1)], &truth, 2000);
+    let start = vec![vec![0.0; windows]; 2];
+    let mut problem = problem(&seen, &truth, &[]);
+    problem.roughness = chosen_roughness(&problem, &start);
+    assert!(worst(&problem.solve(&start), &truth) < 1000.0);
+}
+
+#[test]
+fn recorded_offsets_hold_clocks_that_nobody_talks_to() {
+    let truth: Offsets = vec![vec![0.0; 9], (0..9).map(|w| 100.0 * f64::from(w)).collect()];
+    let anchors: Vec<Anchor> =
+        [0, 8].map(|window| Anchor { clock: 1, window, value: 100.0 * f64::from(window), sigma: 5.0 }).to_vec();
+    let nothing = Observations { floor: 10.0, ..Observations::default() };
+    let found = problem(&nothing, &truth, &anchors).solve(&Vec::new());
+    assert!(worst(&found, &truth) < 1.0, "{found:?}");
+}
+
+#[test]
+fn a_wrong_recorded_offset_gives_way_to_the_messages() {
+    let truth: Offsets = vec![vec![0.0; 30], vec![1000.0; 30]];
+    let seen = observe(&[(0, 1)], &truth, 2000);
+    let anchors = [Anchor { clock: 1, window: 29, value: 9_000_000.0, sigma: 40.0 }];
+    let found = problem(&seen, &truth, &anchors).solve(&Vec::new());
+    assert!(worst(&found, &truth) < 100.0, "{}", worst(&found, &truth));
+}
+
+#[test]
+fn delayed_directions_say_nothing() {
+    use crate::observations::OneWay;
+    let truth: Offsets = vec![vec![0.0; 60], vec![300.0; 60]];
+    let mut seen = observe(&[(0, 1)], &truth, 2000);
+    // In two windows of three one direction was delayed, by much.
+    seen.one_way = seen
+        .one_way
+        .iter()
+        .map(|one| {
+            let late = (one.window + one.a) % 3 == 0;
+            OneWay { least: one.least - if late { 1e6 + 1e4 * f64::from(one.window) } else { 0.0 }, ..*one }
+        })
+        .collect();
+    let start = vec![vec![0.0; 60], vec![1500.0; 60]];
+    let mut problem = problem(&seen, &truth, &[]);
+    problem.afresh = false;
+    assert!(worst(&problem.solve(&start), &truth) < 50.0, "{}", worst(&problem.solve(&start), &truth));
+}
+
+#[test]
+fn clocks_that_are_decades_apart_are_found() {
+    // Over a path of three, one of them drifting.
+    let far = (1i64 << 60) as f64;
+    for windows in [1, 8] {
+        let drift = |w: usize| far / 2.0 + 10_240.0 * w as f64;
+        let truth: Offsets = vec![vec![0.0; windows], vec![-far; windows], (0..windows).map(drift).collect()];
+        let seen = observe(&[(0, 1), (1, 2)], &truth, 2048);
+        let found = problem(&seen, &truth, &[]).solve(&Vec::new());
+        // To what a number of this size can say.
+        assert!(worst(&found, &truth) <= 1024.0, "{windows}: {}", worst(&found, &truth));
+    }
+}
+
+#[test]
+fn drift_is_forgotten_as_fast_as_it_changes_and_a_lasting_change_is_not() {
+    let wave: Vec<f64> = (0..600).map(|window| (f64::from(window) * std::f64::consts::TAU / 60.0).cos()).collect();
+    // The cosine falls to one half in a sixth of its period.
+    let found = memory(&wave, 0.0).unwrap();
+    assert!((9.0..=13.0).contains(&found), "{found}");
+    let changed: Vec<f64> = (0..600).map(|window| if window < 240 { -3.0 } else { 2.0 }).collect();
+    assert_eq!(memory(&changed, 0.0), None);
+    assert_eq!(memory(&[0.0; 50], 0.0), None);
+    assert_eq!(memory(&[], 0.0), None);
+}
+
+#[test]
+fn before_the_first_message_a_clock_that_bends_goes_on_for_no_longer_than_it_remembers() {
+    // Two hundred windows without a message, then a wave of period 40.
+    let wave = |window: usize| 1000.0 * (window as f64 * std::f64::consts::TAU / 40.0).sin();
+    let (silent, windows) = (200, 1000);
+    let truth: Offsets = vec![vec![0.0; windows], (0..windows).map(wave).collect()];
+    let all = observe(&[(0, 1)], &truth, 3000);
+    let seen = all.part(|window| window as usize >= silent);
+    let problem = Problem { leaning: true, roughness: 30.0, ..problem(&seen, &truth, &[]) };
+    let found = problem.solve(&vec![vec![0.0; windows]; 2]);
+    assert!((silent..windows).all(|window| (found[1][window] - truth[1][window]).abs() < 100.0));
+    // 157 per window at the first message: for ever it would be 31,400 off at the begin.
+    assert!(found[1][0].abs() < 3000.0, "{}", found[1][0]);
+}

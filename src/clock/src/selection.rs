@@ -1,0 +1,318 @@
+//! Which model of the clocks: how messages are read, how stiff clocks are, how long windows are, by what predicts messages best that it was not
+//! told ([`super::evidence`]).
+//!
+//! Models are tried on some stretches of the run, with all the messages of the finest windows or the quickest ones of longer windows. Longer windows have
+//! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
+
+use super::evidence::{Score, Travels};
+use super::network::{Anchor, LAST_ROUNDS, Problem};
+use super::observations::{Observations, Offsets, Reading};
+use super::solver::Tolerance;
+use super::windows::Grid;
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use std::ops::Range;
+
+/// What there is to choose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// How latencies are told, and what a message is.
+    pub reading: Reading,
+    /// q, in ticks, for windows of `width`.
+    pub roughness: f64,
+    /// Length of a window, in ticks.
+    pub width: i64,
+}
+
+impl Choice {
+    /// The q of a clock whose frequency makes a random walk, for windows of another length.
+    pub fn roughness_for(&self, width: i64) -> f64 {
+        self.roughness * (width as f64 / self.width as f64).powf(1.5)
+    }
+}
+
+/// The messages in windows of one length, and the clocks by which they were seen.
+#[derive(Debug)]
+pub struct View {
+    /// The windows.
+    pub grid: Grid,
+    /// The messages.
+    pub observations: Observations,
+    /// The clocks so far.
+    pub now: Offsets,
+    /// Other clocks to begin with, if these predict messages better.
+    pub otherwise: Option<Offsets>,
+    /// Recorded offsets.
+    pub anchors: Vec<Anchor>,
+}
+
+/// What was chosen.
+#[derive(Debug)]
+pub struct Selection {
+    /// The model.
+    pub choice: Choice,
+    /// Whether it began with the other clocks.
+    pub otherwise: bool,
+}
+
+/// Most windows that a model is tried on, and in how many stretches.
+const TRIED: usize = 768;
+const STRETCHES: usize = 3;
+/// A stretch has at least so many of the longest windows.
+const LEAST: usize = 16;
+/// Windows are dealt out in blocks, of which there are this many at most: messages that are late together are so for longer than a fine window.
+const BLOCKS: usize = 256;
+/// But a block has no more windows than that where the run is long: clocks are not to be guessed through longer gaps than they will be.
+const LONGEST_BLOCK: usize = 16;
+/// Steps of q, as factors.
+const STEP: f64 = 10.0;
+/// Most steps away from the first q.
+const STEPS: i32 = 5;
+/// The first q, in units of what observations are known to, for the longest windows.
+const FIRST: f64 = 1.0;
+/// What a step has to bring.
+const FLAT: f64 = 1e-3;
+/// Shares of [`Reading::Edge`], and the first to be tried.
+const EDGES: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
+const FIRST_EDGE: usize = 1;
+/// Of all models that are within so many standard errors of the best, the stiffest is taken (the rule of one standard error of Breiman et al. 1984):
+/// what cannot be told from chance is no reason to let clocks bend.
+const ERRORS: f64 = 1.0;
+/// Rounds of reweighting ([`Problem::rounds`]).
+const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
+
+/// A view cut down to some stretches of the run.
+struct Trial<'a> {
+    view: &'a View,
+    /// Windows of the view.
+    stretches: Vec<Range<usize>>,
+    /// First window of each stretch but the first, among those that are left.
+    cuts: Vec<usize>,
+    windows: usize,
+    halves: [Observations; 2],
+    anchors: Vec<Anchor>,
+    now: Offsets,
+}
+
+/// The blocks of a run with this many windows that are dealt out in halves.
+fn half_of(window: usize, windows: usize, blocks: usize) -> usize {
+    window * blocks / windows.max(1) % 2
+}
+
+impl<'a> Trial<'a> {
+    fn new(view: &'a View, start: &Offsets, share: f64, blocks: usize) -> Trial<'a> {
+        let count = view.grid.count;
+        let length = ((count as f64 * share / STRETCHES as f64).ceil() as usize).max(1);
+        let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= STRETCHES {
+            std::iter::once(0..count).collect()
+        } else {
+            let begin = |k: usize| k * (count - length.min(count)) / (STRETCHES - 1);
+            (0..STRETCHES).map(|k| begin(k)..begin(k) + length).collect()
+        };
+        let mut place: Vec<Option<u32>> = vec![None; count];
+        let (mut cuts, mut windows) = (Vec::new(), 0);
+        for stretch in &stretches {
+            if windows > 0 {
+                cuts.push(windows);
+            }
+            for window in stretch.clone() {
+                place[window] = Some(windows as u32);
+                windows += 1;
+            }
+        }
+        let of = |window: u32| place.get(window as usize).copied().flatten();
+        let halves = [0, 1].map(|half| {
+            let mut part = view
+                .observations
+                .part(|window| of(window).is_some() && half_of(window as usize, count, blocks) == half);
+            part.one_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
+            part.two_way.iter_mut().for_each(|seen| seen.window = of(seen.window).unwrap_or(0));
+            part
+        });
+        let anchors = view.anchors.iter().filter_map(|anchor| Some(Anchor { window: of(anchor.window)?, ..*anchor }));
+        let pick = |row: &Vec<f64>| stretches.iter().flat_map(|stretch| row[stretch.clone()].to_vec()).collect();
+        let now = start.iter().map(pick).collect();
+        Trial { view, cuts, windows, halves, anchors: anchors.collect(), now, stretches }
+    }
+
+    /// Rows of all windows of the view again: as they were where nothing was tried.
+    fn whole(&self, rows: &Offsets) -> Offsets {
+        let mut whole = self.view.now.clone();
+        for (row, found) in whole.iter_mut().zip(rows) {
+            let mut from = 0;
+            for stretch in &self.stretches {
+                row[stretch.clone()].copy_from_slice(&found[from..from + stretch.len()]);
+                from += stretch.len();
+            }
+        }
+        whole
+    }
+}
+
+/// What clocks are judged by.
+pub struct Jury<'a> {
+    trial: Trial<'a>,
+}
+
+impl<'a> Jury<'a> {
+    /// The messages of `view`, on some stretches if `share` is below one.
+    fn new(view: &'a View, share: f64, blocks: usize) -> Jury<'a> {
+        Jury { trial: Trial::new(view, &view.now, share, blocks) }
+    }
+
+    /// All messages of `view`.
+    pub fn of_all(view: &'a View) -> Jury<'a> {
+        let count = view.grid.count;
+        Jury::new(view, 1.0, count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK)))
+    }
+
+    /// The jury's windows, as seen by clocks on another grid.
+    fn seen(&self, grid: &Grid, rows: &Offsets) -> Vec<f64> {
+        let Trial { view, stretches, .. } = &self.trial;
+        let windows = || stretches.iter().flat_map(|stretch| stretch.clone());
+        rows.iter().flat_map(|row| windows().map(|window| grid.at(row, view.grid.centre(window)))).collect()
+    }
+
+    /// Learns travel times from one half and judges the other.
+    fn judge_half(&self, half: usize, flat: &[f64], reading: Reading) -> Score {
+        let Trial { halves, windows, .. } = &self.trial;
+        Travels::learn(&halves[half], flat, *windows, reading).judge(&halves[1 - half], flat, *windows)
+    }
+
+    /// How well given clocks predict: the best of all readings.
+    pub fn judge(&self, offsets: &Offsets) -> Score {
+        let flat = self.seen(&self.trial.view.grid, offsets);
+        let readings = EDGES.iter().map(|share| Reading::Edge(*share)).chain([Reading::Mode]);
+        let scores = readings.map(|reading| {
+            let mut score = self.judge_half(0, &flat, reading);
+            score.merge(&self.judge_half(1, &flat, reading));
+            score
+        });
+        scores.max_by(|one, other| one.mean().total_cmp(&other.mean())).unwrap_or_default()
+    }
+}
+
+/// How well clocks that are estimated by `choice`, each half of `view` from the other, predict the jury's messages.
+fn judged(
+    trial: &Trial<'_>,
+    like: &Problem<'_>,
+    jury: &Jury<'_>,
+    choice: Choice,
+    rounds: &[f64],
+    workers: Workers,
+) -> Score {
+    let half = |half: usize| {
+        let problem = Problem {
+            windows: trial.windows,
+            observations: &trial.halves[half],
+            anchors: &trial.anchors,
+            reading: choice.reading,
+            roughness: choice.roughness_for(trial.view.grid.width),
+            afresh: false,
+            rounds,
+            cuts: &trial.cuts,
+            ..*like
+        };
+        let found = trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now));
+        jury.judge_half(half, &jury.seen(&trial.view.grid, &found), choice.reading)
+    };
+    let mut score = Score::default();
+    let halves = workers.run(2, &Silent, |index, _| Ok(half(index))).unwrap_or_default();
+    halves.iter().for_each(|half| score.merge(half));
+    score
+}
+
+/// How well clocks that are estimated by `choice` predict all messages of `view`.
+pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
+    let jury = Jury::of_all(view);
+    judged(&jury.trial, like, &jury, choice, LAST_ROUNDS, workers)
+}
+
+/// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
+/// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
+pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
+    let longest = views.last()?;
+    let most = views.first().map_or(1, |view| view.grid.count);
+    let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
+    let share = (TRIED as f64 / most as f64).max(least).min(1.0);
+    let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
+    let jury = Jury::new(views.get(1).unwrap_or(longest), share, blocks);
+    let mut tried: Vec<(Score, Choice)> = Vec::new();
+    let mut first = before.unwrap_or(Choice {
+        reading: Reading::Edge(EDGES[FIRST_EDGE]),
+        roughness: FIRST * longest.observations.precision,
+        width: longest.grid.width,
+    });
+    let mut otherwise = false;
+    // What was too long before is too long with better clocks.
+    let worth = |view: &&View| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
+    for view in views.iter().rev().filter(worth) {
+        let mut trial = Trial::new(view, &view.now, share, blocks);
+        let mut consider = |trial: &Trial<'_>, choice: Choice| -> f64 {
+            let score = judged(trial, like, &jury, choice, ROUNDS, workers);
+            let mean = score.mean();
+            tried.push((score, choice));
+            mean
+        };
+        let width = view.grid.width;
+        first = Choice { roughness: FIRST * view.observations.precision, width, ..first };
+        let mut here = consider(&trial, first);
+        if let Some(start) = &view.otherwise {
+            let other = Trial::new(view, start, share, blocks);
+            let mean = consider(&other, first);
+            otherwise = mean > here;
+            if otherwise {
+                (here, trial) = (mean, other);
+            }
+        }
+        // Stiffness, downhill in both directions.
+        let mut top = (here, first);
+        for direction in [-1.0, 1.0] {
+            let mut last = here;
+            for step in 1..=STEPS {
+                let choice = Choice { roughness: first.roughness * STEP.powf(direction * f64::from(step)), ..first };
+                let mean = consider(&trial, choice);
+                if mean > top.0 {
+                    top = (mean, choice);
+                }
+                if mean <= last + FLAT {
+                    break;
+                }
+                last = mean;
+            }
+        }
+        // Half a step.
+        let middle = top.1.roughness;
+        for part in [1.0 / STEP.sqrt(), STEP.sqrt()] {
+            let choice = Choice { roughness: middle * part, ..top.1 };
+            let mean = consider(&trial, choice);
+            if mean > top.0 {
+                top = (mean, choice);
+            }
+        }
+        // Another reading.
+        let edge = match top.1.reading {
+            Reading::Edge(share) => EDGES.iter().position(|edge| *edge == share),
+            Reading::Mode => None,
+        };
+        let neighbours = edge.map_or(vec![FIRST_EDGE, FIRST_EDGE + 1], |edge| vec![edge.wrapping_sub(1), edge + 1]);
+        let others = neighbours.iter().filter_map(|edge| EDGES.get(*edge)).map(|share| Reading::Edge(*share));
+        for reading in others.chain(edge.map(|_| Reading::Mode)) {
+            let choice = Choice { reading, ..top.1 };
+            let mean = consider(&trial, choice);
+            if mean > top.0 {
+                top = (mean, choice);
+            }
+        }
+        first = top.1;
+    }
+    let best = tried.iter().max_by(|one, other| one.0.mean().total_cmp(&other.0.mean()))?.0.clone();
+    let as_good = tried.into_iter().filter(|(score, _)| {
+        let gain = best.gain(score);
+        gain.mean <= ERRORS * gain.error
+    });
+    let width = longest.grid.width;
+    as_good
+        .min_by(|one, other| one.1.roughness_for(width).total_cmp(&other.1.roughness_for(width)))
+        .map(|(_, choice)| Selection { choice, otherwise })
+}

@@ -1,0 +1,231 @@
+//! What every transport can do, built from what it has to.
+
+use crate::comm::{Channel, ReduceOp, Transport};
+use clc_trace::codec::{decode, encode};
+use clc_trace::{Error, Result};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
+
+/// Sends messages to some ranks and returns those sent here, by sender in ascending order (messages of one sender in
+/// the order in which they were sent); messages to oneself included. Every rank takes part, nobody knows beforehand from
+/// whom it receives. Costs no memory or message per rank of the world; uses the vote.
+///
+/// # Errors
+/// A destination that does not exist (then on every rank); failures of the transport.
+pub fn sparse_exchange(
+    transport: &mut dyn Transport,
+    outgoing: Vec<(usize, Vec<u64>)>,
+) -> Result<Vec<(usize, Vec<u64>)>> {
+    let channel = next_channel(transport);
+    let here = transport.rank();
+    let mut received = Vec::new();
+    let mut failure = None;
+    let mut balance = 0;
+    for (destination, words) in outgoing {
+        if destination == here {
+            received.push((here, words));
+            continue;
+        }
+        match transport.post(destination, channel, words) {
+            Ok(()) => balance += 1,
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    // All messages are sent before the first vote. So when sent and received are equal over all ranks, all have arrived.
+    loop {
+        transport.start_vote(&[balance, i64::from(failure.is_some())])?;
+        let sums = loop {
+            while let Some(message) = transport.poll(channel)? {
+                received.push(message);
+                balance -= 1;
+            }
+            match transport.poll_vote()? {
+                Some(sums) => break sums,
+                None => transport.idle(),
+            }
+        };
+        match sums[..] {
+            [0, 0] => break,
+            [_, 0] => {}
+            // Everybody knows now that somebody failed, and hears how.
+            _ => return agree(transport, failure.map_or_else(|| Ok(Vec::new()), Err)),
+        }
+    }
+    received.sort_by_key(|(source, _)| *source);
+    Ok(received)
+}
+
+/// A rank may leave an exchange and send in the next one while another still waits for the end; it cannot get to the one
+/// after that. So two channels keep them apart.
+fn next_channel(transport: &mut dyn Transport) -> Channel {
+    if transport.next_exchange().is_multiple_of(2) { Channel::EvenExchange } else { Channel::OddExchange }
+}
+
+/// The values of all ranks combined in order of ranks, on every rank. `merge` has to be associative: neighbours are combined along a
+/// tree. Costs no memory per rank of the world, unlike a gather.
+///
+/// # Errors
+/// A value that cannot be encoded, then on every rank; failures of the transport.
+pub fn merge_values<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    value: T,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    let merged = merge_at_root(transport, value, merge)?;
+    // Also keeps the ranks together: nobody leaves before all messages of the tree have been received.
+    let root = merged.unwrap_or_else(|| Err(Error::new("")));
+    broadcast_value(transport, 0, root)?
+}
+
+/// As [`merge_values`], at rank 0 only.
+///
+/// # Errors
+/// As [`merge_values`].
+pub fn merge_to_first<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    value: T,
+    merge: impl Fn(&mut T, T),
+) -> Result<Option<T>> {
+    let merged = merge_at_root(transport, value, merge)?;
+    let failure = match &merged {
+        Some(Err(error)) => Some(error.clone()),
+        _ => None,
+    };
+    match broadcast_value(transport, 0, failure)? {
+        Some(error) => Err(error),
+        None => merged.transpose(),
+    }
+}
+
+/// Combines along a binomial tree: rank r takes in r+1, r+2, r+4, ... with what those have taken in, and hands the sum to the rank
+/// without r's lowest bit.
+fn merge_at_root<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    value: T,
+    merge: impl Fn(&mut T, T),
+) -> Result<Option<Result<T>>> {
+    let channel = next_channel(transport);
+    let (rank, size) = (transport.rank(), transport.size());
+    // Fails if a rank has ended before, for which the tree would wait in vain.
+    transport.barrier()?;
+    let mut early: HashMap<usize, Vec<u64>> = HashMap::new();
+    let mut sum: Result<T> = Ok(value);
+    let mut step = 1;
+    while rank & step == 0 && step < size {
+        let child = rank + step;
+        step *= 2;
+        if child >= size {
+            continue;
+        }
+        let words = loop {
+            if let Some(words) = early.remove(&child) {
+                break words;
+            }
+            match transport.poll(channel)? {
+                Some((source, words)) => drop(early.insert(source, words)),
+                None => transport.idle(),
+            }
+        };
+        sum = match (sum, unpack::<Result<T>>(&words).and_then(|part| part)) {
+            (Ok(mut sum), Ok(part)) => {
+                merge(&mut sum, part);
+                Ok(sum)
+            }
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        };
+    }
+    if rank == 0 {
+        return Ok(Some(sum));
+    }
+    let bytes = encode(&sum).or_else(|error| encode::<Result<T>>(&Err(error)))?;
+    transport.post(rank - step, channel, pack(&bytes))?;
+    Ok(None)
+}
+
+/// Bytes as words, with their number in front.
+fn pack(bytes: &[u8]) -> Vec<u64> {
+    let word = |part: &[u8]| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(word)
+    };
+    std::iter::once(bytes.len() as u64).chain(bytes.chunks(8).map(word)).collect()
+}
+
+fn unpack<T: DeserializeOwned>(words: &[u64]) -> Result<T> {
+    let (length, words) = words.split_first().ok_or_else(|| Error::new("an empty message arrived"))?;
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX));
+    decode(&bytes)
+}
+
+/// Lets every rank know whether any has failed: all get the error of the lowest rank that did.
+///
+/// # Errors
+/// That one; failures of the transport.
+pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> {
+    let mut lowest = [if outcome.is_err() { transport.rank() as i64 } else { i64::MAX }];
+    transport.all_reduce(ReduceOp::Min, &mut lowest)?;
+    if lowest[0] == i64::MAX {
+        return outcome;
+    }
+    let root = lowest[0] as usize;
+    match broadcast_value(transport, root, outcome.err())? {
+        Some(error) => Err(error),
+        None => Err(Error::new(format!("analysis rank {root} has failed without saying why"))),
+    }
+}
+
+/// The value that `root` has; what the others give is ignored.
+///
+/// # Errors
+/// Failures of the transport; a value that cannot be encoded.
+pub fn broadcast_value<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    root: usize,
+    value: T,
+) -> Result<T> {
+    if transport.size() == 1 {
+        return Ok(value);
+    }
+    if transport.rank() != root {
+        return decode(&transport.broadcast(root, Vec::new())?);
+    }
+    // The others wait in any case, and fail to decode nothing.
+    let (bytes, failure) = split(encode(&value));
+    transport.broadcast(root, bytes)?;
+    failure.map_or(Ok(value), Err)
+}
+
+/// The values of all ranks, in order of ranks.
+///
+/// # Errors
+/// Failures of the transport; a value that cannot be encoded.
+pub fn all_gather_values<T: Serialize + DeserializeOwned>(transport: &mut dyn Transport, value: &T) -> Result<Vec<T>> {
+    let (bytes, failure) = split(encode(value));
+    let all = transport.all_gather(&bytes)?;
+    failure.map_or(Ok(()), Err)?;
+    all.iter().map(|bytes| decode(bytes)).collect()
+}
+
+/// The values of all ranks, in order of ranks, at `root` only.
+///
+/// # Errors
+/// Failures of the transport; a value that cannot be encoded.
+pub fn gather_values<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    root: usize,
+    value: &T,
+) -> Result<Option<Vec<T>>> {
+    let (bytes, failure) = split(encode(value));
+    let all = transport.gather(root, &bytes)?;
+    failure.map_or(Ok(()), Err)?;
+    all.map(|all| all.iter().map(|bytes| decode(bytes)).collect()).transpose()
+}
+
+fn split(encoded: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
+    match encoded {
+        Ok(bytes) => (bytes, None),
+        Err(error) => (Vec::new(), Some(error)),
+    }
+}

@@ -1,0 +1,336 @@
+//! Analysis ranks as threads of one process: for tests with any number of ranks, and with one rank for runs without a launcher.
+//!
+//! A rank whose thread has panicked or dropped its transport is an error for those who wait for it, never a hang.
+
+mod hub;
+mod meeting;
+
+use crate::comm::backoff::Backoff;
+use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result};
+use hub::Hub;
+use meeting::{Meeting, Operation, Payload, Round};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// One rank of a world of threads.
+#[derive(Debug)]
+pub struct LocalTransport {
+    rank: usize,
+    size: usize,
+    hub: Arc<Hub>,
+    world: Group,
+    votes: Group,
+    farewell: Group,
+    groups: Vec<Group>,
+    /// How many groups of one description this rank has made.
+    made: HashMap<(Vec<usize>, u32), u64>,
+    voting: bool,
+    exchanges: u64,
+    backoff: Backoff,
+    workers: Workers,
+}
+
+/// This rank's view of a group.
+#[derive(Debug)]
+struct Group {
+    meeting: Arc<Meeting>,
+    /// This rank's rank in the group.
+    rank: usize,
+    /// Operations begun so far.
+    round: u64,
+}
+
+impl Group {
+    fn new(meeting: &Arc<Meeting>, rank: usize) -> Group {
+        Group { meeting: meeting.clone(), rank, round: 0 }
+    }
+
+    fn begin(&mut self, operation: Operation, payload: Payload) -> Result<()> {
+        self.round += 1;
+        self.meeting.give(self.round, self.rank, operation, payload)
+    }
+
+    fn outcome<T>(&self, hub: &Hub, take: impl FnOnce(&mut Round) -> T) -> Result<T> {
+        let taken = self.meeting.take(&hub.departures, self.round, self.rank, Some(None), take)?;
+        taken.ok_or_else(|| Error::new("an operation without a time limit has ended without a result"))
+    }
+
+    fn run<T>(
+        &mut self,
+        hub: &Hub,
+        operation: Operation,
+        payload: Payload,
+        take: impl FnOnce(&mut Round) -> T,
+    ) -> Result<T> {
+        self.begin(operation, payload)?;
+        self.outcome(hub, take)
+    }
+}
+
+fn words(values: &[i64]) -> Payload {
+    Payload::Words(values.into())
+}
+
+fn bytes(values: &[u8]) -> Payload {
+    Payload::Bytes(values.into())
+}
+
+fn top_payload(top: Top2) -> Payload {
+    words(&[top.max, top.holder, top.second])
+}
+
+fn top_of(words: &[i64]) -> Top2 {
+    match *words {
+        [max, holder, second] => Top2 { max, holder, second },
+        _ => Top2::NONE,
+    }
+}
+
+/// Element by element; as long as the shortest.
+fn reduce(op: ReduceOp, round: &Round) -> Vec<i64> {
+    let mut rows = round.given().map(Payload::words);
+    let mut combined = rows.next().unwrap_or_default().to_vec();
+    for row in rows {
+        combined.truncate(row.len());
+        for (sum, &value) in combined.iter_mut().zip(row) {
+            *sum = match op {
+                ReduceOp::Min => value.min(*sum),
+                ReduceOp::Max => value.max(*sum),
+                // As MPI does.
+                ReduceOp::Sum => sum.wrapping_add(value),
+            };
+        }
+    }
+    combined
+}
+
+fn reduce_tops(round: &Round) -> Vec<i64> {
+    let top = round.given().map(|payload| top_of(payload.words())).fold(Top2::NONE, Top2::merge);
+    vec![top.max, top.holder, top.second]
+}
+
+fn all_bytes(round: &mut Round) -> Vec<Payload> {
+    round.given().cloned().collect()
+}
+
+impl LocalTransport {
+    /// With more ranks than this, they are far more than the cores of most machines.
+    const CROWD: usize = 256;
+
+    /// A world of `size` ranks, one for each thread.
+    pub fn world(size: usize) -> Vec<LocalTransport> {
+        let hub = Arc::new(Hub::new(size));
+        let [world, votes, farewell] = [(); 3].map(|()| hub.meeting((0..size).collect()));
+        (0..size)
+            .map(|rank| LocalTransport {
+                rank,
+                size,
+                hub: hub.clone(),
+                world: Group::new(&world, rank),
+                votes: Group::new(&votes, rank),
+                farewell: Group::new(&farewell, rank),
+                groups: Vec::new(),
+                made: HashMap::new(),
+                voting: false,
+                exchanges: 0,
+                backoff: Backoff::default(),
+                workers: Workers::ONE,
+            })
+            .collect()
+    }
+
+    /// The only rank of its world.
+    pub fn alone() -> LocalTransport {
+        let mut world = LocalTransport::world(1);
+        world.swap_remove(0)
+    }
+
+    /// With threads for this rank's own work.
+    pub fn with_workers(mut self, workers: Workers) -> LocalTransport {
+        self.workers = workers;
+        self
+    }
+
+    fn group(&mut self, group: GroupId) -> Result<(&mut Group, &Hub)> {
+        match self.groups.get_mut(group.0) {
+            Some(group) => Ok((group, &self.hub)),
+            None => Err(Error::new("an unknown group of analysis ranks")),
+        }
+    }
+}
+
+impl Drop for LocalTransport {
+    fn drop(&mut self) {
+        self.hub.depart(self.rank, std::thread::panicking());
+    }
+}
+
+impl Transport for LocalTransport {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn library(&self) -> String {
+        "none (one process)".to_owned()
+    }
+
+    fn workers(&self) -> Workers {
+        self.workers
+    }
+
+    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
+        self.hub.post(self.rank, destination, channel, words)
+    }
+
+    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+        let message = self.hub.poll(self.rank, channel)?;
+        if message.is_some() {
+            self.backoff.success();
+        }
+        Ok(message)
+    }
+
+    fn next_exchange(&mut self) -> u64 {
+        self.exchanges += 1;
+        self.exchanges
+    }
+
+    fn start_vote(&mut self, values: &[i64]) -> Result<()> {
+        if self.voting {
+            return Err(Error::new("a vote was started before the last one had ended"));
+        }
+        self.votes.begin(Operation::AllReduce(ReduceOp::Sum), words(values))?;
+        self.voting = true;
+        Ok(())
+    }
+
+    fn poll_vote(&mut self) -> Result<Option<Vec<i64>>> {
+        if !self.voting {
+            return Ok(None);
+        }
+        let votes = &self.votes;
+        let take = |round: &mut Round| round.combined(|round| reduce(ReduceOp::Sum, round)).to_vec();
+        let sums = votes.meeting.take(&self.hub.departures, votes.round, votes.rank, None, take)?;
+        if sums.is_some() {
+            self.voting = false;
+            self.backoff.success();
+        }
+        Ok(sums)
+    }
+
+    fn idle(&mut self) {
+        if self.size > Self::CROWD {
+            // So many threads would only hand the processors to each other.
+            std::thread::sleep(Duration::from_millis(2));
+        } else {
+            let _ = self.backoff.rest();
+        }
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        self.world.run(&self.hub, Operation::Barrier, words(&[]), |_| ())
+    }
+
+    fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()> {
+        let take = |round: &mut Round| round.combined(|round| reduce(op, round));
+        let combined = self.world.run(&self.hub, Operation::AllReduce(op), words(values), take)?;
+        if combined.len() != values.len() {
+            return Err(Error::new("analysis ranks combine different numbers of values"));
+        }
+        values.copy_from_slice(&combined);
+        Ok(())
+    }
+
+    fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let all = self.world.run(&self.hub, Operation::AllGather, bytes(own), all_bytes)?;
+        Ok(all.iter().map(|payload| payload.bytes().to_vec()).collect())
+    }
+
+    fn gather(&mut self, root: usize, own: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let here = root == self.rank;
+        let take = |round: &mut Round| here.then(|| all_bytes(round));
+        let all = self.world.run(&self.hub, Operation::Gather(root), bytes(own), take)?;
+        Ok(all.map(|all| all.iter().map(|payload| payload.bytes().to_vec()).collect()))
+    }
+
+    fn broadcast(&mut self, root: usize, own: Vec<u8>) -> Result<Vec<u8>> {
+        let here = root == self.rank;
+        let payload = bytes(if here { &own } else { &[] });
+        let given = self.world.run(&self.hub, Operation::Broadcast(root), payload, |round| round.of(root).cloned())?;
+        Ok(if here { own } else { given.map(|payload| payload.bytes().to_vec()).unwrap_or_default() })
+    }
+
+    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
+        let rank = crate::comm::place_in_group(members, self.rank, self.size)?;
+        let occurrence = self.made.entry((members.to_vec(), tag)).or_default();
+        *occurrence += 1;
+        let meeting = self.hub.join(members, tag, *occurrence);
+        self.groups.push(Group::new(&meeting, rank));
+        Ok(GroupId(self.groups.len() - 1))
+    }
+
+    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
+        self.hub.send_time(self.rank, destination, words)
+    }
+
+    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
+        self.hub.receive_time(source, self.rank)
+    }
+
+    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
+        let (group, hub) = self.group(group)?;
+        let take = |round: &mut Round| round.of(root).and_then(|payload| payload.words().first().copied());
+        let given = group.run(hub, Operation::Broadcast(root), words(&[value]), take)?;
+        given.ok_or_else(|| Error::new("the root of a broadcast has given nothing"))
+    }
+
+    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
+        let (group, hub) = self.group(group)?;
+        let here = group.rank == root;
+        let take = |round: &mut Round| here.then(|| round.combined(reduce_tops));
+        let top = group.run(hub, Operation::ReduceTop(root), top_payload(value), take)?;
+        Ok(top.map(|words| top_of(&words)))
+    }
+
+    fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
+        let (group, hub) = self.group(group)?;
+        let take = |round: &mut Round| round.combined(reduce_tops);
+        group.run(hub, Operation::AllReduceTop, top_payload(value), take).map(|words| top_of(&words))
+    }
+
+    fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
+        let (group, hub) = self.group(group)?;
+        let rank = group.rank;
+        let take = |round: &mut Round| {
+            let lower = (0..rank).filter_map(|rank| round.of(rank));
+            lower.filter_map(|payload| payload.words().first().copied()).max()
+        };
+        group.run(hub, Operation::Exscan, words(&[value]), take)
+    }
+
+    fn leave(&mut self, patience: Duration) -> Farewell {
+        let deadline = Instant::now().checked_add(patience);
+        let farewell = &mut self.farewell;
+        if farewell.round == 0 && farewell.begin(Operation::Barrier, words(&[])).is_err() {
+            return Farewell::First;
+        }
+        match farewell.meeting.take(&self.hub.departures, 1, farewell.rank, Some(deadline), |_| ()) {
+            Ok(Some(())) => Farewell::Together,
+            _ => Farewell::First,
+        }
+    }
+
+    fn abort(&mut self, status: i32) -> ! {
+        std::process::exit(status)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Calls of MPI that say more than their records: which regions they are, and what is kept of one while a location is in it.
+
+use crate::matching::extract::HashMap;
+use clc_trace::{Definitions, RegionId, WindowGroup};
+
+/// What a region of MPI does, as far as it synchronises by more than the records in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// `MPI_Ssend`: not over before its receive is posted.
+    SynchronousSend,
+    /// `MPI_Issend`: not complete before its receive is posted.
+    SynchronousRequest,
+    /// Posts receives: `MPI_Recv`, `MPI_Sendrecv`, `MPI_Irecv`, `MPI_Start` and so on.
+    Posts,
+    /// `MPI_Win_post`.
+    WinPost,
+    /// `MPI_Win_start`.
+    WinStart,
+    /// `MPI_Win_complete`.
+    WinComplete,
+    /// `MPI_Win_wait`, and `MPI_Win_test` when it succeeds.
+    WinWait,
+}
+
+/// The regions that are such calls.
+#[derive(Debug, Default)]
+pub struct Calls(HashMap<RegionId, Call>);
+
+impl Calls {
+    /// Those among the regions of a trace, by their names.
+    pub fn of(definitions: &Definitions) -> Calls {
+        let call = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let name = name.strip_prefix('p').filter(|rest| rest.starts_with("mpi_")).unwrap_or(&name);
+            Some(match name.strip_prefix("mpi_")?.trim_end_matches('_') {
+                "ssend" => Call::SynchronousSend,
+                "issend" => Call::SynchronousRequest,
+                "recv" | "sendrecv" | "sendrecv_replace" | "irecv" | "start" | "startall" => Call::Posts,
+                "win_post" => Call::WinPost,
+                "win_start" => Call::WinStart,
+                "win_complete" => Call::WinComplete,
+                "win_wait" | "win_test" => Call::WinWait,
+                _ => return None,
+            })
+        };
+        Calls(definitions.regions.iter().filter_map(|region| Some((region.id, call(&region.name)?))).collect())
+    }
+
+    /// What a region is.
+    pub fn get(&self, region: RegionId) -> Option<Call> {
+        self.0.get(&region).copied()
+    }
+
+    /// The regions of synchronous sends, ascending.
+    pub fn synchronous(&self) -> Vec<RegionId> {
+        let of = |call: &Call| matches!(call, Call::SynchronousSend | Call::SynchronousRequest);
+        let mut regions: Vec<RegionId> =
+            self.0.iter().filter(|(_, call)| of(call)).map(|(region, _)| *region).collect();
+        regions.sort_unstable();
+        regions
+    }
+}
+
+/// The call that a location is in.
+#[derive(Debug)]
+pub(super) struct Inside {
+    /// Which one.
+    pub call: Call,
+    /// Others of them that were entered within.
+    pub deeper: u32,
+    /// Its visited begin, where that can matter.
+    pub entered: Option<u32>,
+    /// The send in it.
+    pub sent: Option<u32>,
+    /// A blocking receive was posted by it, and is complete.
+    pub received: bool,
+    /// What it synchronises.
+    pub groups: Vec<WindowGroup>,
+}
+
+impl Inside {
+    pub(super) fn new(call: Call) -> Inside {
+        Inside { call, deeper: 0, entered: None, sent: None, received: false, groups: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_trace::{ClockProperties, Region};
+
+    #[test]
+    fn calls_are_known_by_their_names() {
+        let names = ["main", "MPI_Ssend", "PMPI_Issend", "mpi_recv_", "MPI_Win_test", "MPI_Ssend_init", "pmpi"];
+        let regions = (0..).zip(names).map(|(id, name)| Region { id: RegionId(id), name: name.into() }).collect();
+        let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
+        let definitions = Definitions { regions, ..Definitions::empty(clock) };
+        let calls = Calls::of(&definitions);
+        let found: Vec<Option<Call>> = (0..7).map(|id| calls.get(RegionId(id))).collect();
+        let expected =
+            [None, Some(Call::SynchronousSend), Some(Call::SynchronousRequest), Some(Call::Posts), Some(Call::WinWait)];
+        assert_eq!(found[..5], expected);
+        assert_eq!(found[5..], [None, None]);
+        assert_eq!(calls.synchronous(), [RegionId(1), RegionId(2)]);
+    }
+}

@@ -1,0 +1,572 @@
+//! Collective instances: joining the participations of all members of a communicator.
+//!
+//! The k-th collective operation of one member belongs to the k-th of every other member. A *home* rank per communicator (the
+//! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
+//! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::communicators::CommTable;
+use crate::matching::extract::{Extract, Participation};
+use crate::matching::fences::{self, Fences, Ours};
+use crate::matching::groups::{Word, has_two};
+use crate::matching::placement::Placement;
+use crate::matching::sync::{SyncKind, SyncTimeline};
+use clc_trace::{CollectiveOp, Error, Result, Root};
+use controlled_logical_clock::latency::Spread;
+use controlled_logical_clock::semantics::{CollectiveClass, role_between};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+/// One member of a communicator whose timeline is hosted here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its rank in the communicator.
+    pub rank: u32,
+    /// Its local timeline.
+    pub timeline: u32,
+    /// Begin event per instance.
+    pub begins: Vec<u32>,
+    /// End event per instance.
+    pub ends: Vec<u32>,
+    /// Whether its begin is a logical send, per instance.
+    pub sends: Vec<bool>,
+    /// Whether its end is a logical receive, per instance.
+    pub receives: Vec<bool>,
+    /// The instances in the order of their begins, if that is not their own: only mirrored, where non-blocking operations may begin as
+    /// they had ended.
+    pub order: Vec<u32>,
+}
+
+impl Member {
+    /// The instance that the `count`-th begin of this member (from 0) belongs to.
+    #[inline]
+    pub fn begun(&self, count: usize) -> usize {
+        self.order.get(count).map_or(count, |&instance| instance as usize)
+    }
+}
+
+/// One constrained instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instance {
+    /// The operation.
+    pub op: CollectiveOp,
+    /// How its members depend on each other.
+    pub class: CollectiveClass,
+    /// Communicator rank of the root; 0 if it has none.
+    pub root: u32,
+}
+
+/// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.
+#[derive(Debug, Clone)]
+pub struct CollectiveComm {
+    /// The communicator, as index into the definitions; windows follow the communicators.
+    pub comm: u32,
+    /// Number of members, of an inter-communicator in both groups.
+    pub size: u32,
+    /// Of an inter-communicator: the number of members of its first group, whose ranks come first. 0 for others.
+    pub first_group: u32,
+    /// Process (global timeline number) of every member, in communicator-rank order; shared with the definitions.
+    pub processes: Arc<[u32]>,
+    /// Analysis rank where contributions of several hosts meet.
+    pub home: usize,
+    /// Analysis ranks that host members, ascending, with the number of members each.
+    pub hosts: Vec<(usize, u32)>,
+    /// Members hosted here, by rank.
+    pub members: Vec<Member>,
+    /// Constrained instances, in order.
+    pub instances: Vec<Instance>,
+    /// Distribution over nodes, for minimum latencies.
+    pub spread: Spread,
+    /// Analysis rank that hosts each member, in communicator-rank order.
+    pub rank_hosts: Vec<u32>,
+    /// Whether this is the communicator of the mirrored replay, in which ends send and begins receive.
+    pub mirrored: bool,
+}
+
+impl CollectiveComm {
+    /// The analysis rank that hosts member `rank`.
+    pub fn host_of(&self, rank: u32) -> usize {
+        self.rank_hosts[rank as usize] as usize
+    }
+
+    /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
+    pub fn groups(&self) -> usize {
+        1 + usize::from(self.first_group > 0)
+    }
+
+    /// The group of member `rank`.
+    pub fn group_of(&self, rank: u32) -> usize {
+        usize::from(self.first_group > 0 && rank >= self.first_group)
+    }
+
+    /// The group by which member `rank` is constrained.
+    pub fn group_before(&self, rank: u32) -> usize {
+        self.groups() - 1 - self.group_of(rank)
+    }
+
+    /// Whether the begin of one member can bound the end of another.
+    pub fn constrains(&self, begin: u32, end: u32) -> bool {
+        begin != end && self.group_of(begin) == self.group_before(end)
+    }
+
+    /// Who contributes for [`crate::comm::Top2`], which leaves out what comes from the one that it bounds: the member itself, or its group.
+    pub fn holder(&self, rank: u32) -> i64 {
+        if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank) }
+    }
+
+    /// The same communicator without members and instances.
+    pub fn clone_without_lists(&self) -> CollectiveComm {
+        CollectiveComm {
+            comm: self.comm,
+            size: self.size,
+            first_group: self.first_group,
+            processes: self.processes.clone(),
+            home: self.home,
+            hosts: self.hosts.clone(),
+            members: Vec::new(),
+            instances: Vec::new(),
+            spread: self.spread.clone(),
+            rank_hosts: self.rank_hosts.clone(),
+            mirrored: self.mirrored,
+        }
+    }
+}
+
+/// Instance counts of one operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceCounts {
+    /// Complete instances that constrain.
+    pub matched: u64,
+    /// Complete instances without a constraint (the trace does not say who exchanged data with whom).
+    pub unconstrained: u64,
+    /// Instances in which not all members took part.
+    pub incomplete: u64,
+    /// Instances from the first one on in which the members did different things.
+    pub inconsistent: u64,
+}
+
+/// What the collectives came to; each communicator is counted by its home only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectiveCounts {
+    /// By operation (OTF2 number).
+    pub by_op: BTreeMap<u8, InstanceCounts>,
+    /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
+    pub first_inconsistent: BTreeMap<u32, u64>,
+}
+
+impl CollectiveCounts {
+    /// Adds the counts of another analysis rank.
+    pub fn merge(&mut self, other: &CollectiveCounts) {
+        for (&op, counts) in &other.by_op {
+            let entry = self.by_op.entry(op).or_default();
+            entry.matched += counts.matched;
+            entry.unconstrained += counts.unconstrained;
+            entry.incomplete += counts.incomplete;
+            entry.inconsistent += counts.inconsistent;
+        }
+        self.first_inconsistent.extend(&other.first_inconsistent);
+    }
+}
+
+/// A timeline's membership in a communicator; what the links of begin and end events point at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Membership {
+    /// Index into [`Collectives::comms`].
+    pub comm: u32,
+    /// Index into [`CollectiveComm::members`].
+    pub member: u32,
+}
+
+/// All collectives with members hosted here.
+#[derive(Debug, Default)]
+pub struct Collectives {
+    /// By communicator, ascending definition index.
+    pub comms: Vec<CollectiveComm>,
+    /// What begin and end events link to.
+    pub memberships: Vec<Membership>,
+    /// Counts for the report.
+    pub counts: CollectiveCounts,
+}
+
+/// What is known of a communicator at its home while its members are compared.
+#[derive(Default)]
+struct AtHome {
+    counts: Vec<u64>,
+    checksums: Vec<u64>,
+    lists: Vec<Vec<u64>>,
+    /// Of an inter-communicator: what the members together say.
+    words: Vec<u64>,
+}
+
+/// Which operations constrain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// Treat Alltoallv and its like as N-to-N.
+    pub alltoallv: bool,
+    /// Which fences of windows are barriers.
+    pub fences: Fences,
+}
+
+/// Joins all collective participations. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn match_collectives(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    node_of: &dyn Fn(u32) -> u32,
+    first: u32,
+    extracts: &mut [Extract],
+    rules: Rules,
+) -> Result<Collectives> {
+    // Who of ours is in which communicator.
+    let mut ours = Ours::new();
+    for (local, extract) in extracts.iter_mut().enumerate() {
+        for (comm, participations) in extract.collectives.drain() {
+            let rank = table.rank_of(comm, first + local as u32).ok_or_else(|| {
+                Error::new(format!("process {} is no member of {}", first + local as u32, table.name(comm)))
+            })?;
+            ours.entry(comm).or_default().push((rank, local as u32, participations));
+        }
+    }
+    let home_of =
+        |comm: u32| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
+    let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
+    let mut counts = CollectiveCounts::default();
+
+    // How many instances does everybody have?
+    let announce = ours.iter().flat_map(|(&comm, members)| {
+        members
+            .iter()
+            .map(move |(rank, _, list)| (home_of(comm), [u64::from(comm), u64::from(*rank), list.len() as u64]))
+    });
+    for words in exchange(transport, announce)? {
+        for record in words.1.chunks_exact(3) {
+            let comm = record[0] as u32;
+            let home = homes.entry(comm).or_default();
+            home.counts.resize(size_of(table, comm), 0);
+            home.counts[record[1] as usize] = record[2];
+        }
+    }
+    let complete: BTreeMap<u32, u64> =
+        homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
+    let complete_here = tell_hosts(transport, placement, table, &complete)?;
+    let mut valid = complete_here.clone();
+    // What is left over is counted once: by the member that took part most often, the first of those.
+    let most: BTreeMap<u32, u64> = homes
+        .iter()
+        .map(|(&comm, home)| {
+            let most = home.counts.iter().copied().max().unwrap_or(0);
+            (comm, home.counts.iter().position(|&count| count == most).unwrap_or(0) as u64)
+        })
+        .collect();
+    let counting = tell_hosts(transport, placement, table, &most)?;
+
+    // Did everybody do the same in them?
+    let announce = ours.iter().flat_map(|(&comm, members)| {
+        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        members.iter().map(move |(rank, _, list)| {
+            (home_of(comm), [u64::from(comm), u64::from(*rank), checksum(&list[..valid.min(list.len())])])
+        })
+    });
+    for words in exchange(transport, announce)? {
+        for record in words.1.chunks_exact(3) {
+            if let Some(home) = homes.get_mut(&(record[0] as u32)) {
+                home.checksums.push(record[2]);
+            }
+        }
+    }
+    let suspicious: BTreeMap<u32, u64> = homes
+        .iter()
+        .filter(|(comm, _)| complete[comm] > 0)
+        .filter(|(comm, home)| has_two(table, **comm) || home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
+        .map(|(&comm, _)| (comm, complete[&comm]))
+        .collect();
+    let asked = tell_hosts(transport, placement, table, &suspicious)?;
+
+    // Where do they part?
+    let announce = ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
+        let valid = asked[&comm] as usize;
+        members.iter().map(move |(rank, _, list)| {
+            let mut words = vec![u64::from(comm), u64::from(*rank), valid as u64];
+            match table.first_group(comm) {
+                0 => words.extend(list[..valid].iter().map(signature)),
+                first => words.extend(list[..valid].iter().map(|own| Word::of(own, *rank, first).0)),
+            }
+            (home_of(comm), words)
+        })
+    });
+    for (_, words) in exchange(transport, announce)? {
+        let mut rest = &words[..];
+        while let [comm, _, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            if let Some(home) = homes.get_mut(&(*comm as u32)) {
+                home.lists.push(list.to_vec());
+            }
+            rest = next;
+        }
+    }
+    let mut corrected = BTreeMap::new();
+    for (&comm, home) in homes.iter_mut().filter(|(comm, _)| suspicious.contains_key(comm)) {
+        if let first @ 1.. = table.first_group(comm) {
+            let said = |k: usize| {
+                let mut words = home.lists.iter().map(|list| Word(list[k]));
+                let one = words.next()?;
+                words.try_fold(one, |sum, word| sum.and(word, first))
+            };
+            let words: Vec<u64> = (0..complete[&comm] as usize).map_while(said).map(|word| word.0).collect();
+            if (words.len() as u64) < complete[&comm] {
+                corrected.insert(comm, words.len() as u64);
+                counts.first_inconsistent.insert(comm, words.len() as u64);
+            }
+            home.words = words;
+            continue;
+        }
+        let agree = |k: usize| home.lists.windows(2).all(|pair| pair[0][k] == pair[1][k]);
+        let length = complete[&comm];
+        let parting = (0..length as usize).find(|&k| !agree(k)).unwrap_or(length as usize) as u64;
+        corrected.insert(comm, parting);
+        counts.first_inconsistent.insert(comm, parting);
+    }
+    valid.extend(tell_hosts(transport, placement, table, &corrected)?);
+    if table.has_two_groups() {
+        let words: BTreeMap<u32, Vec<u64>> = homes
+            .into_iter()
+            .filter(|(comm, _)| has_two(table, *comm))
+            .map(|(comm, home)| (comm, home.words))
+            .collect();
+        for (comm, words) in tell_hosts_lists(transport, placement, table, &words)? {
+            for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
+                list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());
+            }
+        }
+    }
+    fences::settle(transport, placement, table, extracts, &mut ours, &valid, rules.fences)?;
+
+    let mut collectives = Collectives { counts, ..Collectives::default() };
+    for (comm, members) in ours {
+        let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
+        let complete = complete_here.get(&comm).copied().unwrap_or(0) as usize;
+        let counts_here = |rank: u32| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank));
+        if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
+            for (k, participation) in list.iter().enumerate().skip(valid) {
+                let entry = collectives.counts.by_op.entry(participation.part.op.0).or_default();
+                *(if k < complete { &mut entry.inconsistent } else { &mut entry.incomplete }) += 1;
+            }
+        }
+        let home = home_of(comm);
+        collectives.add(
+            comm,
+            members,
+            valid,
+            home,
+            transport.rank(),
+            placement,
+            table,
+            node_of,
+            extracts,
+            rules.alltoallv,
+        )?;
+    }
+    Ok(collectives)
+}
+
+impl Collectives {
+    /// Adds the first `valid` instances of a communicator and activates their events.
+    #[allow(clippy::too_many_arguments)] // one caller; a struct for them would only hide that
+    fn add(
+        &mut self,
+        comm: u32,
+        mut participants: Vec<(u32, u32, Vec<Participation>)>,
+        valid: usize,
+        home: usize,
+        here: usize,
+        placement: &Placement,
+        table: &CommTable<'_>,
+        node_of: &dyn Fn(u32) -> u32,
+        extracts: &mut [Extract],
+        alltoallv: bool,
+    ) -> Result<()> {
+        let Some(processes) = table.participants(comm) else { return Ok(()) };
+        let (size, first_group) = (processes.len() as u32, table.first_group(comm));
+        participants.sort_unstable_by_key(|(rank, ..)| *rank);
+        let Some((_, _, first_list)) = participants.first() else { return Ok(()) };
+        let classes: Vec<CollectiveClass> =
+            first_list[..valid].iter().map(|p| class_of(p.part.op, alltoallv, first_group > 0)).collect();
+        let mut instances = Vec::new();
+        for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+            let op = participation.part.op;
+            let root = match participation.part.root {
+                Root::Rank(root) if class.rooted() && root < size => root,
+                // A rooted operation without a usable root constrains nobody.
+                _ if class.rooted() => continue,
+                _ => 0,
+            };
+            if class != CollectiveClass::Unconstrained {
+                instances.push(Instance { op, class, root });
+            }
+        }
+        let usable = |participation: &Participation, class: CollectiveClass| match class {
+            CollectiveClass::Unconstrained => false,
+            _ if class.rooted() => matches!(participation.part.root, Root::Rank(root) if root < size),
+            _ => true,
+        };
+        if here == home {
+            for (participation, &class) in first_list[..valid].iter().zip(&classes) {
+                let entry = self.counts.by_op.entry(participation.part.op.0).or_default();
+                if usable(participation, class) {
+                    entry.matched += 1;
+                } else {
+                    entry.unconstrained += 1;
+                }
+            }
+        }
+        if instances.is_empty() {
+            return Ok(());
+        }
+        let comm_index = self.comms.len() as u32;
+        let mut members = Vec::with_capacity(participants.len());
+        for (rank, timeline, list) in participants {
+            let link = self.memberships.len() as u32;
+            if link as usize >= SyncTimeline::LINKS {
+                return Err(Error::new(format!(
+                    "more than {} members of communicators on one rank",
+                    SyncTimeline::LINKS
+                )));
+            }
+            self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
+            let (begins, ends, sends, receives) = Default::default();
+            let mut member = Member { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
+            let sync = &mut extracts[timeline as usize].sync;
+            for (participation, &class) in list[..valid].iter().zip(&classes) {
+                if !usable(participation, class) {
+                    continue;
+                }
+                let role = role_between(class, rank, first_group, size, &participation.part);
+                member.begins.push(participation.begin);
+                member.ends.push(participation.end);
+                member.sends.push(role.sends);
+                member.receives.push(role.receives);
+                sync.activate(participation.begin, SyncKind::Begin, link);
+                sync.activate(participation.end, SyncKind::End, link);
+            }
+            members.push(member);
+        }
+        let mut hosts: BTreeMap<usize, u32> = BTreeMap::new();
+        let rank_hosts: Vec<u32> = processes.iter().map(|&process| placement.host_of(process) as u32).collect();
+        for &host in &rank_hosts {
+            *hosts.entry(host as usize).or_default() += 1;
+        }
+        self.comms.push(CollectiveComm {
+            comm,
+            size,
+            first_group,
+            processes: processes.clone(),
+            home,
+            hosts: hosts.into_iter().collect(),
+            members,
+            instances,
+            spread: Spread::new(processes.iter().map(|&process| node_of(process)).collect()),
+            rank_hosts,
+            mirrored: false,
+        });
+        Ok(())
+    }
+}
+
+fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
+    table.participants(comm).map_or(0, |processes| processes.len())
+}
+
+/// The class of an operation; `between` the groups of an inter-communicator there are no prefix operations.
+fn class_of(op: CollectiveOp, alltoallv: bool, between: bool) -> CollectiveClass {
+    match CollectiveClass::of(op, alltoallv) {
+        CollectiveClass::Prefix if between => CollectiveClass::Unconstrained,
+        class => class,
+    }
+}
+
+/// What all members have to agree on: the operation, and the root where there is one.
+fn signature(participation: &Participation) -> u64 {
+    let part = &participation.part;
+    let root = match part.root {
+        Root::Rank(root) if CollectiveClass::of(part.op, false).rooted() => u64::from(root) + 1,
+        _ => 0,
+    };
+    root << 8 | u64::from(part.op.0)
+}
+
+fn checksum(list: &[Participation]) -> u64 {
+    // `new` uses fixed keys, so that all ranks (which run the same binary) agree.
+    let mut hasher = std::hash::DefaultHasher::new();
+    for participation in list {
+        hasher.write_u64(signature(participation));
+    }
+    hasher.finish()
+}
+
+/// Sends words to ranks and returns what came back.
+pub(super) fn exchange<W: AsRef<[u64]>>(
+    transport: &mut dyn Transport,
+    items: impl Iterator<Item = (usize, W)>,
+) -> Result<Vec<(usize, Vec<u64>)>> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (host, words) in items {
+        outgoing.entry(host).or_default().extend_from_slice(words.as_ref());
+    }
+    sparse_exchange(transport, outgoing.into_iter().collect())
+}
+
+/// From the home of each communicator to all ranks that host members of it.
+fn tell_hosts(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    values: &BTreeMap<u32, u64>,
+) -> Result<BTreeMap<u32, u64>> {
+    let mut outgoing: Vec<(usize, [u64; 2])> = Vec::new();
+    for (&comm, &value) in values {
+        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, [u64::from(comm), value])));
+    }
+    let mut told = BTreeMap::new();
+    for (_, words) in exchange(transport, outgoing.into_iter())? {
+        told.extend(words.chunks_exact(2).map(|record| (record[0] as u32, record[1])));
+    }
+    Ok(told)
+}
+
+/// As [`tell_hosts`], a list each.
+pub(super) fn tell_hosts_lists(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    table: &CommTable<'_>,
+    lists: &BTreeMap<u32, Vec<u64>>,
+) -> Result<BTreeMap<u32, Vec<u64>>> {
+    let mut outgoing: Vec<(usize, Vec<u64>)> = Vec::new();
+    for (&comm, list) in lists {
+        let words = [&[u64::from(comm), list.len() as u64], &list[..]].concat();
+        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, words.clone())));
+    }
+    let mut told = BTreeMap::new();
+    for (_, words) in exchange(transport, outgoing.into_iter())? {
+        let mut rest = &words[..];
+        while let [comm, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            told.insert(*comm as u32, list.to_vec());
+            rest = next;
+        }
+    }
+    Ok(told)
+}
+
+/// The analysis ranks that host members of a communicator.
+fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: u32) -> Vec<usize> {
+    let processes = table.participants(comm).map_or(&[][..], |processes| processes);
+    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of(process)).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
+}

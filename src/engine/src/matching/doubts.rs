@@ -1,0 +1,272 @@
+//! Channels whose two ends disagree: records of messages are missing, or lengths mean different things at both ends.
+//!
+//! Only for these the senders' hosts tell the lengths of all sends, and the receivers' hosts decide ([`crate::matching::align`]). Where the events
+//! that name no peer ([`crate::matching::undefined`]) explain what is missing, they hold its place.
+//!
+//! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
+//! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
+//! place.
+
+use crate::comm::{ReduceOp, Transport, sparse_exchange};
+use crate::matching::align::{Alignment, align};
+use crate::matching::extract::{MessageEnd, MessageKey};
+use crate::matching::messages::{InChannel, InDoubt, Messages, Offer, OutChannel, Trust, checked_index};
+use crate::matching::undefined::{Fit, Gaps};
+use clc_trace::Result;
+use std::collections::BTreeMap;
+
+/// A channel in doubt at the host of its receiver.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    /// The sender's host.
+    pub host: u32,
+    /// Number of the sender's offer there.
+    pub offer: u32,
+    /// The sender, communicator and tag.
+    pub key: MessageKey,
+    /// The local timeline that receives.
+    pub destination: u32,
+    /// As posted.
+    pub receives: Vec<MessageEnd>,
+    /// Those of which nobody knows when they were posted.
+    pub unplaced: Vec<MessageEnd>,
+    /// Where sends without a peer may belong here.
+    pub send_gaps: Gaps,
+    /// Where receives without a peer may belong here.
+    pub receive_gaps: Gaps,
+    /// Number of sends.
+    pub announced: u64,
+    /// Their lengths, when they have arrived.
+    pub sends: Vec<u32>,
+}
+
+/// What is decided about the sends of an offer: which of them are messages, which are only before some receive.
+#[derive(Debug, Default)]
+struct Decision {
+    /// Index of the receiving end, and positions among the sends; by [`Trust::Aligned`] and [`Trust::Implied`].
+    parts: [(u32, Vec<u32>); 2],
+}
+
+/// So many messages tell that no send is longer than its receive.
+const ENOUGH: i64 = 16;
+
+const TRUSTS: [Trust; 2] = [Trust::Aligned, Trust::Implied];
+
+/// Decides about all channels in doubt, and makes the outgoing channels of all `offers`, those that are `asked` for (ascending) and the others.
+/// `agreeing` is the number of messages of this rank in channels without doubt. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub(super) fn settle(
+    transport: &mut dyn Transport,
+    first: u32,
+    messages: &mut Messages,
+    offers: Vec<Offer>,
+    asked: &[u32],
+    mut doubts: Vec<Doubt>,
+    agreeing: i64,
+) -> Result<()> {
+    let sound = messages.incoming.len();
+    hear_lengths(transport, &offers, asked, &mut doubts)?;
+    let mut alignments: Vec<Alignment> = doubts.iter().map(Doubt::align).collect();
+    // Lengths that agree and that do not; messages of channels with equal numbers, and those of them that fit into no buffer of the receive's length.
+    let mut sums = [agreeing, 0, 0, 0];
+    for (doubt, alignment) in doubts.iter().zip(&alignments).filter(|(doubt, _)| doubt.unplaced.is_empty()) {
+        sums[0] += alignment.common as i64;
+        sums[1] += doubt.shorter() as i64 - alignment.common as i64;
+        if doubt.sends.len() == doubt.receives.len() {
+            let larger = doubt.sends.iter().zip(&doubt.receives).filter(|(sent, received)| **sent > received.length);
+            sums[2] += doubt.shorter() as i64;
+            sums[3] += larger.count() as i64;
+        }
+    }
+    transport.all_reduce(ReduceOp::Sum, &mut sums)?;
+    let [agree, disagree, equal, larger] = sums;
+    if disagree > agree && equal >= ENOUGH && larger == 0 {
+        for doubt in &mut doubts {
+            doubt.forget_lengths();
+        }
+        alignments = doubts.iter().map(Doubt::align).collect();
+    }
+    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (doubt, alignment) in doubts.into_iter().zip(alignments) {
+        let answer = answers.entry(doubt.host as usize).or_default();
+        answer.push(u64::from(doubt.offer));
+        doubt.decide(first, alignment, messages, answer)?;
+    }
+    let mut decisions: BTreeMap<u32, Decision> = BTreeMap::new();
+    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [offer, tail @ ..] = rest {
+            rest = tail;
+            let decision = decisions.entry(*offer as u32).or_default();
+            for (index, sends) in &mut decision.parts {
+                if let [remote, count, tail @ ..] = rest {
+                    let (places, next) = tail.split_at(*count as usize);
+                    (*index, *sends) = (*remote as u32, places.iter().map(|&place| place as u32).collect());
+                    rest = next;
+                }
+            }
+        }
+    }
+    for (number, offer) in (0..).zip(offers) {
+        match decisions.remove(&number) {
+            None => messages.outgoing.push(offer.into_channel(Trust::Sound)),
+            Some(decision) => decision.apply(&offer, &mut messages.outgoing),
+        }
+    }
+    checked_index(messages.outgoing.len())?;
+    debug_assert!(messages.incoming[..sound].iter().all(|channel| channel.trust == Trust::Sound));
+    tell_indices(transport, messages)
+}
+
+/// Tells the hosts of the receivers the lengths of the sends that they asked for.
+fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], doubts: &mut [Doubt]) -> Result<()> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for &number in asked {
+        let offer = &offers[number as usize];
+        let words = outgoing.entry(offer.host as usize).or_default();
+        words.extend([u64::from(number), offer.sends.len() as u64]);
+        let word = |pair: &[MessageEnd]| pair.iter().rev().fold(0, |word, end| word << 32 | u64::from(end.length));
+        words.extend(offer.sends.chunks(2).map(word));
+    }
+    let places: BTreeMap<(usize, u32), usize> =
+        doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host as usize, doubt.offer), place)).collect();
+    for (host, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [offer, count, tail @ ..] = rest {
+            let (lengths, next) = tail.split_at(count.div_ceil(2) as usize);
+            rest = next;
+            if let Some(&place) = places.get(&(host, *offer as u32)) {
+                let lengths = lengths.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+                doubts[place].sends = lengths.take(*count as usize).collect();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Outgoing channels have got their indices: tells them the receiving ends.
+pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (index, channel) in (0u64..).zip(&messages.outgoing) {
+        outgoing.entry(channel.host as usize).or_default().extend([u64::from(channel.remote), index]);
+    }
+    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        for pair in words.chunks_exact(2) {
+            messages.incoming[pair[0] as usize].remote = pair[1] as u32;
+        }
+    }
+    Ok(())
+}
+
+impl Doubt {
+    fn shorter(&self) -> usize {
+        self.sends.len().min(self.receives.len())
+    }
+
+    fn lengths(&self) -> (Vec<u32>, Vec<u32>) {
+        let of = |ends: &[MessageEnd]| ends.iter().map(|end| end.length).collect();
+        (of(&self.receives), of(&self.unplaced))
+    }
+
+    /// Makes all lengths equal.
+    fn forget_lengths(&mut self) {
+        self.sends.fill(0);
+        self.receives.iter_mut().chain(&mut self.unplaced).for_each(|end| end.length = 0);
+    }
+
+    fn align(&self) -> Alignment {
+        let (receives, unplaced) = self.lengths();
+        let (m, n) = (self.sends.len(), receives.len());
+        let gaps = if m > n { &self.receive_gaps } else { &self.send_gaps };
+        if unplaced.is_empty() && m != n && m.abs_diff(n) as u64 <= gaps.count {
+            let fit = Fit::new(m.max(n), m.min(n), Some(gaps));
+            let kept = |length: usize| -> Vec<u32> {
+                let mut places: Vec<u32> = (0..length as u32).collect();
+                fit.apply(&mut places);
+                places
+            };
+            let same = (0..fit.matched as u32).collect();
+            let (sends, receives_of) = if m > n { (kept(m), same) } else { (same, kept(n)) };
+            let pairs: Vec<(u32, u32)> = sends.into_iter().zip(receives_of).collect();
+            if pairs.iter().all(|&(send, receive)| self.sends[send as usize] == receives[receive as usize]) {
+                // What comes before the first gap is in its place; behind the pairs nothing holds but the order.
+                if !fit.skipped.is_empty() {
+                    return Alignment { common: pairs.len(), pairs, implied: Vec::new() };
+                }
+                let at = pairs.len();
+                let rest = align(&self.sends[at..], &receives[at..], &[]);
+                let later = |list: Vec<(u32, u32)>| {
+                    list.into_iter().map(move |(send, receive)| (send + at as u32, receive + at as u32))
+                };
+                return Alignment {
+                    common: at + rest.common,
+                    pairs: pairs.into_iter().chain(later(rest.pairs)).collect(),
+                    implied: later(rest.implied).collect(),
+                };
+            }
+        }
+        align(&self.sends, &receives, &unplaced)
+    }
+
+    /// Makes the receiving ends, counts, and tells the sender: twice the receiving end's index, number of sends and their positions.
+    fn decide(self, first: u32, alignment: Alignment, messages: &mut Messages, answer: &mut Vec<u64>) -> Result<()> {
+        let (sender, receiver) = (self.key.peer, first + self.destination);
+        let receives = self.receives.len() + self.unplaced.len();
+        let (matched, implied) = (alignment.pairs.len(), alignment.implied.len());
+        let counts = &mut messages.counts;
+        counts.matched += matched as u64;
+        counts.implied += implied as u64;
+        counts.leave(sender, receiver, self.announced as usize - matched, receives - matched);
+        counts.doubtful += 1;
+        counts.in_doubt.push(InDoubt {
+            sender,
+            receiver,
+            comm: self.key.comm,
+            tag: self.key.tag,
+            sends: self.announced,
+            receives: receives as u64,
+            matched: matched as u64,
+            implied: implied as u64,
+        });
+        if counts.in_doubt.len() > 4 * super::messages::MessageCounts::EXAMPLES {
+            counts.keep_examples();
+        }
+        for (trust, pairs) in TRUSTS.into_iter().zip([alignment.pairs, alignment.implied]) {
+            if pairs.is_empty() {
+                answer.extend([u64::MAX, 0]);
+                continue;
+            }
+            let index = checked_index(messages.incoming.len())?;
+            answer.extend([u64::from(index), pairs.len() as u64]);
+            answer.extend(pairs.iter().map(|(send, _)| u64::from(*send)));
+            messages.incoming.push(InChannel {
+                source: sender,
+                host: self.host,
+                remote: u32::MAX,
+                destination: self.destination,
+                trust,
+                receives: pairs.iter().map(|(_, receive)| self.receives[*receive as usize].event).collect(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Decision {
+    fn apply(self, offer: &Offer, outgoing: &mut Vec<OutChannel>) {
+        for (trust, (remote, places)) in
+            TRUSTS.into_iter().zip(self.parts).filter(|(_, (_, places))| !places.is_empty())
+        {
+            outgoing.push(OutChannel {
+                source: offer.source,
+                destination: offer.key.peer,
+                host: offer.host,
+                remote,
+                trust,
+                sends: places.iter().map(|&place| offer.sends[place as usize].event).collect(),
+            });
+        }
+    }
+}

@@ -1,0 +1,792 @@
+//! From the events of one process to its synchronisation events.
+//!
+//! Receives match in the order in which they are *posted*, by whichever thread: a non-blocking one where its request is recorded, a
+//! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
+
+use crate::matching::calls::{Call, Calls, Inside};
+use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
+use crate::matching::orders::GroupKey;
+use crate::matching::requests::OpenRequests;
+use crate::matching::sync::SyncTimeline;
+use crate::matching::threads::{ThreadCounts, ThreadOrder};
+use crate::matching::undefined::{Gaps, UndefinedPeer};
+use clc_trace::{
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
+    WindowGroup, WindowId, WindowLock,
+};
+use controlled_logical_clock::semantics::Part;
+use serde::{Deserialize, Serialize};
+
+/// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What distinguishes the messages between two processes for the matching rules of MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageKey {
+    /// The other process (global MPI rank); [`UNDEFINED_RANK`] within an [`Extractor`] only.
+    pub peer: u32,
+    /// Communicator, as index into the definitions.
+    pub comm: u32,
+    /// Message tag.
+    pub tag: u32,
+}
+
+/// One process's part in one collective instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Participation {
+    /// Index of the begin event.
+    pub begin: u32,
+    /// Index of the end event.
+    pub end: u32,
+    /// What of its end record decides who waits for whom.
+    pub part: Part,
+}
+
+/// What a process did that cannot take part in the replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// Receives posted whose completion was never recorded.
+    pub never_completed: u64,
+    /// Requests that were cancelled.
+    pub cancelled: u64,
+    /// Messages to or from a rank that is undefined or not in the communicator.
+    pub undefined_peer: u64,
+    /// Collectives whose end was never recorded (or whose begin was not).
+    pub open_collectives: u64,
+    /// Collectives on inter-communicators.
+    pub inter_collectives: u64,
+    /// Collectives on communicators of one member.
+    pub solo_collectives: u64,
+    /// Collectives on windows that are not defined or belong to no MPI processes.
+    pub foreign_windows: u64,
+    /// One-sided operations on windows that are not defined or belong to no MPI processes, as transfers between hosts and accelerators are.
+    pub foreign_accesses: u64,
+    /// One-sided operations between two fences, which are synchronised by them.
+    pub fence_accesses: u64,
+    /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
+    pub lock_accesses: u64,
+    /// One-sided operations between `MPI_Win_start` and `MPI_Win_complete`.
+    pub group_accesses: u64,
+}
+
+impl Leftovers {
+    /// Adds those of another process.
+    pub fn add(&mut self, other: &Leftovers) {
+        self.never_completed += other.never_completed;
+        self.cancelled += other.cancelled;
+        self.undefined_peer += other.undefined_peer;
+        self.open_collectives += other.open_collectives;
+        self.inter_collectives += other.inter_collectives;
+        self.solo_collectives += other.solo_collectives;
+        self.foreign_windows += other.foreign_windows;
+        self.foreign_accesses += other.foreign_accesses;
+        self.fence_accesses += other.fence_accesses;
+        self.lock_accesses += other.lock_accesses;
+        self.group_accesses += other.group_accesses;
+    }
+}
+
+/// One end of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MessageEnd {
+    /// The visited event.
+    pub event: u32,
+    /// Its length in bytes, see [`short`]: good for comparing the two ends of a message, and for nothing else.
+    pub length: u32,
+}
+
+/// A length in 32 bits: itself if it fits. Equal lengths stay equal.
+pub fn short(length: u64) -> u32 {
+    (length ^ length >> 32) as u32
+}
+
+/// The synchronisation events of one process and what they refer to.
+#[derive(Debug, Default)]
+pub struct Extract {
+    /// Visited events.
+    pub sync: SyncTimeline,
+    /// Sends by message key, in program order.
+    pub sends: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Receives by message key, in the order in which they were posted.
+    pub receives: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Completed non-blocking receives whose request was not recorded: nobody knows when they were posted. Not in `receives`.
+    pub unplaced: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Where sends without a peer may be missing in `sends`.
+    pub send_gaps: HashMap<MessageKey, Gaps>,
+    /// Where receives without a peer may be missing in `receives`.
+    pub receive_gaps: HashMap<MessageKey, Gaps>,
+    /// The first events without a peer, in program order, and whether they are sends.
+    pub undefined: Vec<(u32, bool)>,
+    /// Collective participations by communicator (index into the definitions), in program order of the begins.
+    pub collectives: HashMap<u32, Vec<Participation>>,
+    /// The ends of synchronous sends, by the send.
+    pub synchronous: HashMap<u32, u32>,
+    /// Where receives were posted, by the receive; filled only where regions are read.
+    pub posts: HashMap<u32, u32>,
+    /// Steps on windows that others wait for, in program order.
+    pub group_sends: HashMap<GroupKey, Vec<u32>>,
+    /// Steps on windows that wait for others, in program order.
+    pub group_receives: HashMap<GroupKey, Vec<u32>>,
+    /// By location: 0 if it is in the timeline of its process, else the number of its own one. Empty if all are.
+    pub part_of: Vec<u32>,
+    /// What orders threads with timelines of their own.
+    pub thread_orders: Vec<ThreadOrder>,
+    /// Steps of threads.
+    pub threads: ThreadCounts,
+    /// Everything else.
+    pub leftovers: Leftovers,
+}
+
+/// Where an event stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Pre-synchronised time C.
+    pub time: i64,
+    /// Raw local time.
+    pub raw: i64,
+    /// 1-based number in its location.
+    pub number: u64,
+    /// Index of its location within the timeline.
+    pub location: u32,
+}
+
+/// Reads the events of one process in timeline order (see [`clc_trace::Position`]).
+#[derive(Debug)]
+pub struct Extractor<'a> {
+    table: &'a CommTable<'a>,
+    process: Option<u32>,
+    out: Extract,
+    /// Receives by key with the order in which they were posted.
+    posted: HashMap<MessageKey, Vec<(u32, MessageEnd)>>,
+    /// Running number of posts.
+    posts: u32,
+    /// The post of the blocking receive that each location is in, where it is known.
+    entered: HashMap<u32, u32>,
+    /// Posted, incomplete receives: request -> post.
+    receive_requests: OpenRequests<u32>,
+    /// Incomplete sends: request -> key; the send is the last one of the key's list that has the index.
+    send_requests: OpenRequests<(MessageKey, u32)>,
+    /// Incomplete non-blocking collectives: request -> begin.
+    collective_requests: OpenRequests<u32>,
+    /// Begin of the blocking collective that each location is in.
+    open_begins: HashMap<u32, u32>,
+    /// Cache of the communicator looked up last.
+    last_comm: Option<(CommId, u32)>,
+    /// Begin of the collective operation on a window that each location is in.
+    open_window_begins: HashMap<u32, u32>,
+    /// What this process does on each window.
+    epochs: HashMap<WindowId, Epoch>,
+    /// The regions that matter, if they are read.
+    calls: Option<&'a Calls>,
+    /// The call that each location is in.
+    inside: HashMap<u32, Inside>,
+    /// Where open receives were posted: request -> event.
+    posted_at: OpenRequests<u32>,
+    /// Open synchronous sends: request -> send.
+    synchronous: OpenRequests<u32>,
+}
+
+/// What a process has done on a window since its last fence.
+#[derive(Debug, Default)]
+struct Epoch {
+    /// One-sided operations that a fence completes.
+    accesses: u64,
+    /// Targets that it has locked.
+    locked: Vec<u32>,
+    /// Groups with which it has begun an epoch.
+    groups: u32,
+}
+
+/// OTF2 `RmaSyncLevel`: memory is synchronised, too. An epoch with a group begins without that and ends with it.
+const MEMORY: u32 = 2;
+
+impl<'a> Extractor<'a> {
+    /// For the timeline of `process` (`None`: a timeline outside MPI, which must not contain MPI events).
+    pub fn new(table: &'a CommTable<'a>, process: Option<u32>) -> Self {
+        Extractor {
+            table,
+            process,
+            out: Extract::default(),
+            posted: HashMap::default(),
+            posts: 0,
+            entered: HashMap::default(),
+            receive_requests: OpenRequests::default(),
+            send_requests: OpenRequests::default(),
+            collective_requests: OpenRequests::default(),
+            open_begins: HashMap::default(),
+            last_comm: None,
+            open_window_begins: HashMap::default(),
+            epochs: HashMap::default(),
+            calls: None,
+            inside: HashMap::default(),
+            posted_at: OpenRequests::default(),
+            synchronous: OpenRequests::default(),
+        }
+    }
+
+    /// Reads regions, too.
+    #[must_use]
+    pub fn with_calls(self, calls: Option<&'a Calls>) -> Self {
+        Extractor { calls, ..self }
+    }
+
+    /// Whether `event` can matter here.
+    #[inline]
+    pub fn is_relevant(event: &Event) -> bool {
+        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::Thread(_))
+    }
+
+    /// Adds an event that is visited only because it is close to its neighbour.
+    pub fn near(&mut self, at: Place) -> Result<u32> {
+        self.out.sync.push(at.time, at.raw, at.number, at.location)
+    }
+
+    /// As [`Extractor::near`], unless the event is the one that was visited last.
+    ///
+    /// # Errors
+    /// There are too many events.
+    pub fn once(&mut self, at: Place) -> Result<u32> {
+        let sync = &self.out.sync;
+        match sync.len().checked_sub(1) {
+            Some(last) if sync.location(last) == at.location && sync.number(last) == at.number => Ok(last as u32),
+            _ => self.near(at),
+        }
+    }
+
+    /// The region around the next blocking receive of a location is entered at `at`. Where that is not told, the receive is posted at its
+    /// own event: the same, as long as one location makes all calls.
+    ///
+    /// # Errors
+    /// There are too many receives.
+    pub fn enter_receive(&mut self, at: Place) -> Result<()> {
+        let post = self.post(at)?;
+        self.entered.insert(at.location, post);
+        Ok(())
+    }
+
+    /// Reads the next event. Returns whether it became a visited event.
+    ///
+    /// # Errors
+    /// References to undefined communicators, MPI events outside of an MPI process.
+    pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
+        match event {
+            Event::MpiSend(message) => {
+                let (_, sent) = self.send(at, message)?;
+                if let Some(inside) = self.inside_of(at, Call::SynchronousSend) {
+                    inside.sent = Some(sent);
+                }
+                Ok(true)
+            }
+            Event::MpiIsend(message, request) => {
+                let sent = self.send(at, message)?;
+                self.send_requests.insert(*request, sent);
+                if self.inside_of(at, Call::SynchronousRequest).is_some() {
+                    self.synchronous.insert(*request, sent.1);
+                }
+                Ok(true)
+            }
+            Event::MpiIsendComplete(request) => {
+                self.send_requests.remove(*request);
+                let Some(sent) = self.calls.and_then(|_| self.synchronous.remove(*request)) else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
+            }
+            Event::MpiIrecvRequest(request) => {
+                let post = self.post(at)?;
+                let visited = self.calls.is_some();
+                if visited {
+                    let event = match self.inside_of(at, Call::Posts).and_then(|inside| inside.entered) {
+                        Some(entered) => entered,
+                        None => self.near(at)?,
+                    };
+                    self.posted_at.insert(*request, event);
+                }
+                if self.receive_requests.insert(*request, post).is_some() {
+                    self.out.leftovers.never_completed += 1;
+                }
+                Ok(visited && self.inside_of(at, Call::Posts).is_none_or(|inside| inside.entered.is_none()))
+            }
+            Event::MpiRecv(message) => {
+                let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
+                let post = match post {
+                    Some(post) => post,
+                    None => self.post(at)?,
+                };
+                let event = self.receive(at, message, Some(post))?;
+                if let Some(inside) = self.inside_of(at, Call::Posts)
+                    && !std::mem::replace(&mut inside.received, true)
+                    && let Some(entered) = inside.entered
+                {
+                    self.out.posts.insert(event, entered);
+                }
+                Ok(true)
+            }
+            Event::MpiIrecv(message, request) => {
+                let post = self.receive_requests.remove(*request);
+                let event = self.receive(at, message, post)?;
+                if let Some(post) = self.calls.and_then(|_| self.posted_at.remove(*request)) {
+                    self.out.posts.insert(event, post);
+                }
+                Ok(true)
+            }
+            Event::MpiRequestCancelled(request) => {
+                self.cancel(*request);
+                Ok(false)
+            }
+            Event::MpiCollectiveBegin => {
+                let begin = self.near(at)?;
+                if self.open_begins.insert(at.location, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::NonBlockingCollectiveRequest(request) => {
+                let begin = self.near(at)?;
+                if self.collective_requests.insert(*request, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::MpiCollectiveEnd(collective) => {
+                let begin = self.open_begins.remove(&at.location);
+                self.collective_end(at, begin, collective).map(|_| true)
+            }
+            Event::NonBlockingCollectiveComplete(collective, request) => {
+                let begin = self.collective_requests.remove(*request);
+                self.collective_end(at, begin, collective).map(|_| true)
+            }
+            Event::RmaCollectiveBegin => {
+                let begin = self.near(at)?;
+                if self.open_window_begins.insert(at.location, begin).is_some() {
+                    self.out.leftovers.open_collectives += 1;
+                }
+                Ok(true)
+            }
+            Event::RmaCollectiveEnd(collective) => self.window_collective_end(at, collective).map(|()| true),
+            Event::RmaPut(transfer) | Event::RmaGet(transfer) => Ok(self.access(transfer.window)),
+            Event::RmaAtomic(atomic) => Ok(self.access(atomic.window)),
+            Event::RmaRequestLock(lock) | Event::RmaAcquireLock(lock) => Ok(self.lock(lock, true)),
+            Event::RmaReleaseLock(lock) => Ok(self.lock(lock, false)),
+            Event::RmaGroupSync(sync) => Ok(self.group_sync(at, sync)),
+            Event::Enter(region) => self.enter(at, *region),
+            Event::Leave(region) => self.leave(at, *region),
+            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) | Event::Thread(_) => Ok(false),
+        }
+    }
+
+    /// Ends the timeline.
+    pub fn finish(mut self) -> Extract {
+        self.out.leftovers.never_completed += self.receive_requests.count() as u64;
+        let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
+        self.out.leftovers.open_collectives += open as u64;
+        self.posted.values_mut().for_each(|list| list.sort_unstable());
+        let (sends, receives);
+        (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
+        (receives, self.out.receive_gaps) = Gaps::take(&mut self.posted);
+        let unplaced = self.out.unplaced.extract_if(|key, _| key.peer == UNDEFINED_RANK).flat_map(|(_, list)| list);
+        let receives: Vec<MessageEnd> = receives.into_iter().map(|(_, end)| end).chain(unplaced).collect();
+        self.out.leftovers.undefined_peer = (sends.len() + receives.len()) as u64;
+        let mut undefined: Vec<(u32, bool)> = sends.into_iter().map(|end| (end.event, true)).collect();
+        undefined.extend(receives.into_iter().map(|end| (end.event, false)));
+        undefined.sort_unstable();
+        undefined.truncate(UndefinedPeer::EXAMPLES);
+        self.out.undefined = undefined;
+        for (key, list) in self.posted {
+            self.out.receives.insert(key, list.into_iter().map(|(_, end)| end).collect());
+        }
+        for list in self.out.collectives.values_mut() {
+            list.sort_by_key(|participation| participation.begin);
+        }
+        self.out
+    }
+
+    fn comm(&mut self, id: CommId) -> Result<u32> {
+        match self.last_comm {
+            Some((last, index)) if last == id => Ok(index),
+            _ => {
+                let index = self.table.index(id)?;
+                self.last_comm = Some((id, index));
+                Ok(index)
+            }
+        }
+    }
+
+    fn own_process(&self) -> Result<u32> {
+        self.process.ok_or_else(|| {
+            Error::new("an MPI event at a location that belongs to no MPI process")
+                .hint("no location of its location group is in the archive's COMM_LOCATIONS group of paradigm MPI")
+        })
+    }
+
+    fn key(&mut self, message: &Message) -> Result<MessageKey> {
+        let process = self.own_process()?;
+        let comm = self.comm(message.comm)?;
+        let peer = self.table.peer(comm, message.peer, process)?.unwrap_or(UNDEFINED_RANK);
+        Ok(MessageKey { peer, comm, tag: message.tag })
+    }
+
+    fn send(&mut self, at: Place, message: &Message) -> Result<(MessageKey, u32)> {
+        let event = self.near(at)?;
+        let key = self.key(message)?;
+        self.out.sends.entry(key).or_default().push(MessageEnd { event, length: short(message.length) });
+        Ok((key, event))
+    }
+
+    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<u32> {
+        let event = self.near(at)?;
+        let key = self.key(message)?;
+        let end = MessageEnd { event, length: short(message.length) };
+        match post {
+            Some(post) => self.posted.entry(key).or_default().push((post, end)),
+            None => self.out.unplaced.entry(key).or_default().push(end),
+        }
+        Ok(event)
+    }
+
+    fn post(&mut self, at: Place) -> Result<u32> {
+        self.posts = self
+            .posts
+            .checked_add(1)
+            .ok_or_else(|| Error::new("more than 2^32 receives in one process").at_event(at.number))?;
+        Ok(self.posts)
+    }
+
+    fn cancel(&mut self, request: u64) {
+        self.out.leftovers.cancelled += 1;
+        self.receive_requests.remove(request);
+        self.posted_at.remove(request);
+        self.synchronous.remove(request);
+        if let Some((key, event)) = self.send_requests.remove(request)
+            && let Some(list) = self.out.sends.get_mut(&key)
+            && let Ok(position) = list.binary_search_by_key(&event, |end| end.event)
+        {
+            list.remove(position);
+        }
+        if self.collective_requests.remove(request).is_some() {
+            self.out.leftovers.open_collectives += 1;
+        }
+    }
+
+    fn collective_end(&mut self, at: Place, begin: Option<u32>, collective: &Collective) -> Result<()> {
+        let process = self.own_process()?;
+        let comm = self.comm(collective.comm)?;
+        let end = self.near(at)?;
+        let Some(begin) = begin else {
+            self.out.leftovers.open_collectives += 1;
+            return Ok(());
+        };
+        let part = Part { root: collective.root, ..Part::from(collective) };
+        let part = Part { op: part.op.on_communicator(), ..part };
+        self.participate(process, comm, Participation { begin, end, part })
+    }
+
+    /// A collective operation on communicator or window `comm` that has both ends.
+    fn participate(&mut self, process: u32, comm: u32, mut own: Participation) -> Result<()> {
+        match self.table.members(comm) {
+            CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
+            CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
+            CommMembers::Intra(members) => {
+                let participations = self.out.collectives.entry(comm).or_default();
+                // Once per communicator: member lists can be long.
+                if participations.is_empty() && !members.contains(&process) {
+                    return Err(Error::new(format!(
+                        "a collective operation on {}, of which process {process} is no member",
+                        self.table.name(comm)
+                    )));
+                }
+                own.part.root = self.table.root(comm, own.part.root);
+                participations.push(own);
+            }
+            // Of two groups that overlap nobody could say which one a process speaks for.
+            CommMembers::Inter(..) if self.table.rank_of(comm, process).is_none() => {
+                self.out.leftovers.inter_collectives += 1;
+            }
+            CommMembers::Inter(..) => self.out.collectives.entry(comm).or_default().push(own),
+            // Not a communicator of MPI processes: the same errors as for messages.
+            CommMembers::NotMpi | CommMembers::Undefined => {
+                self.table.peer(comm, 0, process)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn window_collective_end(&mut self, at: Place, collective: &WindowCollective) -> Result<()> {
+        let end = self.near(at)?;
+        let begin = self.open_window_begins.remove(&at.location);
+        let epoch = self.epochs.entry(collective.window).or_default();
+        let fence = collective.op == CollectiveOp::BARRIER && collective.level != 0;
+        // A fence ends the epoch, whatever else is wrong with it.
+        let accesses = if fence { std::mem::take(&mut epoch.accesses) } else { 0 };
+        let Some(begin) = begin else {
+            self.out.leftovers.open_collectives += 1;
+            return Ok(());
+        };
+        let place = self.table.window(collective.window).and_then(|window| Some((window, self.process?)));
+        let Some((window, process)) = place
+            .filter(|(window, _)| !matches!(self.table.members(*window), CommMembers::NotMpi | CommMembers::Undefined))
+        else {
+            self.out.leftovers.foreign_windows += 1;
+            return Ok(());
+        };
+        let op = match collective.op.on_window() {
+            // One that does not synchronise processes.
+            CollectiveOp::WIN_FENCE if !fence => CollectiveOp::UNKNOWN.on_window(),
+            op => op,
+        };
+        let (sent, received) = (collective.sent > 0, collective.received > 0);
+        let part = Part { op, root: collective.root, sent, received, accessed: accesses > 0 };
+        self.participate(process, window, Participation { begin, end, part })
+    }
+
+    /// A one-sided operation.
+    fn access(&mut self, window: WindowId) -> bool {
+        let of_mpi = |index: u32| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
+        if !self.table.window(window).is_some_and(of_mpi) {
+            self.out.leftovers.foreign_accesses += 1;
+            return false;
+        }
+        let epoch = self.epochs.entry(window).or_default();
+        if !epoch.locked.is_empty() {
+            self.out.leftovers.lock_accesses += 1;
+        } else if epoch.groups > 0 {
+            self.out.leftovers.group_accesses += 1;
+        } else {
+            epoch.accesses += 1;
+            self.out.leftovers.fence_accesses += 1;
+        }
+        false
+    }
+
+    fn lock(&mut self, lock: &WindowLock, acquired: bool) -> bool {
+        let locked = &mut self.epochs.entry(lock.window).or_default().locked;
+        let place = locked.iter().position(|&remote| remote == lock.remote);
+        match place {
+            None if acquired => locked.push(lock.remote),
+            Some(place) if !acquired => drop(locked.swap_remove(place)),
+            _ => {}
+        }
+        false
+    }
+
+    /// The call that the location is in, if it is this one.
+    #[inline]
+    fn inside_of(&mut self, at: Place, call: Call) -> Option<&mut Inside> {
+        self.calls?;
+        self.inside.get_mut(&at.location).filter(|inside| inside.call == call)
+    }
+
+    fn enter(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        let Some(call) = self.calls.and_then(|calls| calls.get(region)) else { return Ok(false) };
+        if let Some(inside) = self.inside.get_mut(&at.location) {
+            inside.deeper += 1;
+            return Ok(false);
+        }
+        let mut inside = Inside::new(call);
+        if matches!(call, Call::Posts | Call::WinPost | Call::WinComplete) {
+            inside.entered = Some(self.near(at)?);
+        }
+        let visited = inside.entered.is_some();
+        self.inside.insert(at.location, inside);
+        Ok(visited)
+    }
+
+    fn leave(&mut self, at: Place, region: RegionId) -> Result<bool> {
+        if self.calls.and_then(|calls| calls.get(region)).is_none() {
+            return Ok(false);
+        }
+        match self.inside.get_mut(&at.location) {
+            Some(inside) if inside.deeper > 0 => {
+                inside.deeper -= 1;
+                return Ok(false);
+            }
+            _ => {}
+        }
+        let Some(inside) = self.inside.remove(&at.location) else { return Ok(false) };
+        match inside.call {
+            Call::SynchronousSend => {
+                let Some(sent) = inside.sent else { return Ok(false) };
+                let end = self.near(at)?;
+                self.out.synchronous.insert(sent, end);
+                Ok(true)
+            }
+            Call::WinPost => {
+                self.steps(&inside.groups, inside.entered, None);
+                Ok(false)
+            }
+            Call::WinComplete | Call::WinWait if !inside.groups.is_empty() => {
+                let end = self.near(at)?;
+                self.steps(&inside.groups, inside.entered, Some((end, inside.call == Call::WinWait)));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The orders of steps with `groups`: others wait for `entered`, and `left` waits for others (with whether it ends an epoch of a target).
+    fn steps(&mut self, groups: &[WindowGroup], entered: Option<u32>, left: Option<(u32, bool)>) {
+        for sync in groups {
+            let (Some(own), Some(window)) = (self.process, self.table.window(sync.window)) else { continue };
+            let peers: Vec<u32> = self.table.group(sync.group).unwrap_or_default().to_vec();
+            for peer in peers.into_iter().filter(|&peer| peer != own) {
+                let key = |completes: bool| GroupKey { peer, window, completes };
+                if let Some(event) = entered {
+                    // Complete tells a target what post has told the origins.
+                    self.out.group_sends.entry(key(left.is_some())).or_default().push(event);
+                }
+                if let Some((event, completes)) = left {
+                    self.out.group_receives.entry(key(completes)).or_default().push(event);
+                }
+            }
+        }
+    }
+
+    fn group_sync(&mut self, at: Place, sync: &WindowGroup) -> bool {
+        if let Some(inside) = self.calls.and_then(|_| self.inside.get_mut(&at.location)) {
+            inside.groups.push(*sync);
+        }
+        let groups = &mut self.epochs.entry(sync.window).or_default().groups;
+        *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
+
+    fn definitions() -> Definitions {
+        Definitions {
+            clock: ClockProperties { resolution: 1_000_000_000, global_offset: 0, trace_length: 0, realtime: None },
+            locations: vec![],
+            location_groups: vec![],
+            system_tree: vec![],
+            processes: vec![LocationId(0), LocationId(1)],
+            communicators: vec![Communicator {
+                id: CommId(4),
+                name: String::new(),
+                members: CommMembers::Intra([1, 0].into()),
+                global_ranks: false,
+            }],
+            regions: vec![],
+            windows: Vec::new(),
+            groups: Vec::new(),
+            thread_barriers: Vec::new(),
+        }
+    }
+
+    fn extract(events: &[Event]) -> Result<Extract> {
+        let definitions = definitions();
+        let table = CommTable::new(&definitions);
+        let mut extractor = Extractor::new(&table, Some(0));
+        for (i, event) in events.iter().enumerate() {
+            let at = Place { time: i as i64, raw: i as i64, number: i as u64 + 1, location: 0 };
+            extractor.event(at, event)?;
+        }
+        Ok(extractor.finish())
+    }
+
+    fn ends(list: &[MessageEnd]) -> Vec<u32> {
+        list.iter().map(|end| end.event).collect()
+    }
+
+    fn message(tag: u32) -> Message {
+        Message { peer: 0, comm: CommId(4), tag, length: 8 }
+    }
+
+    #[test]
+    fn receives_are_listed_as_posted_not_as_completed() {
+        let events = [
+            Event::MpiIrecvRequest(1),
+            Event::MpiIrecvRequest(2),
+            Event::MpiIrecv(message(7), 2),
+            Event::MpiIrecv(message(7), 1),
+        ];
+        let extract = extract(&events).unwrap();
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
+    }
+
+    #[test]
+    fn a_receive_without_a_recorded_request_has_no_place_in_the_order() {
+        let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
+        let extract = extract(&events_of).unwrap();
+        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
+    }
+
+    #[test]
+    fn blocking_receives_are_posted_where_their_region_is_entered() {
+        let definitions = definitions();
+        let table = CommTable::new(&definitions);
+        let mut extractor = Extractor::new(&table, Some(0));
+        let at = |time: i64, location: u32| Place { time, raw: time, number: time as u64 + 1, location };
+        extractor.enter_receive(at(1, 0)).unwrap();
+        extractor.event(at(2, 1), &Event::MpiIrecvRequest(9)).unwrap();
+        extractor.event(at(3, 1), &Event::MpiIrecv(message(7), 9)).unwrap();
+        extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
+        extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
+        let extract = extractor.finish();
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_cancelled_send_is_no_send() {
+        let events = [
+            Event::MpiIsend(message(7), 1),
+            Event::MpiIsend(message(7), 2),
+            Event::MpiRequestCancelled(1),
+            Event::MpiIsendComplete(2),
+        ];
+        let extract = extract(&events).unwrap();
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
+        assert_eq!(extract.leftovers.cancelled, 1);
+    }
+
+    #[test]
+    fn messages_without_a_peer_leave_gaps() {
+        let undefined = |peer| Message { peer, ..message(7) };
+        let events = [
+            Event::MpiSend(message(7)),
+            // Undefined, not in the communicator, cancelled.
+            Event::MpiSend(undefined(u32::MAX)),
+            Event::MpiSend(undefined(2)),
+            Event::MpiIsend(undefined(u32::MAX), 1),
+            Event::MpiRequestCancelled(1),
+            Event::MpiSend(message(7)),
+            Event::MpiIrecvRequest(2),
+            Event::MpiRecv(message(7)),
+            // Posted before the one above.
+            Event::MpiIrecv(undefined(u32::MAX), 2),
+        ];
+        let extract = extract(&events).unwrap();
+        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
+        assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
+        assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));
+        assert_eq!(extract.receive_gaps[&key], Gaps { count: 1, after: vec![0] });
+        assert_eq!(extract.undefined, [(1, true), (2, true), (6, false)]);
+        assert_eq!((extract.leftovers.undefined_peer, extract.leftovers.cancelled), (3, 1));
+    }
+
+    #[test]
+    fn a_posted_receive_without_completion_is_counted() {
+        let extract = extract(&[Event::MpiIrecvRequest(1)]).unwrap();
+        assert_eq!(extract.leftovers.never_completed, 1);
+        assert!(extract.receives.is_empty());
+    }
+
+    #[test]
+    fn non_blocking_collectives_are_ordered_by_their_begin() {
+        let end = Collective { op: CollectiveOp::BARRIER, comm: CommId(4), root: Root::None, sent: 0, received: 0 };
+        let events = [
+            Event::NonBlockingCollectiveRequest(1),
+            Event::NonBlockingCollectiveRequest(2),
+            Event::NonBlockingCollectiveComplete(end, 2),
+            Event::NonBlockingCollectiveComplete(end, 1),
+        ];
+        let extract = extract(&events).unwrap();
+        let begins: Vec<_> = extract.collectives[&0].iter().map(|p| (p.begin, p.end)).collect();
+        assert_eq!(begins, [(0, 3), (1, 2)]);
+    }
+}

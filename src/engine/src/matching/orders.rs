@@ -1,0 +1,231 @@
+//! Orders between two processes that are no messages: the end of a synchronous send after the posting of its receive, and the steps of
+//! post, start, complete and wait.
+//!
+//! They are channels like those of messages ([`Trust::Acknowledged`], [`Trust::Grouped`]), so that all replays treat them alike.
+//!
+//! | from | to |
+//! | --- | --- |
+//! | the call that posts a receive is entered | the synchronous send of its message is over |
+//! | `MPI_Win_post` is entered by a target | `MPI_Win_complete` is left by each of its origins |
+//! | `MPI_Win_complete` is entered by an origin | `MPI_Win_wait` is left by each of its targets |
+//!
+//! The k-th epoch of two processes on a window is the k-th for both. Where their numbers differ, records are missing at one of the ends: then the k-th
+//! of the end with more belongs to the k-th of the other or an earlier one (counted from the begin where receives are missing, from the end where
+//! sends are), so that an order is implied all the same ([`Trust::Implied`]).
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::doubts::tell_indices;
+use crate::matching::extract::Extract;
+use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::matching::placement::Placement;
+use clc_trace::Result;
+use std::collections::BTreeMap;
+
+/// What orders of a group are between two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupKey {
+    /// The other process (global MPI rank).
+    pub peer: u32,
+    /// The window, as index of the table of communicators.
+    pub window: u32,
+    /// Of the two orders of an epoch: from post to complete, or from complete to wait.
+    pub completes: bool,
+}
+
+/// First words of what hosts tell each other.
+const ACKNOWLEDGED: u64 = 0;
+const GROUPED: u64 = 1;
+
+/// Adds the orders of the timelines of `extracts`, the first of which has the global number `first`, to the channels of the messages. Collective over the
+/// analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub(super) fn add(
+    transport: &mut dyn Transport,
+    placement: &Placement,
+    first: u32,
+    extracts: &mut [Extract],
+    messages: &mut Messages,
+) -> Result<()> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    acknowledgements(extracts, messages, &mut outgoing)?;
+    let offers = groups(placement, first, extracts, &mut outgoing);
+
+    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (host, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        let mut rest = &words[..];
+        let answer = answers.entry(host).or_default();
+        while let [what, tail @ ..] = rest {
+            rest = match (*what, tail) {
+                (ACKNOWLEDGED, [channel, index, count, tail @ ..]) => {
+                    let (places, next) = tail.split_at(*count as usize);
+                    acknowledge(extracts, messages, host, (*channel as usize, *index as u32), places, answer);
+                    next
+                }
+                (GROUPED, [source, destination, window, completes, offer, count, next @ ..]) => {
+                    let key = GroupKey { peer: *source as u32, window: *window as u32, completes: *completes != 0 };
+                    let local = *destination as u32 - first;
+                    let receives = extracts[local as usize].group_receives.remove(&key).unwrap_or_default();
+                    answer.extend(pair(messages, host, local, key.peer, receives, (*offer as u32, *count as usize))?);
+                    next
+                }
+                _ => break,
+            };
+        }
+    }
+    let left = extracts.iter_mut().flat_map(|extract| std::mem::take(&mut extract.group_receives).into_values());
+    messages.counts.loose_steps += left.map(|receives| receives.len() as u64).sum::<u64>();
+
+    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [what, index, tail @ ..] = rest {
+            rest = match (*what, tail) {
+                (ACKNOWLEDGED, [count, tail @ ..]) => {
+                    let (kept, next) = tail.split_at(*count as usize);
+                    let channel = &mut messages.incoming[*index as usize];
+                    channel.receives = kept.iter().map(|&place| channel.receives[place as usize]).collect();
+                    messages.counts.acknowledged += kept.len() as u64;
+                    next
+                }
+                (_, [remote, implied, count, next @ ..]) => {
+                    let offer = &offers[*index as usize];
+                    messages.outgoing.push(OutChannel {
+                        source: offer.source,
+                        destination: offer.key.peer,
+                        host: placement.host_of(offer.key.peer) as u32,
+                        remote: *remote as u32,
+                        trust: if *implied == 0 { Trust::Grouped } else { Trust::Implied },
+                        sends: offer.sends[..*count as usize].to_vec(),
+                    });
+                    next
+                }
+                _ => break,
+            };
+        }
+    }
+    messages.outgoing.sort_by_key(|channel| channel.source);
+    checked_index(messages.outgoing.len())?;
+    tell_indices(transport, messages)
+}
+
+/// The synchronous sends of messages that are certain: their ends are the receives of new channels, and the hosts of the receivers are asked which of
+/// their postings they know.
+fn acknowledgements(
+    extracts: &[Extract],
+    messages: &mut Messages,
+    outgoing: &mut BTreeMap<usize, Vec<u64>>,
+) -> Result<()> {
+    for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
+        let ends = &extracts[channel.source as usize].synchronous;
+        let found = (0u64..).zip(&channel.sends).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
+        let (places, receives): (Vec<u64>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
+        if places.is_empty() {
+            continue;
+        }
+        let index = checked_index(messages.incoming.len())?;
+        let words = outgoing.entry(channel.host as usize).or_default();
+        words.extend([ACKNOWLEDGED, u64::from(channel.remote), u64::from(index), places.len() as u64]);
+        words.extend(places);
+        messages.incoming.push(InChannel {
+            source: channel.destination,
+            host: channel.host,
+            remote: u32::MAX,
+            destination: channel.source,
+            trust: Trust::Acknowledged,
+            receives,
+        });
+    }
+    Ok(())
+}
+
+/// The postings of the messages `places` of an incoming channel, as the sends of a new one to the receiving end `index` at `host`; the answer says which
+/// are known.
+fn acknowledge(
+    extracts: &[Extract],
+    messages: &mut Messages,
+    host: usize,
+    (channel, index): (usize, u32),
+    places: &[u64],
+    answer: &mut Vec<u64>,
+) {
+    let channel = &messages.incoming[channel];
+    let posts = &extracts[channel.destination as usize].posts;
+    let post = |place: u64| posts.get(&channel.receives[place as usize]).copied();
+    let found = (0u64..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
+    let (mut kept, mut sends): (Vec<u64>, Vec<u32>) = found.unzip();
+    // Sends of a channel are in the order of the timeline, which posts of several threads need not be.
+    if !sends.is_sorted() {
+        (kept, sends) = Default::default();
+    }
+    answer.extend([ACKNOWLEDGED, u64::from(index), kept.len() as u64]);
+    answer.extend(kept);
+    messages.outgoing.push(OutChannel {
+        source: channel.destination,
+        destination: channel.source,
+        host: host as u32,
+        remote: index,
+        trust: Trust::Acknowledged,
+        sends,
+    });
+}
+
+/// What a process does with a group, before it is known what the others did.
+struct Offer {
+    /// Local timeline.
+    source: u32,
+    key: GroupKey,
+    sends: Vec<u32>,
+}
+
+fn groups(
+    placement: &Placement,
+    first: u32,
+    extracts: &mut [Extract],
+    outgoing: &mut BTreeMap<usize, Vec<u64>>,
+) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for (local, extract) in (0u32..).zip(extracts) {
+        let mut keys: Vec<(GroupKey, Vec<u32>)> = extract.group_sends.drain().collect();
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        for (key, mut sends) in keys {
+            sends.sort_unstable();
+            let words = outgoing.entry(placement.host_of(key.peer)).or_default();
+            words.extend([GROUPED, u64::from(first + local), u64::from(key.peer), u64::from(key.window)]);
+            words.extend([u64::from(key.completes), offers.len() as u64, sends.len() as u64]);
+            offers.push(Offer { source: local, key, sends });
+        }
+    }
+    offers
+}
+
+/// The receiving end of an offer with `count` sends; the answer to it.
+fn pair(
+    messages: &mut Messages,
+    host: usize,
+    local: u32,
+    source: u32,
+    mut receives: Vec<u32>,
+    (offer, count): (u32, usize),
+) -> Result<[u64; 5]> {
+    let paired = receives.len().min(count);
+    let implied = receives.len() != count;
+    messages.counts.loose_steps += receives.len().abs_diff(count) as u64;
+    if implied {
+        messages.counts.implied += paired as u64;
+    } else {
+        messages.counts.grouped += paired as u64;
+    }
+    // Of too many receives the last ones: sends are missing before them.
+    receives.drain(..receives.len() - paired);
+    let index = checked_index(messages.incoming.len())?;
+    messages.incoming.push(InChannel {
+        source,
+        host: host as u32,
+        remote: u32::MAX,
+        destination: local,
+        trust: if implied { Trust::Implied } else { Trust::Grouped },
+        receives,
+    });
+    Ok([GROUPED, u64::from(offer), u64::from(index), u64::from(implied), paired as u64])
+}

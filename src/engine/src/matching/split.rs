@@ -1,0 +1,347 @@
+//! Timelines of their own for locations whose clock is not that of their process.
+//!
+//! Messages and collective operations are matched process by process, whichever thread made the call. Afterwards the timelines are taken apart: the
+//! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
+//! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`Bound`]).
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::collectives::Collectives;
+use crate::matching::doubts::tell_indices;
+use crate::matching::extract::Extract;
+use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::matching::sync::{SyncKind, SyncTimeline};
+use clc_trace::{Error, Event, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The timeline of one or more locations that were of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The local timeline that they were in.
+    pub of: u32,
+    /// Their places in it, ascending.
+    pub locations: Vec<u32>,
+}
+
+/// Which locations of a process have to stay in its timeline: a member of a communicator or window is one timeline, so those that share its
+/// operations do.
+#[derive(Debug, Default)]
+pub struct Bound {
+    /// The location that operates on each communicator and window.
+    operates: BTreeMap<(bool, u32), u32>,
+    /// The location that has begun each non-blocking operation.
+    begun: BTreeMap<u64, u32>,
+    bound: BTreeSet<u32>,
+}
+
+impl Bound {
+    /// Reads an event of a location.
+    #[inline]
+    pub fn read(&mut self, location: u32, event: &Event) {
+        match event {
+            Event::MpiCollectiveEnd(collective) => self.operate((false, collective.comm.0), location),
+            Event::RmaCollectiveEnd(collective) => self.operate((true, collective.window.0), location),
+            Event::NonBlockingCollectiveRequest(request) => drop(self.begun.insert(*request, location)),
+            Event::NonBlockingCollectiveComplete(collective, request) => {
+                self.operate((false, collective.comm.0), location);
+                if let Some(begun) = self.begun.remove(request).filter(|&begun| begun != location) {
+                    self.bound.extend([begun, location]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn operate(&mut self, on: (bool, u32), location: u32) {
+        let known = *self.operates.entry(on).or_insert(location);
+        if known != location {
+            self.bound.extend([known, location]);
+        }
+    }
+
+    /// Whether each of so many locations has to stay.
+    pub fn of(&self, locations: usize) -> Vec<bool> {
+        (0..locations as u32).map(|location| self.bound.contains(&location)).collect()
+    }
+}
+
+/// Where the events of a timeline have gone: local timeline and event.
+type Moved = Vec<(u32, u32)>;
+
+/// The numbers of timelines: the first ones hosted here have the numbers from `first` on, those of their own from `further` on.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// Number of the first process hosted here.
+    pub first: u32,
+    /// How many processes are.
+    pub shared: u32,
+    /// Number of the first timeline of its own.
+    pub further: u32,
+}
+
+impl Numbers {
+    fn of(&self, local: u32) -> u32 {
+        if local < self.shared { self.first + local } else { self.further + (local - self.shared) }
+    }
+}
+
+/// Which timelines of their own `extracts` ask for, in the order of processes.
+pub fn parts(extracts: &[Extract]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (of, extract) in (0..).zip(extracts) {
+        let most = extract.part_of.iter().copied().max().unwrap_or(0);
+        parts.extend((1..=most).map(|part| {
+            let locations = (0..).zip(&extract.part_of).filter(|(_, own)| **own == part).map(|(l, _)| l).collect();
+            Part { of, locations }
+        }));
+    }
+    parts
+}
+
+/// Takes timelines apart: those of `parts` are appended to `extracts` as timelines without anything to match. Collective over the analysis ranks; needed if any of
+/// them has parts.
+///
+/// # Errors
+/// Failures of the transport, too many channels.
+pub fn split(
+    transport: &mut dyn Transport,
+    numbers: Numbers,
+    parts: &[Part],
+    extracts: &mut Vec<Extract>,
+    messages: &mut Messages,
+    collectives: &mut Collectives,
+) -> Result<()> {
+    let moved = take_apart(parts, extracts)?;
+    split_channels(transport, numbers, &moved, messages)?;
+    for member in collectives.comms.iter_mut().flat_map(|comm| &mut comm.members) {
+        if let Some(moved) = moved.get(&member.timeline) {
+            // All of them are in one timeline: see `Bound`.
+            let timeline = member.begins.first().map_or(member.timeline, |&begin| moved[begin as usize].0);
+            for event in member.begins.iter_mut().chain(&mut member.ends) {
+                let (gone, place) = moved[*event as usize];
+                if gone != timeline {
+                    return Err(Error::new(
+                        "collective operations of one communicator in two timelines; this is a bug",
+                    ));
+                }
+                *event = place;
+            }
+            member.timeline = timeline;
+        }
+    }
+    threads(transport, numbers, &moved, extracts, messages)?;
+    tell_indices(transport, messages)?;
+    link(extracts, messages, collectives);
+    Ok(())
+}
+
+/// Makes the new timelines; where the events of those that were taken apart have gone, by local timeline.
+fn take_apart(parts: &[Part], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u32, Moved>> {
+    let shared = extracts.len() as u32;
+    let mut moved: BTreeMap<u32, Moved> = BTreeMap::new();
+    // By location of a timeline: its new timeline, and its place there.
+    let mut places: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    for (number, part) in (shared..).zip(parts) {
+        let old = &extracts[part.of as usize];
+        let of = places.entry(part.of).or_insert_with(|| {
+            let mut stays = 0;
+            let place = |own: &u32| {
+                stays += u32::from(*own == 0);
+                (part.of, stays.wrapping_sub(1))
+            };
+            old.part_of.iter().map(place).collect()
+        });
+        for (&location, place) in part.locations.iter().zip(0..) {
+            of[location as usize] = (number, place);
+        }
+    }
+    extracts.extend(parts.iter().map(|_| Extract::default()));
+    for (of, places) in places {
+        let old = std::mem::take(&mut extracts[of as usize].sync);
+        let mut events: Moved = Vec::with_capacity(old.len());
+        for event in 0..old.len() {
+            let (timeline, location) = places[old.location(event) as usize];
+            let sync = &mut extracts[timeline as usize].sync;
+            events.push((timeline, sync.push(old.time[event], old.raw[event], old.number(event), location)?));
+        }
+        moved.insert(of, events);
+    }
+    Ok(moved)
+}
+
+/// Words: channel at the receiver of them, how many, and the number of the timeline of each event at the sender's end.
+fn tell(outgoing: &mut BTreeMap<usize, Vec<u64>>, host: u32, remote: u32, numbers: impl Iterator<Item = u64>) {
+    let words = outgoing.entry(host as usize).or_default();
+    words.extend([u64::from(remote), 0]);
+    let before = words.len();
+    words.extend(numbers);
+    words[before - 1] = (words.len() - before) as u64;
+}
+
+/// What the other ends have told, by channel.
+fn told(received: Vec<(usize, Vec<u64>)>) -> BTreeMap<u32, Vec<u32>> {
+    let mut by_channel = BTreeMap::new();
+    for (_, words) in received {
+        let mut rest = &words[..];
+        while let [channel, count, tail @ ..] = rest {
+            let (numbers, next) = tail.split_at(*count as usize);
+            by_channel.insert(*channel as u32, numbers.iter().map(|&number| number as u32).collect());
+            rest = next;
+        }
+    }
+    by_channel
+}
+
+/// Channels of timelines that were taken apart become one per pair of timelines.
+fn split_channels(
+    transport: &mut dyn Transport,
+    numbers: Numbers,
+    moved: &BTreeMap<u32, Moved>,
+    messages: &mut Messages,
+) -> Result<()> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for channel in &messages.outgoing {
+        if let Some(moved) = moved.get(&channel.source) {
+            let number = |&event: &u32| u64::from(numbers.of(moved[event as usize].0));
+            tell(&mut outgoing, channel.host, channel.remote, channel.sends.iter().map(number));
+        }
+    }
+    let sources = told(sparse_exchange(transport, outgoing.into_iter().collect())?);
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for channel in &messages.incoming {
+        if let Some(moved) = moved.get(&channel.destination) {
+            let number = |&event: &u32| u64::from(numbers.of(moved[event as usize].0));
+            tell(&mut outgoing, channel.host, channel.remote, channel.receives.iter().map(number));
+        }
+    }
+    let destinations = told(sparse_exchange(transport, outgoing.into_iter().collect())?);
+
+    // The pieces of a channel are in the order of the numbers of their two timelines, at both ends.
+    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut incoming: Vec<InChannel> = Vec::with_capacity(messages.incoming.len());
+    for (index, channel) in (0..).zip(std::mem::take(&mut messages.incoming)) {
+        let moved = moved.get(&channel.destination);
+        let sources = sources.get(&index);
+        let words = answers.entry(channel.host as usize).or_default();
+        if moved.is_none() && sources.is_none() {
+            words.extend([u64::from(channel.remote), 0, u64::from(checked_index(incoming.len())?)]);
+            incoming.push(channel);
+            continue;
+        }
+        let mut pieces: BTreeMap<(u32, u32), InChannel> = BTreeMap::new();
+        for (k, &event) in channel.receives.iter().enumerate() {
+            let source = sources.and_then(|list| list.get(k)).copied().unwrap_or(channel.source);
+            let (destination, event) = moved.map_or((channel.destination, event), |moved| moved[event as usize]);
+            let piece = pieces.entry((source, numbers.of(destination))).or_insert_with(|| InChannel {
+                source,
+                destination,
+                receives: Vec::new(),
+                ..channel
+            });
+            piece.receives.push(event);
+        }
+        // What a timeline sends to itself constrains nobody.
+        let to_itself = |piece: &InChannel| piece.source == numbers.of(piece.destination);
+        let itself = pieces.values().filter(|piece| to_itself(piece)).map(|piece| piece.receives.len() as u64).sum();
+        messages.counts.keep_to_self(channel.trust, itself);
+        for (number, piece) in (0..).zip(pieces.into_values().filter(|piece| !to_itself(piece))) {
+            words.extend([u64::from(channel.remote), number, u64::from(checked_index(incoming.len())?)]);
+            incoming.push(piece);
+        }
+    }
+    messages.incoming = incoming;
+
+    let mut split: Vec<Vec<OutChannel>> = Vec::with_capacity(messages.outgoing.len());
+    for (index, channel) in (0..).zip(std::mem::take(&mut messages.outgoing)) {
+        let moved = moved.get(&channel.source);
+        let destinations = destinations.get(&index);
+        if moved.is_none() && destinations.is_none() {
+            split.push(vec![channel]);
+            continue;
+        }
+        let mut pieces: BTreeMap<(u32, u32), OutChannel> = BTreeMap::new();
+        for (k, &event) in channel.sends.iter().enumerate() {
+            let destination = destinations.and_then(|list| list.get(k)).copied().unwrap_or(channel.destination);
+            let (source, event) = moved.map_or((channel.source, event), |moved| moved[event as usize]);
+            let piece = pieces.entry((numbers.of(source), destination)).or_insert_with(|| OutChannel {
+                source,
+                destination,
+                sends: Vec::new(),
+                ..channel
+            });
+            piece.sends.push(event);
+        }
+        split.push(pieces.into_values().filter(|piece| numbers.of(piece.source) != piece.destination).collect());
+    }
+    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
+        for answer in words.chunks_exact(3) {
+            if let Some(piece) = split[answer[0] as usize].get_mut(answer[1] as usize) {
+                piece.remote = answer[2] as u32;
+            }
+        }
+    }
+    messages.outgoing = split.into_iter().flatten().collect();
+    Ok(())
+}
+
+/// The orders between threads of one process, as channels both of whose ends are here.
+fn threads(
+    transport: &dyn Transport,
+    numbers: Numbers,
+    moved: &BTreeMap<u32, Moved>,
+    extracts: &mut [Extract],
+    messages: &mut Messages,
+) -> Result<()> {
+    let here = transport.rank() as u32;
+    for (of, moved) in moved {
+        let mut channels: BTreeMap<(Trust, u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+        for (kind, from, to) in std::mem::take(&mut extracts[*of as usize].thread_orders) {
+            let ((source, from), (destination, to)) = (moved[from as usize], moved[to as usize]);
+            channels.entry((kind, source, destination)).or_default().push((from, to));
+        }
+        for ((trust, source, destination), mut pairs) in channels {
+            pairs.sort_unstable();
+            let (sends, receives) = pairs.into_iter().unzip();
+            let remote = checked_index(messages.incoming.len())?;
+            messages.incoming.push(InChannel {
+                source: numbers.of(source),
+                host: here,
+                remote: u32::MAX,
+                destination,
+                trust,
+                receives,
+            });
+            messages.outgoing.push(OutChannel {
+                source,
+                destination: numbers.of(destination),
+                host: here,
+                remote,
+                trust,
+                sends,
+            });
+        }
+    }
+    messages.outgoing.sort_by_key(|channel| channel.source);
+    checked_index(messages.outgoing.len()).map(|_| ())
+}
+
+/// Gives all events their parts again.
+fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collectives) {
+    extracts.iter_mut().for_each(|extract| extract.sync.forget_parts());
+    let Messages { incoming, outgoing, fans, joins, .. } = messages;
+    fans.clear();
+    joins.clear();
+    for (index, channel) in (0..).zip(&*incoming) {
+        let sync = &mut extracts[channel.destination as usize].sync;
+        channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
+    }
+    for (index, channel) in (0..).zip(&*outgoing) {
+        let sync = &mut extracts[channel.source as usize].sync;
+        channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
+    }
+    for (link, membership) in (0..).zip(&collectives.memberships) {
+        let member = &collectives.comms[membership.comm as usize].members[membership.member as usize];
+        let sync: &mut SyncTimeline = &mut extracts[member.timeline as usize].sync;
+        member.begins.iter().for_each(|&begin| sync.activate(begin, SyncKind::Begin, link));
+        member.ends.iter().for_each(|&end| sync.activate(end, SyncKind::End, link));
+    }
+}

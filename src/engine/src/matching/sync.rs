@@ -1,0 +1,186 @@
+//! The synchronisation events of one timeline.
+
+use clc_trace::{Error, Places, Position, Result, Ticks};
+
+/// What a visited event does in the replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SyncKind {
+    /// Synchronises with nobody: unmatched, unconstrained, or only close to its neighbour (δ).
+    Local,
+    /// A logical send of a message; the link is the index of the outgoing channel.
+    Send,
+    /// A logical receive of a message; the link is the index of the incoming channel.
+    Receive,
+    /// Begin of a collective; the link is the index of the membership.
+    Begin,
+    /// End of a collective; the link is the index of the membership.
+    End,
+    /// A logical send on several channels; the link is the index of their list.
+    Fan,
+    /// A logical receive on several channels; the link is the index of their list.
+    Join,
+}
+
+/// Lowest bits of a part that hold the kind.
+const KIND_BITS: u32 = 3;
+
+/// Visited events of one timeline, in its order, as parallel arrays: 24 bytes each, and 8 less when the recorded times have been
+/// [forgotten](SyncTimeline::forget_recorded_times).
+#[derive(Debug, Clone, Default)]
+pub struct SyncTimeline {
+    /// Pre-synchronised time C in ticks; nondecreasing.
+    pub time: Vec<i64>,
+    /// Raw local time in ticks, as recorded; empty if it was forgotten.
+    pub raw: Vec<i64>,
+    /// Which event it is.
+    places: Places,
+    /// Link and kind.
+    part: Vec<u32>,
+}
+
+impl SyncTimeline {
+    /// Links have to be below this.
+    pub const LINKS: usize = 1 << (u32::BITS - KIND_BITS);
+
+    /// Number of visited events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether no event is visited.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
+    /// 1-based number of a visited event in its location.
+    #[inline]
+    pub fn number(&self, event: usize) -> u64 {
+        self.places.number(event)
+    }
+
+    /// Index of a visited event's location within the timeline.
+    #[inline]
+    pub fn location(&self, event: usize) -> u32 {
+        self.places.location(event)
+    }
+
+    /// Where a visited event stands in the timeline.
+    #[inline]
+    pub fn position(&self, event: usize) -> Position {
+        Position { time: Ticks(self.time[event]), location: self.location(event), number: self.number(event) }
+    }
+
+    /// What a visited event does.
+    #[inline]
+    pub fn kind(&self, event: usize) -> SyncKind {
+        match self.part[event] & ((1 << KIND_BITS) - 1) {
+            1 => SyncKind::Send,
+            2 => SyncKind::Receive,
+            3 => SyncKind::Begin,
+            4 => SyncKind::End,
+            5 => SyncKind::Fan,
+            6 => SyncKind::Join,
+            _ => SyncKind::Local,
+        }
+    }
+
+    /// With whom it does that; the meaning depends on the kind.
+    #[inline]
+    pub fn link(&self, event: usize) -> usize {
+        (self.part[event] >> KIND_BITS) as usize
+    }
+
+    /// Kind and link of every visited event.
+    pub fn parts(&self) -> impl Iterator<Item = (SyncKind, usize)> + '_ {
+        (0..self.len()).map(|event| (self.kind(event), self.link(event)))
+    }
+
+    /// Appends an event and returns its index.
+    ///
+    /// # Errors
+    /// There are too many.
+    #[inline]
+    pub fn push(&mut self, time: i64, raw: i64, number: u64, location: u32) -> Result<u32> {
+        let index = u32::try_from(self.time.len())
+            .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
+        self.time.push(time);
+        self.raw.push(raw);
+        self.places.push(location, number);
+        self.part.push(SyncKind::Local as u32);
+        Ok(index)
+    }
+
+    /// Gives event `index` its part in the replay; `link` is below [`SyncTimeline::LINKS`].
+    #[inline]
+    pub fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
+        self.part[index as usize] = link << KIND_BITS | kind as u32;
+    }
+
+    /// As [`SyncTimeline::activate`] for a send or receive, of an event that may have that part on another channel already: then all of them are a list among
+    /// `several`.
+    #[inline]
+    pub fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) {
+        match self.kind(index as usize) {
+            SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].push(channel),
+            own if own == kind => {
+                several.push(vec![self.link(index as usize) as u32, channel]);
+                let kind = if kind == SyncKind::Send { SyncKind::Fan } else { SyncKind::Join };
+                self.activate(index, kind, several.len() as u32 - 1);
+            }
+            _ => self.activate(index, kind, channel),
+        }
+    }
+
+    /// Takes an event's part on one channel back.
+    pub fn unlink(&mut self, index: u32, channel: u32, several: &mut [Vec<u32>]) {
+        match self.kind(index as usize) {
+            SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].retain(|&other| other != channel),
+            _ => self.activate(index, SyncKind::Local, 0),
+        }
+    }
+
+    /// Takes all parts back.
+    pub fn forget_parts(&mut self) {
+        self.part.fill(SyncKind::Local as u32);
+    }
+
+    /// The timeline of the mirrored replay: from the last event to the first, at negated times. `part` gives an event's kind and link there,
+    /// from those here.
+    pub fn mirrored(&self, part: impl Fn(SyncKind, usize) -> (SyncKind, u32)) -> SyncTimeline {
+        let mut places = Places::with_capacity(self.len());
+        let mut parts = Vec::with_capacity(self.len());
+        for event in (0..self.len()).rev() {
+            places.push(self.location(event), self.number(event));
+            let (kind, link) = part(self.kind(event), self.link(event));
+            parts.push(link << KIND_BITS | kind as u32);
+        }
+        SyncTimeline { time: self.time.iter().rev().map(|time| -time).collect(), raw: Vec::new(), places, part: parts }
+    }
+
+    /// Frees the memory of the recorded times, which the replay does not need.
+    pub fn forget_recorded_times(&mut self) {
+        self.raw = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_back_as_they_were_pushed() {
+        let mut timeline = SyncTimeline::default();
+        let events = [(1, 0), (2, 0), (7, 2), (u64::from(u32::MAX) + 5, 0), (8, 1)];
+        for (at, &(number, location)) in events.iter().enumerate() {
+            assert_eq!(timeline.push(at as i64, 0, number, location).unwrap() as usize, at);
+        }
+        timeline.activate(3, SyncKind::End, SyncTimeline::LINKS as u32 - 1);
+        for (at, &(number, location)) in events.iter().enumerate() {
+            assert_eq!((timeline.number(at), timeline.location(at)), (number, location));
+        }
+        let parts: Vec<_> = timeline.parts().collect();
+        assert_eq!(parts[3], (SyncKind::End, SyncTimeline::LINKS - 1));
+        assert_eq!(parts[4], (SyncKind::Local, 0));
+    }
+}

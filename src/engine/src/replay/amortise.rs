@@ -1,0 +1,243 @@
+//! Backward amortisation of the hosted timelines: from the forward replay to one correction per timeline.
+
+use crate::comm::{ReduceOp, Transport};
+use crate::replay::blocking::{self, Groups};
+use crate::replay::caps::Caps;
+use crate::replay::common::common_times;
+use crate::replay::finish::finish;
+use crate::replay::forward::{Forward, TimelineClock};
+use crate::replay::passes::{Mirrored, Passes};
+use crate::replay::program::{NO_UPPER_BOUND, Program};
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use clc_trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::backward::{Demand, Knot, Segment, amortise};
+use controlled_logical_clock::forward::ForwardParameters;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What becomes of the hosted timelines.
+#[derive(Debug)]
+pub struct Corrected {
+    /// One correction per timeline.
+    pub corrections: Vec<Correction>,
+    /// The corrected time of every visited event; none if nothing has to move.
+    times: Option<Vec<Vec<i64>>>,
+}
+
+impl Corrected {
+    /// The corrected time of every visited event of the `program` that was corrected.
+    pub fn times<'a>(&'a self, program: &'a Program) -> Vec<&'a [i64]> {
+        match &self.times {
+            Some(times) => times.iter().map(Vec::as_slice).collect(),
+            None => program.times(|timeline| &timeline.time),
+        }
+    }
+}
+
+/// What the correction of a trace consists of beside its replays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shared {
+    /// The most that the common motion moved any moment.
+    pub largest: Ticks,
+    /// Its steepest change, in ticks per tick.
+    pub slope: f64,
+    /// The most that an event was moved at last, to restore latencies and distances.
+    pub finish: Ticks,
+}
+
+/// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves; the same for
+/// the mirrored replay if there is one, and the average of both without their common motion. Takes
+/// the logical times out of `passes`. Timelines are shared out among `workers`. No event of the trace is before `earliest` (pre-synchronised), and
+/// none will be before 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn run(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    program: &Program,
+    passes: &mut Passes,
+    parameters: &Parameters,
+    earliest: Ticks,
+) -> Result<Corrected> {
+    let Some((forward, decay)) = passes.result.take() else {
+        return Ok(Corrected {
+            corrections: program.timelines.iter().map(|_| Correction::identity()).collect(),
+            times: None,
+        });
+    };
+    let constants = Constants {
+        forward: ForwardParameters { decay, separation: parameters.minimum_separation },
+        slope: parameters.slope.fraction(),
+    };
+    let groups = passes.groups.as_ref();
+    let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
+    let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back }) = passes.mirrored.take() else {
+        let corrections = sides.into_iter().map(Correction::from).collect();
+        return Ok(Corrected { corrections, times: Some(times) });
+    };
+    let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
+    drop(mirror);
+    for (times, mirrored) in times.iter_mut().zip(mirrored) {
+        // The mirrored times are negated, and from the last event to the first.
+        times.iter_mut().zip(mirrored.iter().rev()).for_each(|(time, back)| *time = (*time - *back).div_euclid(2));
+    }
+    let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
+    let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
+
+    let mut common = common_times(transport, program, &times, passes.least_advance, parameters.centre)?;
+    // Where everything began, before it was corrected.
+    let start = Position { time: earliest, location: 0, number: 0 };
+    let moved = |(correction, common): (&Correction, &Option<Arc<CommonTime>>)| {
+        let time = correction.map(start);
+        common.as_ref().map_or(time, |common| common.map(time)).0
+    };
+    let mut least = [corrections.iter().zip(&common).map(moved).min().unwrap_or(0)];
+    transport.all_reduce(ReduceOp::Min, &mut least)?;
+    let mut shared = Shared::default();
+    for common in common.iter().flatten() {
+        let (largest, slope) = common.extent();
+        shared = Shared { largest: shared.largest.max(largest), slope: shared.slope.max(slope), ..shared };
+    }
+    if least[0] < 0 {
+        let later = |common: Option<Arc<CommonTime>>| {
+            let common = common.map_or_else(|| CommonTime::new(Ticks::ZERO, 1, vec![0]), |common| (*common).clone());
+            Some(Arc::new(common.later(Ticks(-least[0]))))
+        };
+        common = common.into_iter().map(later).collect();
+    }
+    for ((correction, times), common) in corrections.iter_mut().zip(&mut times).zip(common) {
+        if let Some(common) = common {
+            let mut cursor = common.cursor();
+            times.iter_mut().for_each(|time| *time = cursor.map(Ticks(*time)).0);
+            let own = std::mem::replace(correction, Correction::identity());
+            *correction = own.without(common);
+        }
+    }
+    if let Some(finishes) = finish(transport, program, groups, parameters.minimum_separation, &mut times)? {
+        for (correction, finish) in corrections.iter_mut().zip(finishes) {
+            shared.finish = shared.finish.max(finish.largest());
+            let own = std::mem::replace(correction, Correction::identity());
+            *correction = own.finished(finish);
+        }
+    }
+    let mut most = [shared.largest.0, shared.finish.0, (shared.slope * SLOPE_UNIT) as i64];
+    transport.all_reduce(ReduceOp::Max, &mut most)?;
+    let shared = Shared { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
+    passes.shared = Some(shared);
+    Ok(Corrected { corrections, times: Some(times) })
+}
+
+/// In which slopes are compared among the ranks.
+const SLOPE_UNIT: f64 = 1e12;
+
+/// The constants of one replay and its amortisation.
+#[derive(Debug, Clone, Copy)]
+struct Constants {
+    forward: ForwardParameters,
+    slope: Fraction,
+}
+
+/// One replay with its amortisation: a correction per timeline, and the corrected times of the visited events.
+fn one_sided(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    program: &Program,
+    groups: Option<&Groups>,
+    forward: Forward,
+    constants: Constants,
+) -> Result<(Vec<OneSided>, Vec<Vec<i64>>)> {
+    let caps = match groups {
+        Some(groups) => Caps::Given(blocking::backward(transport, program, groups, &forward)?),
+        None => Caps::exchange(transport, program, &forward.logical)?,
+    };
+    // As many as work at the same time.
+    let scratches = Mutex::new(Vec::new());
+    let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
+        let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
+        let correction = correction(program, &forward, &caps, timeline, constants, &mut scratch);
+        lock(&scratches).push(scratch);
+        Ok(correction)
+    })?;
+    drop((caps, scratches));
+    let times: Vec<Mutex<Vec<i64>>> = forward.logical.into_iter().map(Mutex::new).collect();
+    workers.run(times.len(), &Silent, |index, _| {
+        let (timeline, correction) = (&program.timelines[index], &corrections[index]);
+        let mut cursor = correction.replay_cursor();
+        let mut times = lock(&times[index]);
+        times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
+        Ok(())
+    })?;
+    let times = times.into_iter().map(|times| times.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    Ok((corrections, times))
+}
+
+/// A thread that panics ends the program.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Memory that one timeline after the other uses.
+#[derive(Default)]
+struct Scratch {
+    knots: Vec<Knot>,
+    anchors: Vec<Anchor>,
+    segments: Vec<Segment>,
+}
+
+/// Where the advance starts anew.
+struct Anchor {
+    event: u32,
+    advance: Ticks,
+    jumps: Ticks,
+}
+
+/// The correction of one timeline.
+fn correction(
+    program: &Program,
+    forward: &Forward,
+    caps: &Caps,
+    number: usize,
+    Constants { forward: parameters, slope }: Constants,
+    scratch: &mut Scratch,
+) -> OneSided {
+    let (timeline, logical) = (&program.timelines[number], &forward.logical[number]);
+    // The forward replay again, for the jumps and anchors it did not store. Bounded by its own result, it gives just that.
+    let mut clock = TimelineClock::new(parameters);
+    let mut jumps = 0;
+    let mut caps = caps.reader(program, &forward.logical, number);
+    let Scratch { knots, anchors, segments } = scratch;
+    knots.clear();
+    anchors.clear();
+    for (event, (&time, &logical)) in timeline.time.iter().zip(logical).enumerate() {
+        let index = event as u32;
+        let step = clock.step(timeline.location(event), time, time, logical);
+        if step.jump > Ticks::ZERO {
+            jumps += step.jump.0;
+            knots.push(Knot { level: Ticks(jumps), index, demand: Demand::Corner });
+        }
+        if step.anchored {
+            anchors.push(Anchor { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
+        }
+        let cap = caps.next(event);
+        if cap != NO_UPPER_BOUND {
+            // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
+            let room = (cap - step.time.0).max(0);
+            knots.push(Knot { level: Ticks(jumps + room), index, demand: Demand::Cap });
+        }
+    }
+    if jumps == 0 {
+        return OneSided::identity();
+    }
+
+    amortise(&timeline.time, knots, slope, segments);
+    let mut correction = OneSided::with_capacity(parameters.decay, slope, anchors.len(), segments.len());
+    for anchor in &*anchors {
+        correction.push_advance(timeline.position(anchor.event as usize), anchor.advance, anchor.jumps);
+    }
+    for segment in segments.iter().rev() {
+        correction.push_stretch(segment.index.map(|event| timeline.position(event as usize)), segment.stretch);
+    }
+    if program.mirrored { correction.mirrored() } else { correction }
+}

@@ -1,0 +1,146 @@
+//! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
+
+use crate::comm::{Transport, gather_values};
+use crate::replay::bounds::message_bounds;
+use crate::replay::latest::Begins;
+use crate::replay::program::Program;
+use clc_clock::kinds::Kind;
+use clc_clock::waits::{Class, Waits, Wanted};
+use clc_clock::windows::{Bound, Grid};
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
+
+/// The call around a send or receive, if nothing else happened in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The visited event.
+    pub event: u32,
+    /// Recorded time of the other end of the call: where a receive was entered, where a send was left.
+    pub other: i64,
+    /// Length of the message.
+    pub length: u64,
+    /// Whether the call is a blocking send or receive itself.
+    pub blocking: bool,
+    /// Whether it took long enough to have been a wait.
+    pub waited: bool,
+}
+
+/// The calls of one timeline, in order of events.
+pub type Calls = Vec<Call>;
+
+/// A member of a collective operation with a root has waited if its part took this long, in seconds.
+const WAITED: f64 = 10e-6;
+
+/// What is looked for, and what tells it.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'a> {
+    /// Between which clocks.
+    pub wanted: &'a Wanted,
+    /// The calls of the hosted timelines.
+    pub calls: &'a [Calls],
+    /// The times of their other ends.
+    pub others: &'a [Vec<i64>],
+    /// Ticks per second.
+    pub resolution: u64,
+}
+
+/// What is looked for, under `times` (one per visited event of the hosted timelines); on rank 0 only. Collective over the analysis ranks; the same for any number of them.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn observe_waits(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    grid: &Grid,
+    search: Search<'_>,
+) -> Result<Option<Waits>> {
+    let Search { wanted, resolution, .. } = search;
+    let mut waits = Waits::default();
+    if !wanted.one_way.is_empty() {
+        messages(transport, program, times, clocks, grid, search, &mut waits)?;
+    }
+    let long = (WAITED * resolution as f64) as i64;
+    let begins = Begins::meet(transport, program, times, clocks)?;
+    for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
+        for member in &comm.members {
+            let clock = clocks[comm.processes[member.rank as usize] as usize];
+            let times = &times[member.timeline as usize];
+            for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
+                let Some((begin, sender)) = begins.before(comm, k, member.rank).of_all() else { continue };
+                let own = times[member.begins[k] as usize];
+                let at = times[member.ends[k] as usize];
+                let useful = match comm.instances[k].class {
+                    CollectiveClass::OneToN | CollectiveClass::NToOne => {
+                        wanted.one_way.contains(&(sender, clock)) && at - own >= long
+                    }
+                    _ => false,
+                };
+                if useful {
+                    let kind = Kind::collective(comm.instances[k].op, comm.size);
+                    let bound = Bound { distance: at - begin, at, kind };
+                    waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
+                }
+            }
+        }
+    }
+    let parts = gather_values(transport, 0, &waits)?;
+    Ok(parts.map(|parts| {
+        let mut whole = Waits::default();
+        parts.into_iter().for_each(|part| whole.merge(part));
+        whole
+    }))
+}
+
+/// No time.
+const NEVER: i64 = i64::MIN / 2;
+
+/// Those of messages.
+fn messages(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    grid: &Grid,
+    Search { wanted, calls, others, .. }: Search<'_>,
+    waits: &mut Waits,
+) -> Result<()> {
+    // What is known of the receive of a message: the clocks it goes between, its latency in force, and its call.
+    let of = |index: usize, event: u32| {
+        let end = &program.messages.incoming[index];
+        let destination = program.number(end.destination);
+        let pair = (clocks[end.source as usize], clocks[destination as usize]);
+        if !end.is_certain() || !wanted.one_way.contains(&pair) {
+            return None;
+        }
+        let local = end.destination as usize;
+        let at = calls[local].binary_search_by_key(&event, |call| call.event).ok()?;
+        Some((pair, program.message_latency(end.source, destination), local, calls[local][at], others[local][at]))
+    };
+    message_bounds(transport, program, times, |index, event, bound| {
+        let Some(((from, to), latency, local, call, _)) = of(index, event).filter(|found| found.3.waited) else {
+            return;
+        };
+        let (at, kind) = (times[local][event as usize], Kind::waited(call.length));
+        waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - latency), at, kind });
+    })?;
+    // The same with the ends of the sends that were blocked.
+    let mut ends: Vec<Vec<i64>> = times.iter().map(|times| vec![NEVER; times.len()]).collect();
+    for ((ends, calls), others) in ends.iter_mut().zip(calls).zip(others) {
+        for (call, &other) in calls.iter().zip(others).filter(|(call, _)| call.blocking && call.waited) {
+            ends[call.event as usize] = other;
+        }
+    }
+    message_bounds(transport, program, &ends, |index, event, bound| {
+        let Some(((from, to), latency, _, call, posted)) = of(index, event).filter(|found| found.3.blocking) else {
+            return;
+        };
+        let left = bound - latency;
+        if left > NEVER / 2 {
+            let kind = Kind::blocked(call.length);
+            let class = Class { from: to, to: from, kind };
+            waits.add(class, grid.window(left), Bound { distance: left - posted, at: left, kind });
+        }
+    })
+}

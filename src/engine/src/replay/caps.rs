@@ -1,0 +1,178 @@
+//! Caps of the logical sends, when the forward replay is done: how late each may be without overtaking a receive.
+//!
+//! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::extract::HashMap;
+use crate::matching::messages::InChannel;
+use crate::matching::sync::SyncKind;
+use crate::replay::bounds::Rounds;
+use crate::replay::contributions::{Contributions, Direction};
+use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
+use clc_trace::Result;
+use std::collections::BTreeMap;
+
+/// What limits the logical sends of the hosted timelines.
+#[derive(Debug)]
+pub enum Caps {
+    /// Of every visited event of the hosted timelines; [`NO_UPPER_BOUND`] for those that are no logical sends.
+    Given(Vec<Vec<i64>>),
+    /// To be looked up.
+    Wanted {
+        /// Per outgoing channel to another rank: the earliest receives minus μ.
+        remote: Vec<Vec<i64>>,
+        /// Per membership and instance: the cap of the begin.
+        collectives: Vec<Vec<i64>>,
+    },
+}
+
+impl Caps {
+    /// Exchanges what other ranks have to know of the logical times of the visited events. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
+        let remote = of_receives(transport, program, |channel, event| {
+            let latency = program.message_latency(channel.source, program.number(channel.destination));
+            times[channel.destination as usize].as_ref()[event as usize] - latency
+        })?;
+        let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
+        let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
+        let mut membership_of: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+        for (index, membership) in program.collectives.memberships.iter().enumerate() {
+            membership_of.insert((membership.comm, membership.member), index);
+        }
+        for (index, (comm, contributions)) in program.collectives.comms.iter().zip(contributions).enumerate() {
+            contributions.results(comm, Direction::Backward, &mut |member, instance, _, largest| {
+                let place = comm.members.binary_search_by_key(&member.rank, |member| member.rank).unwrap_or(0);
+                let Some(&membership) = membership_of.get(&(index as u32, place as u32)) else { return };
+                let caps = &mut collectives[membership];
+                if caps.is_empty() {
+                    caps.resize(comm.instances.len(), NO_UPPER_BOUND);
+                }
+                // Backward, times are negated.
+                caps[instance] = -largest - contribution_latency(comm, instance, member, &program.latency);
+            });
+        }
+        Ok(Caps::Wanted { remote, collectives })
+    }
+
+    /// For going through the visited events of a hosted timeline once, in order.
+    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> Reader<'a> {
+        let channels = &program.messages.outgoing;
+        debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
+        let first_channel = channels.partition_point(|channel| (channel.source as usize) < timeline);
+        let end = channels.partition_point(|channel| channel.source as usize <= timeline);
+        Reader {
+            caps: self,
+            program,
+            times,
+            timeline,
+            first_channel,
+            sent: vec![0; end - first_channel],
+            begun: HashMap::default(),
+        }
+    }
+}
+
+/// Tells the senders on other ranks a `value` of each receive. Per outgoing channel to another rank: those of its messages, in order.
+/// Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn of_receives(
+    transport: &mut dyn Transport,
+    program: &Program,
+    value: impl Fn(&InChannel, u32) -> i64,
+) -> Result<Vec<Vec<i64>>> {
+    let here = transport.rank() as u32;
+    let messages = &program.messages;
+    let mut remote: Vec<Vec<i64>> = vec![Vec::new(); messages.outgoing.len()];
+    let lengths = messages.incoming.iter().map(|channel| match channel.host {
+        host if host == here => 0,
+        _ => channel.receives.len(),
+    });
+    let mut rounds = Rounds::new(transport, lengths)?;
+    while let Some(parts) = rounds.next() {
+        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for (channel, range) in parts {
+            let channel = &messages.incoming[channel];
+            let words = outgoing.entry(channel.host as usize).or_default();
+            words.extend([u64::from(channel.remote), range.len() as u64]);
+            words.extend(channel.receives[range].iter().map(|&event| value(channel, event) as u64));
+        }
+        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+            let mut rest = &words[..];
+            while let [channel, length, tail @ ..] = rest {
+                let (values, next) = tail.split_at(*length as usize);
+                remote[*channel as usize].extend(values.iter().map(|&value| value as i64));
+                rest = next;
+            }
+        }
+    }
+    Ok(remote)
+}
+
+/// Gives the caps of one event of a timeline after the other.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    caps: &'a Caps,
+    program: &'a Program,
+    times: &'a [Vec<i64>],
+    timeline: usize,
+    /// The first outgoing channel of the timeline.
+    first_channel: usize,
+    /// Next message per outgoing channel of the timeline.
+    sent: Vec<u32>,
+    /// Next instance per membership.
+    begun: HashMap<usize, u32>,
+}
+
+/// The number that stands there, which is one more from now on.
+fn take(next: &mut u32) -> usize {
+    *next += 1;
+    (*next - 1) as usize
+}
+
+impl Reader<'_> {
+    /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
+    #[inline]
+    pub fn next(&mut self, event: usize) -> i64 {
+        let (remote, collectives) = match self.caps {
+            Caps::Given(caps) => return caps[self.timeline][event],
+            Caps::Wanted { remote, collectives } => (remote, collectives),
+        };
+        let sync = &self.program.timelines[self.timeline];
+        match sync.kind(event) {
+            SyncKind::Send => self.of_send(sync.link(event), remote),
+            SyncKind::Fan => {
+                let channels = &self.program.messages.fans[sync.link(event)];
+                channels.iter().map(|&channel| self.of_send(channel as usize, remote)).min().unwrap_or(NO_UPPER_BOUND)
+            }
+            SyncKind::Begin => {
+                let index = sync.link(event);
+                let membership = self.program.collectives.memberships[index];
+                let member =
+                    &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
+                let k = member.begun(take(self.begun.entry(index).or_default()));
+                collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
+            }
+            SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => NO_UPPER_BOUND,
+        }
+    }
+
+    /// The cap by the next message of an outgoing channel.
+    #[inline]
+    fn of_send(&mut self, index: usize, remote: &[Vec<i64>]) -> i64 {
+        let k = take(&mut self.sent[index - self.first_channel]);
+        if let Some(&cap) = remote[index].get(k) {
+            return cap;
+        }
+        let channel = &self.program.messages.outgoing[index];
+        let Some(end) = self.program.messages.incoming.get(channel.remote as usize) else {
+            return NO_UPPER_BOUND;
+        };
+        let latency = self.program.message_latency(end.source, channel.destination);
+        self.times[end.destination as usize][end.receives[k] as usize] - latency
+    }
+}

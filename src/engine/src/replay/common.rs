@@ -1,0 +1,193 @@
+//! The motion that all corrected clocks share, over the analysis ranks.
+//!
+//! At each end of a window it is the mean, over the timelines that constraints tie to each other, of how far the corrected moment is ahead of
+//! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
+
+use crate::comm::{ReduceOp, Transport, all_gather_values, sparse_exchange};
+use crate::matching::sync::{SyncKind, SyncTimeline};
+use crate::replay::components::components;
+use crate::replay::program::Program;
+use clc_trace::{CommonTime, Result, Ticks};
+use controlled_logical_clock::Centre;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most ends of windows, of all components together.
+const MOST_ENDS: usize = 1 << 16;
+
+/// The sums of `values` over all ranks. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn sum(transport: &mut dyn Transport, values: &[i128]) -> Result<Vec<i128>> {
+    // Two words each, so that no sum of 2^31 of them overflows.
+    let mut words: Vec<i64> =
+        values.iter().flat_map(|value| [(value >> 32) as i64, (value & 0xffff_ffff) as i64]).collect();
+    transport.all_reduce(ReduceOp::Sum, &mut words)?;
+    Ok(words.chunks_exact(2).map(|pair| (i128::from(pair[0]) << 32) + i128::from(pair[1])).collect())
+}
+
+/// The common time of every hosted timeline; none for those that nothing ties to others. `times` are the corrected times of the visited
+/// events, windows are at least as wide as `least`. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn common_times(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    least: Ticks,
+    centre: Centre,
+) -> Result<Vec<Option<Arc<CommonTime>>>> {
+    let roots = components(transport, program)?;
+    let mut sizes: BTreeMap<u32, u32> = BTreeMap::new();
+    roots.iter().for_each(|&root| *sizes.entry(root).or_default() += 1);
+    sizes.retain(|_, size| *size > 1);
+    let number: BTreeMap<u32, usize> = sizes.keys().zip(0..).map(|(&root, number)| (root, number)).collect();
+    let sizes: Vec<u32> = sizes.into_values().collect();
+    let of_timeline = |local: usize| -> Option<usize> {
+        let root = roots.get(program.number(local as u32) as usize)?;
+        number.get(root).copied()
+    };
+
+    let mut span = [i64::MAX; 3];
+    for (timeline, times) in program.timelines.iter().zip(times) {
+        let mut events = synchronising(timeline).map(|event| times[event]);
+        if let Some(first) = events.next() {
+            let (last, more) = events.fold((first, 0), |(_, count), time| (time, count + 1));
+            // Of all three the largest, negated.
+            span = [span[0].min(first), span[1].min(-last), span[2].min(-more - 1)];
+        }
+    }
+    transport.all_reduce(ReduceOp::Min, &mut span)?;
+    if sizes.is_empty() || span[0] == i64::MAX {
+        return Ok(vec![None; program.timelines.len()]);
+    }
+    let (first, last, events) = (span[0], -span[1], -span[2]);
+    let most = (MOST_ENDS / sizes.len()).clamp(2, events.max(2) as usize) as i64;
+    let length = (i128::from(last) - i128::from(first)).max(1);
+    let width = (length / i128::from(most) + 1).max(i128::from(least.0)).max(2) as u64;
+    // Times are below 2^62.
+    let bits = width.next_power_of_two().trailing_zeros().min(61);
+    let ends = (length >> bits) as usize + 2;
+
+    let grid = Grid { first, bits, ends };
+    let advances = match centre {
+        Centre::Mean => {
+            let mut sums = vec![0_i128; sizes.len() * ends];
+            for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
+                let Some(component) = of_timeline(local) else { continue };
+                let sums = &mut sums[component * ends..][..ends];
+                grid.advances(timeline, times, |end, advance| sums[end] += i128::from(advance));
+            }
+            let sums = sum(transport, &sums)?;
+            let of_size = |(sums, &size): (&[i128], &u32)| -> Vec<i64> {
+                sums.iter().map(|sum| sum.div_euclid(i128::from(size)) as i64).collect()
+            };
+            sums.chunks_exact(ends).zip(&sizes).map(of_size).collect()
+        }
+        Centre::Median => medians(transport, program, times, &grid, sizes.len(), of_timeline)?,
+    };
+    let common: Vec<Arc<CommonTime>> = advances
+        .into_iter()
+        .map(|advances: Vec<i64>| Arc::new(CommonTime::new(Ticks(first), bits, advances)))
+        .collect();
+    Ok((0..program.timelines.len())
+        .map(|local| of_timeline(local).map(|component| common[component].clone()))
+        .collect())
+}
+
+/// Ends of windows.
+struct Grid {
+    first: i64,
+    bits: u32,
+    ends: usize,
+}
+
+impl Grid {
+    /// How far a timeline's corrected time is ahead of its clock at each end of a window: between the events that synchronise, its clock goes
+    /// evenly, before the first and after the last the advance is constant.
+    fn advances(&self, timeline: &SyncTimeline, times: &[i64], mut take: impl FnMut(usize, i64)) {
+        let clock = &timeline.time;
+        let mut events = synchronising(timeline).peekable();
+        let mut before: Option<usize> = None;
+        for end in 0..self.ends {
+            let moment = self.first + ((end as i64) << self.bits);
+            while let Some(event) = events.next_if(|&event| times[event] <= moment) {
+                before = Some(event);
+            }
+            let advance = match (before, events.peek()) {
+                (Some(a), Some(&b)) => {
+                    let (span, along) = (i128::from(times[b]) - i128::from(times[a]), i128::from(moment - times[a]));
+                    let shown = i128::from(clock[b] - clock[a]) * along / span;
+                    moment - clock[a] - shown as i64
+                }
+                (Some(a), None) => times[a] - clock[a],
+                (None, Some(&b)) => times[b] - clock[b],
+                (None, None) => 0,
+            };
+            take(end, advance);
+        }
+    }
+}
+
+/// The visited events that take part in communication: which others are visited depends on δ.
+fn synchronising(timeline: &SyncTimeline) -> impl Iterator<Item = usize> + '_ {
+    (0..timeline.len()).filter(|&event| timeline.kind(event) != SyncKind::Local)
+}
+
+/// The median of the advances of each component at each end of a window: of two in the middle, the floor of their mean. The ends are shared
+/// out among the ranks.
+fn medians(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    grid: &Grid,
+    components: usize,
+    of_timeline: impl Fn(usize) -> Option<usize>,
+) -> Result<Vec<Vec<i64>>> {
+    let ranks = transport.size();
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
+        let Some(component) = of_timeline(local) else { continue };
+        grid.advances(timeline, times, |end, advance| {
+            let place = (component * grid.ends + end) as u64;
+            outgoing.entry(end % ranks).or_default().extend([place, advance as u64]);
+        });
+    }
+    let mut lists: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
+    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        for pair in words.chunks_exact(2) {
+            lists.entry(pair[0]).or_default().push(pair[1] as i64);
+        }
+    }
+    let own: Vec<(u64, i64)> = lists.into_iter().map(|(place, list)| (place, median(list))).collect();
+    let mut advances = vec![vec![0; grid.ends]; components];
+    for (place, advance) in all_gather_values(transport, &own)?.into_iter().flatten() {
+        advances[place as usize / grid.ends][place as usize % grid.ends] = advance;
+    }
+    Ok(advances)
+}
+
+fn median(mut list: Vec<i64>) -> i64 {
+    list.sort_unstable();
+    let half = list.len() / 2;
+    if list.len() % 2 == 1 {
+        return list[half];
+    }
+    // Never empty.
+    let (a, b) = (list.get(half.wrapping_sub(1)).copied().unwrap_or(0), list.get(half).copied().unwrap_or(0));
+    (a & b) + ((a ^ b) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_and_even_numbers() {
+        assert_eq!(median(vec![9, 1, 4]), 4);
+        assert_eq!(median(vec![9, 1, 4, 7]), 5);
+        assert_eq!(median(vec![-4, 1]), -2);
+    }
+}

@@ -1,0 +1,252 @@
+//! What the members of communicators contribute to their collective instances, and what each is bounded by.
+
+use crate::comm::{Top2, Transport, sparse_exchange};
+use crate::matching::collectives::{CollectiveComm, Member};
+use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
+use std::collections::BTreeMap;
+
+/// Which way timestamps travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From logical sends to logical receives: the earliest time that each receive may have.
+    Forward,
+    /// From logical receives to logical sends: the latest time that each send may have.
+    Backward,
+}
+
+/// Contributions of a communicator's members to all its instances. Backward, times are negated: a minimum becomes a maximum.
+#[derive(Debug)]
+pub struct Contributions {
+    /// Per instance, and of an inter-communicator per instance and group: the two largest, for every class but prefix operations.
+    largest: Vec<Top2>,
+    /// Per prefix instance (in order) and member: its contribution, [`NO_LOWER_BOUND`] if it makes none.
+    prefix: Vec<BTreeMap<u32, i64>>,
+}
+
+/// For each instance its index among the prefix instances, if it is one.
+fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = Option<usize>> + '_ {
+    let mut next = 0;
+    comm.instances.iter().map(move |instance| {
+        (instance.class == CollectiveClass::Prefix).then(|| {
+            next += 1;
+            next - 1
+        })
+    })
+}
+
+/// The event at which `member` contributes to `instance`, and the one that the result bounds; `None` where it has no part.
+fn ends_of(member: &Member, instance: usize, direction: Direction) -> (Option<u32>, Option<u32>) {
+    let begin = member.sends[instance].then(|| member.begins[instance]);
+    let end = member.receives[instance].then(|| member.ends[instance]);
+    match direction {
+        Direction::Forward => (begin, end),
+        Direction::Backward => (end, begin),
+    }
+}
+
+impl Contributions {
+    fn of_members<T: AsRef<[i64]>>(
+        program: &Program,
+        comm: &CollectiveComm,
+        times: &[T],
+        direction: Direction,
+    ) -> Self {
+        let prefixes = prefix_indexes(comm).flatten().count();
+        let mut contributions = Contributions {
+            largest: vec![Top2::NONE; comm.instances.len() * comm.groups()],
+            prefix: vec![BTreeMap::new(); prefixes],
+        };
+        let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
+        for member in &comm.members {
+            let times = times[member.timeline as usize].as_ref();
+            for (k, prefix) in prefix_indexes(comm).enumerate() {
+                let (Some(event), _) = ends_of(member, k, direction) else { continue };
+                let time = times[event as usize];
+                let value = match direction {
+                    Direction::Forward => time + contribution_latency(comm, k, member, &program.latency),
+                    Direction::Backward => -(time - instance_latency(comm, k, member, &program.latency, shared)),
+                };
+                match prefix {
+                    Some(prefix) => {
+                        contributions.prefix[prefix].insert(member.rank, value);
+                    }
+                    None => {
+                        let largest = &mut contributions.largest[k * comm.groups() + comm.group_of(member.rank)];
+                        *largest = largest.merge(Top2::one(value, member.rank.into()));
+                    }
+                }
+            }
+        }
+        contributions
+    }
+
+    fn clear(&mut self) {
+        self.largest.fill(Top2::NONE);
+        self.prefix.iter_mut().for_each(BTreeMap::clear);
+    }
+
+    /// Layout: communicator, then three words per instance, then per prefix instance a count and (rank, value) pairs.
+    fn encode(&self, comm: u32, words: &mut Vec<u64>) {
+        words.push(u64::from(comm));
+        for top in &self.largest {
+            words.extend([top.max as u64, top.holder as u64, top.second as u64]);
+        }
+        for members in &self.prefix {
+            words.push(members.len() as u64);
+            words.extend(members.iter().flat_map(|(&rank, &value)| [u64::from(rank), value as u64]));
+        }
+    }
+
+    /// Adds what [`Contributions::encode`] wrote (without the communicator) and returns the rest.
+    fn merge<'w>(&mut self, mut words: &'w [u64]) -> &'w [u64] {
+        for top in &mut self.largest {
+            if let [max, holder, second, tail @ ..] = words {
+                *top = top.merge(Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 });
+                words = tail;
+            }
+        }
+        for members in &mut self.prefix {
+            if let [length, tail @ ..] = words {
+                let (pairs, next) = tail.split_at(2 * *length as usize);
+                members.extend(pairs.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1] as i64)));
+                words = next;
+            }
+        }
+        words
+    }
+
+    /// Those of all communicators with members here under the given `times` of the visited events, complete: contributions of several
+    /// hosts meet at the communicator's home. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn meet<T: AsRef<[i64]>>(
+        transport: &mut dyn Transport,
+        program: &Program,
+        times: &[T],
+        direction: Direction,
+    ) -> Result<Vec<Contributions>> {
+        let comms = &program.collectives.comms;
+        let mut contributions: Vec<Contributions> =
+            comms.iter().map(|comm| Contributions::of_members(program, comm, times, direction)).collect();
+
+        // What hosts contribute to communicators whose home is elsewhere, and what homes hand out.
+        let here = transport.rank();
+        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for (comm, contribution) in comms.iter().zip(&contributions) {
+            if comm.home != here {
+                contribution.encode(comm.comm, outgoing.entry(comm.home).or_default());
+            }
+        }
+        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+            let mut rest = &words[..];
+            while let [comm, tail @ ..] = rest {
+                let index = program.comm_index[&(*comm as u32)] as usize;
+                rest = contributions[index].merge(tail);
+            }
+        }
+        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for (comm, contribution) in comms.iter().zip(&contributions) {
+            if comm.home == here {
+                for &(host, _) in comm.hosts.iter().filter(|(host, _)| *host != here) {
+                    contribution.encode(comm.comm, outgoing.entry(host).or_default());
+                }
+            }
+        }
+        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+            let mut rest = &words[..];
+            while let [comm, tail @ ..] = rest {
+                let index = program.comm_index[&(*comm as u32)] as usize;
+                contributions[index].clear();
+                rest = contributions[index].merge(tail);
+            }
+        }
+        Ok(contributions)
+    }
+
+    /// For every member hosted here and every instance in which something bounds it: member, instance, bounded event and the largest
+    /// contribution of the members it depends on.
+    pub fn results(
+        &self,
+        comm: &CollectiveComm,
+        direction: Direction,
+        visit: &mut impl FnMut(&Member, usize, u32, i64),
+    ) {
+        let prefix_bounds = self.prefix_bounds(comm, direction);
+        for member in &comm.members {
+            for (k, prefix) in prefix_indexes(comm).enumerate() {
+                let (_, Some(event)) = ends_of(member, k, direction) else { continue };
+                let largest = match prefix {
+                    Some(prefix) => prefix_bounds[prefix].get(&member.rank).copied().unwrap_or(NO_LOWER_BOUND),
+                    None => self.before(comm, k, member).excluding(member.rank.into()),
+                };
+                if largest != NO_LOWER_BOUND {
+                    visit(member, k, event, largest);
+                }
+            }
+        }
+    }
+
+    /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
+    /// and the communicator rank of the other member that made it (of several, the lowest).
+    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&Member, usize, u32, i64, u32)) {
+        for (k, prefix) in prefix_indexes(comm).enumerate() {
+            let mut lower = prefix.map(|prefix| self.prefix[prefix].iter().peekable());
+            let mut latest: Option<(i64, u32)> = None;
+            for member in &comm.members {
+                if let Some(lower) = &mut lower {
+                    while let Some((&rank, &value)) = lower.next_if(|(rank, _)| **rank < member.rank) {
+                        latest = latest.filter(|(largest, _)| *largest >= value).or(Some((value, rank)));
+                    }
+                } else {
+                    // The holder's own bound comes from somebody else, who came no later: it does not matter who.
+                    let top = self.before(comm, k, member);
+                    latest = Some((top.excluding(member.rank.into()), top.holder as u32));
+                }
+                let (_, Some(event)) = ends_of(member, k, Direction::Forward) else { continue };
+                if let Some((value, rank)) = latest.filter(|(value, _)| *value != NO_LOWER_BOUND) {
+                    visit(member, k, event, value, rank);
+                }
+            }
+        }
+    }
+
+    /// What members contribute that `member` depends on, and perhaps itself.
+    fn before(&self, comm: &CollectiveComm, instance: usize, member: &Member) -> Top2 {
+        self.largest[instance * comm.groups() + comm.group_before(member.rank)]
+    }
+
+    /// Per prefix instance and member hosted here: the largest contribution of those it depends on.
+    fn prefix_bounds(&self, comm: &CollectiveComm, direction: Direction) -> Vec<BTreeMap<u32, i64>> {
+        self.prefix.iter().map(|members| running_maxima(members, comm, direction)).collect()
+    }
+}
+
+/// For each member hosted here: the largest contribution of lower ranks (forward) or higher ranks (backward).
+fn running_maxima(members: &BTreeMap<u32, i64>, comm: &CollectiveComm, direction: Direction) -> BTreeMap<u32, i64> {
+    let mut result = BTreeMap::new();
+    let mut largest = NO_LOWER_BOUND;
+    let mut visit = |contributions: &mut dyn Iterator<Item = (&u32, &i64)>,
+                     ours: &mut dyn Iterator<Item = u32>,
+                     before: fn(u32, u32) -> bool| {
+        let mut next = contributions.next();
+        for rank in ours {
+            while let Some((&contributor, &value)) = next {
+                if !before(contributor, rank) {
+                    break;
+                }
+                largest = largest.max(value);
+                next = contributions.next();
+            }
+            result.insert(rank, largest);
+        }
+    };
+    let ranks = comm.members.iter().map(|member| member.rank);
+    match direction {
+        Direction::Forward => visit(&mut members.iter(), &mut ranks.into_iter(), |a, b| a < b),
+        Direction::Backward => visit(&mut members.iter().rev(), &mut ranks.rev(), |a, b| a > b),
+    }
+    result
+}

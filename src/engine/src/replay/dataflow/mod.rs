@@ -1,0 +1,685 @@
+//! Forward replay on any number of analysis ranks.
+//!
+//! Every rank runs each of its timelines until it waits for a timestamp that is not there yet. Timestamps for other ranks are
+//! collected and sent in batches, when a batch is full or when nothing local can run. Dependencies are exactly those of
+//! `clc::semantics`, nothing waits for more; since a timeline's result depends only on the values it receives (a
+//! Kahn process network), it is the same for every number of ranks and every schedule.
+//!
+//! A replay carries one logical time per event, or two: the plain Lamport clock gives D₀, and running beside the first pass it needs no
+//! messages of its own, whose latency is what a replay on several ranks waits for.
+//!
+//! Contributions to a collective are combined on each host first; those of several hosts meet at the communicator's home,
+//! which hands the result back. No MPI communicator is needed for that, however many the application had.
+
+mod flight;
+mod lamport;
+
+use crate::comm::{Channel, Top2, Transport};
+use crate::matching::collectives::{CollectiveComm, Instance, Member};
+use crate::matching::sync::SyncKind;
+use crate::replay::forward::{Forward, PENDING, TimelineClock};
+use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
+use crate::replay::stall;
+use clc_trace::{Fraction, Result, Ticks};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::semantics::CollectiveClass;
+use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
+use lamport::Lamport;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Words collected for one rank before they are sent.
+const BATCH: usize = 4096;
+/// Timelines that run between two looks at the network.
+const GLANCE: u32 = 8;
+/// Idle turns after which a rank asks whether the others are idle, too.
+const PATIENCE: u32 = 256;
+/// Visited events of one timeline between two looks at the network.
+const BURST: usize = 1 << 16;
+
+/// Bounds that may wait for the plain Lamport clock: one per so many visited events, about two bytes each,
+const WAITING_PART: usize = 16;
+/// but so many in any case.
+const FEW: usize = 1 << 16;
+
+/// What the first word of an entry of a batch says (in its lowest bits; the rest is the channel or communicator).
+const MESSAGE: u64 = 0;
+const PARTIAL: u64 = 1;
+const RESULT: u64 = 2;
+const PREFIX_PARTIAL: u64 = 3;
+const PREFIX_RESULT: u64 = 4;
+const TAG_BITS: u32 = 3;
+
+/// Replays all timelines once. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; a circle of waiting events, which only a contradictory trace can have.
+pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: ForwardParameters) -> Result<Forward> {
+    replay_from(transport, program, program.times(|timeline| &timeline.time), parameters)
+}
+
+/// As [`replay`], but from the times `base` of the visited events.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_from(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: Vec<&[i64]>,
+    parameters: ForwardParameters,
+) -> Result<Forward> {
+    complete::<1>(transport, program, base, parameters).map(|(forward, _)| forward)
+}
+
+/// As [`replay`], and the largest advance that the plain Lamport clock (γ = 0, δ = 0) has on the hosted timelines; `None` if that took too
+/// much memory.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_with_lamport(
+    transport: &mut dyn Transport,
+    program: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Option<Ticks>)> {
+    complete::<2>(transport, program, program.times(|timeline| &timeline.time), parameters)
+}
+
+fn complete<const CLOCKS: usize>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    base: Vec<&[i64]>,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Option<Ticks>)> {
+    let mut replay = Replay::<CLOCKS>::new(transport, program, base, parameters, false);
+    let finished = replay.run()?;
+    replay.forward.largest_advance = replay.largest_advance();
+    replay.forward.jumps = replay.clocks.iter().map(TimelineClock::jumps).sum();
+    let Replay { position, forward, lamport, .. } = replay;
+    stall::check(transport, program, &position, &forward.logical, finished)?;
+    Ok((forward, lamport.largest_advance()))
+}
+
+/// The constants of the plain Lamport clock, whose largest advance is D₀.
+pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE, separation: Ticks::ZERO };
+
+/// Whether a replay would get through if every collective operation synchronised all its members, as blocking MPI calls may: then the
+/// largest advance of the plain Lamport clock on the hosted timelines, in which prefix operations are left out. Collective over the
+/// analysis ranks; all get through or none.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
+    let times = program.times(|timeline| &timeline.time);
+    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, true);
+    let through = replay.run()?;
+    Ok(through.then(|| replay.largest_advance()))
+}
+
+/// Where a replay stopped before the end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The next event of every hosted timeline.
+    pub position: Vec<usize>,
+    /// What every event has got, see [`Forward::logical`].
+    pub bounds: Vec<Vec<i64>>,
+}
+
+/// Where a replay stops, if it does not get to the end. Collective over the analysis ranks; all get through or none.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
+    let times = program.times(|timeline| &timeline.time);
+    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, false);
+    let finished = replay.run()?;
+    let Replay { position, forward, .. } = replay;
+    Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
+}
+
+/// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
+struct Replay<'a, const CLOCKS: usize> {
+    /// Every collective synchronises all members.
+    synchronising: bool,
+    transport: &'a mut dyn Transport,
+    program: &'a Program,
+    /// The times from which it starts.
+    base: Vec<&'a [i64]>,
+    here: usize,
+    clocks: Vec<TimelineClock>,
+    /// Used if there are two clocks.
+    lamport: Lamport,
+    /// Next event per timeline.
+    position: Vec<usize>,
+    forward: Forward,
+    /// Timelines that can go on.
+    runnable: VecDeque<u32>,
+    /// Those of them that send messages to other ranks: they go first, and the others run while their timestamps are under way.
+    urgent: VecDeque<u32>,
+    /// Whether a timeline is one of these.
+    sends_away: Vec<bool>,
+    /// Whether there are words in `batches`.
+    collected: bool,
+    /// Whether a timeline is in one of the two.
+    queued: Vec<bool>,
+    /// Next message per incoming channel.
+    arrived: Vec<u32>,
+    /// What has arrived for events that wait for several timestamps: how many, and the latest.
+    joining: BTreeMap<(usize, u32), (usize, Times<CLOCKS>)>,
+    /// Next instance per membership.
+    begun: Vec<u32>,
+    /// Instances in flight, per communicator: combined on this host.
+    local: Vec<Flight<CLOCKS>>,
+    /// The same at their home, where the hosts' contributions meet.
+    home: Vec<Flight<CLOCKS>>,
+    /// Words collected per destination.
+    batches: BTreeMap<usize, Vec<u64>>,
+    batches_sent: i64,
+    batches_received: i64,
+}
+
+impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
+    fn new(
+        transport: &'a mut dyn Transport,
+        program: &'a Program,
+        base: Vec<&'a [i64]>,
+        parameters: ForwardParameters,
+        synchronising: bool,
+    ) -> Self {
+        let timelines = program.timelines.len();
+        let comms = program.collectives.comms.len();
+        let mut forward = Forward::new(program);
+        if synchronising {
+            forward.wait_at_every_end(program);
+        }
+        let waiting = (program.events() as usize / WAITING_PART).max(FEW);
+        Replay {
+            lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }, waiting),
+            synchronising,
+            here: transport.rank(),
+            transport,
+            program,
+            base,
+            clocks: (0..timelines).map(|_| TimelineClock::new(parameters)).collect(),
+            position: vec![0; timelines],
+            forward,
+            runnable: VecDeque::new(),
+            urgent: VecDeque::new(),
+            sends_away: vec![false; timelines],
+            collected: false,
+            queued: vec![false; timelines],
+            arrived: vec![0; program.messages.incoming.len()],
+            joining: BTreeMap::new(),
+            begun: vec![0; program.collectives.memberships.len()],
+            local: (0..comms).map(|_| Flight::default()).collect(),
+            home: (0..comms).map(|_| Flight::default()).collect(),
+            batches: BTreeMap::new(),
+            batches_sent: 0,
+            batches_received: 0,
+        }
+    }
+
+    /// Runs until no rank can go on; returns whether all timelines of all ranks have ended.
+    fn run(&mut self) -> Result<bool> {
+        let alone = self.transport.size() == 1;
+        let mut last_vote: Option<Vec<i64>> = None;
+        let mut voting = false;
+        // Turns without anything to do; how many events are missing, counted once while there is nothing to do.
+        let (mut idle, mut received, mut missing) = (0u32, -1, 0);
+        let here = self.here as u32;
+        for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
+            self.sends_away[channel.source as usize] = true;
+        }
+        (0..self.position.len()).for_each(|timeline| self.wake(timeline));
+        self.contribute_silence()?;
+        let mut turns = 0u32;
+        loop {
+            while let Some(timeline) = self.urgent.pop_front() {
+                self.queued[timeline as usize] = false;
+                self.advance(timeline as usize)?;
+            }
+            if !alone {
+                self.flush()?;
+                turns += 1;
+                if turns.is_multiple_of(GLANCE) || self.runnable.is_empty() {
+                    self.receive()?;
+                }
+            }
+            if let Some(timeline) = self.runnable.pop_front() {
+                self.queued[timeline as usize] = false;
+                self.advance(timeline as usize)?;
+                continue;
+            }
+            if alone {
+                return Ok(self.unfinished() == 0);
+            }
+            if !self.urgent.is_empty() {
+                continue;
+            }
+            self.flush()?;
+            if self.receive()? {
+                continue;
+            }
+            // Most idle moments end with the next batch, and a vote costs as much as one: who still has events asks later than who has none.
+            idle += 1;
+            if received != self.batches_received {
+                (idle, received, missing) = (0, self.batches_received, self.unfinished());
+            }
+            // If all ranks are idle and no batch is under way in two votes in a row, nothing can move any more.
+            if !voting && (missing == 0 || idle >= PATIENCE) {
+                self.transport.start_vote(&[self.batches_sent, self.batches_received, missing])?;
+                voting = true;
+            }
+            if let Some(sums) = self.transport.poll_vote()? {
+                voting = false;
+                if sums[0] == sums[1] && last_vote.as_ref() == Some(&sums) {
+                    // Another rank may not have seen this vote yet: what the next replay sends must not reach it in this one.
+                    self.transport.barrier()?;
+                    return Ok(sums[2] == 0);
+                }
+                last_vote = Some(sums);
+            } else {
+                self.transport.idle();
+            }
+        }
+    }
+
+    /// Of the clock of the formula on the hosted timelines.
+    fn largest_advance(&self) -> Ticks {
+        self.clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO)
+    }
+
+    fn unfinished(&self) -> i64 {
+        let timelines = self.program.timelines.iter().zip(&self.position);
+        timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
+    }
+
+    /// Runs one timeline until it waits, ends, or has had its turn.
+    fn advance(&mut self, timeline: usize) -> Result<()> {
+        let program = self.program;
+        let sync = &program.timelines[timeline];
+        let base = self.base[timeline];
+        let turn = (self.position[timeline] + BURST).min(sync.len());
+        let mut at = self.position[timeline];
+        while at < turn {
+            let bound = self.forward.logical[timeline][at];
+            if bound == PENDING {
+                break;
+            }
+            let step = self.clocks[timeline].step(sync.location(at), base[at], sync.time[at], bound);
+            self.forward.logical[timeline][at] = step.time.0;
+            let mut times = [step.time.0; CLOCKS];
+            if let [_, lamport] = times.as_mut_slice() {
+                *lamport = self.lamport.step(timeline, at, sync.time[at]);
+            }
+            match sync.kind(at) {
+                SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => {}
+                SyncKind::Fan => {
+                    for &channel in &program.messages.fans[sync.link(at)] {
+                        self.send(channel as usize, times)?;
+                    }
+                }
+                SyncKind::Send => self.send(sync.link(at), times)?,
+                SyncKind::Begin => self.begin(sync.link(at), times)?,
+            }
+            at += 1;
+        }
+        self.position[timeline] = at;
+        if at == turn && at < sync.len() {
+            self.wake(timeline);
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, timeline: usize) {
+        if !std::mem::replace(&mut self.queued[timeline], true) {
+            let queue = if self.sends_away[timeline] { &mut self.urgent } else { &mut self.runnable };
+            queue.push_back(timeline as u32);
+        }
+    }
+
+    /// Gives an event its bound, and its timeline a turn if it waits for just that.
+    #[inline]
+    fn bound(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) {
+        self.forward.logical[timeline][event as usize] = bounds[0];
+        if let [_, lamport] = *bounds.as_slice() {
+            self.lamport.bound(timeline, event, self.program.timelines[timeline].time[event as usize], lamport);
+        }
+        if self.position[timeline] == event as usize {
+            self.wake(timeline);
+        }
+    }
+
+    fn send(&mut self, channel: usize, times: Times<CLOCKS>) -> Result<()> {
+        let end = &self.program.messages.outgoing[channel];
+        if end.host as usize == self.here {
+            self.deliver(end.remote as usize, times);
+            Ok(())
+        } else {
+            self.post(end.host as usize, &[u64::from(end.remote) << TAG_BITS | MESSAGE], &times.map(i64::cast_unsigned))
+        }
+    }
+
+    fn deliver(&mut self, channel: usize, times: Times<CLOCKS>) {
+        let program = self.program;
+        let end = &program.messages.incoming[channel];
+        let k = self.arrived[channel] as usize;
+        self.arrived[channel] += 1;
+        let latency = program.message_latency(end.source, program.number(end.destination));
+        let (timeline, event, bounds) = (end.destination as usize, end.receives[k], times.map(|time| time + latency));
+        if program.messages.joins.is_empty() {
+            return self.bound(timeline, event, bounds);
+        }
+        if let Some(bounds) = self.join(timeline, event, bounds) {
+            self.bound(timeline, event, bounds);
+        }
+    }
+
+    /// A timestamp for an event that may wait for several: the latest of all, when it is the last one.
+    fn join(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) -> Option<Times<CLOCKS>> {
+        let sync = &self.program.timelines[timeline];
+        if sync.kind(event as usize) != SyncKind::Join {
+            return Some(bounds);
+        }
+        let all = self.program.messages.joins[sync.link(event as usize)].len();
+        let (count, latest) = self.joining.entry((timeline, event)).or_insert((0, bounds));
+        *count += 1;
+        latest.iter_mut().zip(bounds).for_each(|(latest, bound)| *latest = bound.max(*latest));
+        if *count < all { None } else { self.joining.remove(&(timeline, event)).map(|(_, latest)| latest) }
+    }
+
+    /// A member begins a collective.
+    fn begin(&mut self, membership: usize, times: Times<CLOCKS>) -> Result<()> {
+        let program = self.program;
+        let count = self.begun[membership] as usize;
+        self.begun[membership] += 1;
+        let membership = program.collectives.memberships[membership];
+        let index = membership.comm as usize;
+        let comm = &program.collectives.comms[index];
+        let member = &comm.members[membership.member as usize];
+        let instance = member.begun(count);
+        let (rank, sends) = (member.rank, member.sends[instance]);
+        let members = comm.members.len() as u32;
+        if sends {
+            let more = contribution_latency(comm, instance, member, &program.latency);
+            self.contribute(index, instance, rank, times.map(|time| time + more))?;
+        } else if self.synchronising {
+            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
+        }
+        let slots = instance * comm.groups()..(instance + 1) * comm.groups();
+        let state = self.local[index].state(slots.start);
+        state.begun += 1;
+        if state.begun == members {
+            slots.for_each(|slot| self.local[index].finish(slot));
+        }
+        Ok(())
+    }
+
+    /// Contributions of members that send nothing: nobody waits for their begin, so they are made before anything runs.
+    fn contribute_silence(&mut self) -> Result<()> {
+        if self.synchronising {
+            return Ok(());
+        }
+        let program = self.program;
+        for (index, comm) in program.collectives.comms.iter().enumerate() {
+            for (instance, Instance { class, root, .. }) in comm.instances.iter().enumerate() {
+                for member in comm.members.iter().filter(|member| !member.sends[instance]) {
+                    let needed = match class {
+                        CollectiveClass::OneToN => member.rank == *root,
+                        CollectiveClass::NToOne => member.rank != *root,
+                        _ => true,
+                    };
+                    if needed {
+                        self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
+    fn contribute(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
+        let comm = &self.program.collectives.comms[index];
+        let class = self.class(comm, instance);
+        let mut complete = None;
+        let slot = slot_of(comm, instance, class, rank);
+        if let Some(needed) = contributors(comm, instance, class, rank) {
+            let state = self.local[index].state(slot);
+            for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
+                *top = top.merge(Top2::one(value, comm.holder(rank)));
+            }
+            state.count += 1;
+            complete = (state.count == needed).then_some((state.top, state.count));
+        }
+        if class == CollectiveClass::Prefix {
+            if rank + 1 == comm.size {
+                return Ok(()); // nobody's predecessor
+            }
+            if comm.home == self.here {
+                return self.prefix_at_home(index, instance, rank, values);
+            }
+            let head = [u64::from(comm.comm) << TAG_BITS | PREFIX_PARTIAL, (instance as u64) << 32 | u64::from(rank)];
+            return self.post(comm.home, &head, &values.map(i64::cast_unsigned));
+        }
+        let Some((top, count)) = complete else { return Ok(()) };
+        if comm.home == self.here {
+            return self.at_home(index, slot, top, count);
+        }
+        let head = [u64::from(comm.comm) << TAG_BITS | PARTIAL, (slot as u64) << 32 | u64::from(count)];
+        self.post(comm.home, &head, words_of(top).as_flattened())
+    }
+
+    fn class(&self, comm: &CollectiveComm, instance: usize) -> CollectiveClass {
+        if self.synchronising { CollectiveClass::NToN } else { comm.instances[instance].class }
+    }
+
+    /// Contributions of one host reach the communicator's home.
+    fn at_home(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>, count: u32) -> Result<()> {
+        let comm = &self.program.collectives.comms[index];
+        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
+        let class = self.class(comm, instance);
+        let state = self.home[index].state(slot);
+        for (here, top) in state.top.iter_mut().zip(top) {
+            *here = here.merge(top);
+        }
+        state.count += count;
+        let root = comm.instances[instance].root;
+        let needed = match class {
+            CollectiveClass::OneToN => 1,
+            CollectiveClass::NToOne => comm.size - 1,
+            _ if comm.groups() > 1 && group == 0 => comm.first_group,
+            _ => comm.size - comm.first_group,
+        };
+        if state.count < needed {
+            return Ok(());
+        }
+        let top = state.top;
+        self.home[index].finish(slot);
+        if comm.groups() > 1 && class != CollectiveClass::NToN {
+            // Nothing comes for the other group.
+            self.home[index].finish(slot + 1);
+        }
+        for &(host, _) in &comm.hosts {
+            if host == self.here {
+                self.result(index, slot, top);
+            } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
+                let head = [u64::from(comm.comm) << TAG_BITS | RESULT, slot as u64];
+                self.post(host, &head, words_of(top).as_flattened())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of an instance reaches this host.
+    fn result(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>) {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
+        let one_group = comm.groups() > 1 && self.class(comm, instance) == CollectiveClass::NToN;
+        let shared = program.shared_latency[index];
+        let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
+        for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
+            let (timeline, end) = (member.timeline as usize, member.ends[instance]);
+            if member.receives[instance] && !(self.synchronising && prefix) {
+                let latency = instance_latency(comm, instance, member, &program.latency, shared);
+                let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
+                self.bound(timeline, end, bounds);
+            } else if self.synchronising {
+                self.bound(timeline, end, [NO_LOWER_BOUND; CLOCKS]);
+            }
+        }
+    }
+
+    /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
+    fn prefix_at_home(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let state = self.home[index].state(instance);
+        let waiting = state.values.get_or_insert_default();
+        waiting.insert(rank, values);
+        // `count` ranks are complete, `top.max` is the largest of their contributions.
+        let mut ready = Vec::new();
+        while let Some(values) = waiting.remove(&state.count) {
+            for (top, value) in state.top.iter_mut().zip(values) {
+                top.max = top.max.max(value);
+            }
+            state.count += 1;
+            if state.count < comm.size {
+                ready.push((state.count, state.top.map(|top| top.max)));
+            }
+        }
+        // The last rank is nobody's predecessor: the instance is complete without it.
+        if state.count + 1 >= comm.size {
+            self.home[index].finish(instance);
+        }
+        for (rank, largest) in ready {
+            let host = comm.host_of(rank);
+            if host == self.here {
+                self.prefix_result(index, instance, rank, largest);
+            } else {
+                let head =
+                    [u64::from(comm.comm) << TAG_BITS | PREFIX_RESULT, (instance as u64) << 32 | u64::from(rank)];
+                self.post(host, &head, &largest.map(i64::cast_unsigned))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prefix_result(&mut self, index: usize, instance: usize, rank: u32, largest: Times<CLOCKS>) {
+        let program = self.program;
+        let comm = &program.collectives.comms[index];
+        let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
+        let member = &comm.members[member];
+        if member.receives[instance] {
+            let latency = program.shared_latency[index];
+            let bounds = largest.map(|largest| later(largest, latency));
+            self.bound(member.timeline as usize, member.ends[instance], bounds);
+        }
+    }
+
+    fn post(&mut self, host: usize, head: &[u64], times: &[u64]) -> Result<()> {
+        self.collected = true;
+        let batch = self.batches.entry(host).or_default();
+        batch.extend_from_slice(head);
+        batch.extend_from_slice(times);
+        if batch.len() >= BATCH {
+            let batch = std::mem::take(batch);
+            self.batches_sent += 1;
+            self.transport.post(host, Channel::Replay, batch)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.collected, false) {
+            return Ok(());
+        }
+        for (&host, batch) in &mut self.batches {
+            if !batch.is_empty() {
+                self.batches_sent += 1;
+                self.transport.post(host, Channel::Replay, std::mem::take(batch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what has arrived; returns whether anything had.
+    fn receive(&mut self) -> Result<bool> {
+        let mut any = false;
+        while let Some((_, words)) = self.transport.poll(Channel::Replay)? {
+            any = true;
+            self.batches_received += 1;
+            self.unpack(&words)?;
+        }
+        Ok(any)
+    }
+
+    fn unpack(&mut self, mut words: &[u64]) -> Result<()> {
+        let program = self.program;
+        while let [head, rest @ ..] = words {
+            let what = head >> TAG_BITS;
+            let comm = || program.comm_index[&(what as u32)] as usize;
+            let (which, rest) = match (head & ((1 << TAG_BITS) - 1), rest) {
+                (MESSAGE, _) => (0, rest),
+                (_, [which, rest @ ..]) => (*which, rest),
+                _ => return Err(damaged()),
+            };
+            let (instance, low) = ((which >> 32) as usize, which as u32);
+            words = match head & ((1 << TAG_BITS) - 1) {
+                MESSAGE => {
+                    let (times, next) = times_in(rest)?;
+                    self.deliver(what as usize, times);
+                    next
+                }
+                PARTIAL => {
+                    let (top, next) = tops_in(rest)?;
+                    self.at_home(comm(), instance, top, low)?;
+                    next
+                }
+                RESULT => {
+                    let (top, next) = tops_in(rest)?;
+                    self.result(comm(), which as usize, top);
+                    next
+                }
+                PREFIX_PARTIAL => {
+                    let (times, next) = times_in(rest)?;
+                    self.prefix_at_home(comm(), instance, low, times)?;
+                    next
+                }
+                PREFIX_RESULT => {
+                    let (times, next) = times_in(rest)?;
+                    self.prefix_result(comm(), instance, low, times);
+                    next
+                }
+                _ => return Err(damaged()),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Where contributions of member `rank` to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for
+/// their own.
+fn slot_of(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> usize {
+    let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
+    instance * comm.groups() + group
+}
+
+/// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
+/// contributes nothing, or (prefix operations) contributes alone.
+fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> Option<u32> {
+    let root = comm.instances[instance].root;
+    let members = comm.members.len() as u32;
+    match class {
+        CollectiveClass::OneToN => (rank == root).then_some(1),
+        CollectiveClass::NToOne => {
+            let hosts_root = comm.members.binary_search_by_key(&root, |member| member.rank).is_ok();
+            (rank != root).then(|| members - u32::from(hosts_root))
+        }
+        CollectiveClass::NToN if comm.groups() > 1 => {
+            let own = |member: &&Member| comm.group_of(member.rank) == comm.group_of(rank);
+            Some(comm.members.iter().filter(own).count() as u32)
+        }
+        CollectiveClass::NToN => Some(members),
+        CollectiveClass::Prefix | CollectiveClass::Unconstrained => None,
+    }
+}

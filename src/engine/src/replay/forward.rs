@@ -1,0 +1,116 @@
+//! State of a forward replay that does not depend on how timestamps travel.
+
+use crate::matching::sync::SyncKind;
+use crate::replay::program::{NO_LOWER_BOUND, Program};
+use clc_trace::Ticks;
+use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
+
+/// A bound that has not arrived yet.
+pub const PENDING: i64 = i64::MAX;
+
+/// Result of one forward replay on the hosted timelines.
+#[derive(Debug, Default)]
+pub struct Forward {
+    /// LC of every visited event. Before it is visited, R: the bound by its logical sends, [`NO_LOWER_BOUND`] if it has none.
+    pub logical: Vec<Vec<i64>>,
+    /// The largest advance LC - C on the hosted timelines.
+    pub largest_advance: Ticks,
+    /// Sum of all jumps of the hosted timelines.
+    pub jumps: i128,
+}
+
+impl Forward {
+    /// Before the replay: every logical receive waits for its bound.
+    pub fn new(program: &Program) -> Forward {
+        let mut bounds = program.filled(NO_LOWER_BOUND);
+        for (timeline, bounds) in program.timelines.iter().zip(&mut bounds) {
+            for ((kind, _), bound) in timeline.parts().zip(bounds) {
+                if matches!(kind, SyncKind::Receive | SyncKind::Join) {
+                    *bound = PENDING;
+                }
+            }
+        }
+        for comm in &program.collectives.comms {
+            for member in &comm.members {
+                let bounds = &mut bounds[member.timeline as usize];
+                for (&end, &receives) in member.ends.iter().zip(&member.receives) {
+                    if receives {
+                        bounds[end as usize] = PENDING;
+                    }
+                }
+            }
+        }
+        Forward { logical: bounds, largest_advance: Ticks::ZERO, jumps: 0 }
+    }
+}
+
+impl Forward {
+    /// Makes every end of a collective wait, whether it is a logical receive or not.
+    pub fn wait_at_every_end(&mut self, program: &Program) {
+        for comm in &program.collectives.comms {
+            for member in &comm.members {
+                let bounds = &mut self.logical[member.timeline as usize];
+                member.ends.iter().for_each(|&end| bounds[end as usize] = PENDING);
+            }
+        }
+    }
+}
+
+/// The clock of one timeline with what it needs of the events before.
+#[derive(Debug)]
+pub struct TimelineClock {
+    clock: ForwardClock,
+    /// (C, LC) of the last visited event, per location of the timeline.
+    previous: Vec<Option<(Ticks, Ticks)>>,
+    largest_advance: Ticks,
+    /// Sum of the jumps.
+    jumps: i128,
+}
+
+impl TimelineClock {
+    /// At the beginning of a timeline.
+    pub fn new(parameters: ForwardParameters) -> Self {
+        TimelineClock {
+            clock: ForwardClock::new(parameters),
+            previous: Vec::new(),
+            largest_advance: Ticks::ZERO,
+            jumps: 0,
+        }
+    }
+
+    /// Visits an event of location `location` at `time` with `bound`. Its distance from the event before is that of their
+    /// `original` times, which are the same as `time` but where a replay starts from times that were corrected before.
+    #[inline]
+    pub fn step(
+        &mut self,
+        location: u32,
+        time: i64,
+        original: i64,
+        bound: i64,
+    ) -> controlled_logical_clock::forward::Step {
+        let location = location as usize;
+        if location >= self.previous.len() {
+            self.previous.resize(location + 1, None);
+        }
+        let step = self.clock.step_apart(Ticks(time), Ticks(original), self.previous[location], Ticks(bound));
+        self.previous[location] = Some((Ticks(original), step.time));
+        self.jumps += i128::from(step.jump.0);
+        self.largest_advance = self.largest_advance.max(step.time - Ticks(time));
+        step
+    }
+
+    /// The largest advance so far.
+    pub fn largest_advance(&self) -> Ticks {
+        self.largest_advance
+    }
+
+    /// Sum of the jumps so far.
+    pub fn jumps(&self) -> i128 {
+        self.jumps
+    }
+
+    /// The advance at the beginning of the present decay.
+    pub fn advance(&self) -> Ticks {
+        self.clock.advance()
+    }
+}

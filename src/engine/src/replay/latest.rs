@@ -1,0 +1,225 @@
+//! The latest begins of collective operations, by which all later ends are bound.
+//!
+//! Of an instance only the latest begin of the logical senders says anything tight. As a receiver on the same clock learns nothing
+//! from it, the latest begin on any *other* clock is kept beside it. A receiver of a prefix operation (Scan) waits for the members
+//! before it only, so there each member has its own.
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::collectives::CollectiveComm;
+use crate::replay::program::Program;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
+use std::collections::BTreeMap;
+
+/// The latest begin, and the latest one of those on other clocks: (time, clock).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Latest([Option<(i64, u32)>; 2]);
+
+impl Latest {
+    fn merge(&mut self, other: Latest) {
+        for candidate in other.0.into_iter().flatten() {
+            let mut all: [Option<(i64, u32)>; 3] = [self.0[0], self.0[1], Some(candidate)];
+            all.sort_unstable_by(|a, b| b.cmp(a));
+            let second = all[1..].iter().flatten().find(|next| all[0].is_none_or(|first| first.1 != next.1));
+            self.0 = [all[0], second.copied()];
+        }
+    }
+
+    /// The latest begin of all.
+    pub fn of_all(&self) -> Option<(i64, u32)> {
+        self.0[0]
+    }
+
+    /// The latest begin that was not on `clock`.
+    pub fn on_another_clock(&self, clock: u32) -> Option<(i64, u32)> {
+        self.0.into_iter().flatten().find(|&(_, sender)| sender != clock)
+    }
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        for slot in self.0 {
+            let (time, clock) = slot.unwrap_or((i64::MIN, u32::MAX));
+            words.extend([time as u64, u64::from(clock)]);
+        }
+    }
+
+    fn decode(words: &[u64]) -> Latest {
+        let mut latest = Latest::default();
+        for (slot, words) in latest.0.iter_mut().zip(words.chunks_exact(2)) {
+            *slot = (words[1] != u64::from(u32::MAX)).then_some((words[0] as i64, words[1] as u32));
+        }
+        latest
+    }
+}
+
+/// Those of all instances of a communicator.
+#[derive(Debug, Clone, Default)]
+pub struct Begins {
+    /// Per instance, and of an inter-communicator per instance and group: of all logical senders.
+    all: Vec<Latest>,
+    /// By prefix instance and member: its own, and once all are known of all members up to it.
+    prefix: BTreeMap<usize, BTreeMap<u32, Latest>>,
+}
+
+impl Begins {
+    /// What a receiver with this rank in the communicator waited for.
+    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> Latest {
+        self.of_slot(instance * comm.groups() + comm.group_before(rank), instance, rank)
+    }
+
+    fn of_slot(&self, slot: usize, instance: usize, rank: u32) -> Latest {
+        match self.prefix.get(&instance) {
+            Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
+            None => self.all[slot],
+        }
+    }
+
+    /// What the members hosted here contribute.
+    fn of_members(comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
+        let mut begins =
+            Begins { all: vec![Latest::default(); comm.instances.len() * comm.groups()], prefix: BTreeMap::new() };
+        for (k, instance) in comm.instances.iter().enumerate() {
+            for member in comm.members.iter().filter(|member| member.sends[k]) {
+                let clock = clocks[comm.processes[member.rank as usize] as usize];
+                let time = times[member.timeline as usize][member.begins[k] as usize];
+                let own = Latest([Some((time, clock)), None]);
+                match instance.class {
+                    CollectiveClass::Unconstrained => {}
+                    CollectiveClass::Prefix => _ = begins.prefix.entry(k).or_default().insert(member.rank, own),
+                    _ => begins.all[k * comm.groups() + comm.group_of(member.rank)].merge(own),
+                }
+            }
+        }
+        begins
+    }
+
+    /// Layout: communicator, the latest of every instance, number of prefix instances, and for each which one, the number of its members,
+    /// and theirs.
+    fn encode(&self, comm: u32, words: &mut Vec<u64>) {
+        words.push(u64::from(comm));
+        self.all.iter().for_each(|latest| latest.encode(words));
+        words.push(self.prefix.len() as u64);
+        for (&instance, members) in &self.prefix {
+            words.extend([instance as u64, members.len() as u64]);
+            for (&rank, latest) in members {
+                words.push(u64::from(rank));
+                latest.encode(words);
+            }
+        }
+    }
+
+    /// Adds what [`Begins::encode`] wrote (without the communicator) and returns the rest.
+    fn merge<'w>(&mut self, words: &'w [u64]) -> &'w [u64] {
+        const WORDS: usize = 4;
+        let (all, words) = words.split_at(self.all.len() * WORDS);
+        for (latest, words) in self.all.iter_mut().zip(all.chunks_exact(WORDS)) {
+            latest.merge(Latest::decode(words));
+        }
+        let Some((&count, mut words)) = words.split_first() else { return words };
+        for _ in 0..count {
+            if let [instance, length, tail @ ..] = words {
+                let (members, rest) = tail.split_at(*length as usize * (1 + WORDS));
+                let own = members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, Latest::decode(&words[1..])));
+                self.prefix.entry(*instance as usize).or_default().extend(own);
+                words = rest;
+            }
+        }
+        words
+    }
+
+    /// From the begins of members to those of all up to them.
+    fn accumulate(&mut self) {
+        for members in self.prefix.values_mut() {
+            let mut latest = Latest::default();
+            for own in members.values_mut() {
+                latest.merge(*own);
+                *own = latest;
+            }
+        }
+    }
+
+    /// Those of all communicators with members here, under the `times` of the visited events of the hosted timelines. Contributions meet at
+    /// the communicator's home. `clocks` has the clock of every timeline of the trace. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn meet(
+        transport: &mut dyn Transport,
+        program: &Program,
+        times: &[Vec<i64>],
+        clocks: &[u32],
+    ) -> Result<Vec<Begins>> {
+        let comms = &program.collectives.comms;
+        let mut all: Vec<Begins> = comms.iter().map(|comm| Begins::of_members(comm, times, clocks)).collect();
+        let here = transport.rank();
+        // First to the home, then back to all hosts: what a host said itself comes back to it, and changes nothing.
+        for to_home in [true, false] {
+            let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+            for (comm, begins) in comms.iter().zip(&all) {
+                if to_home && comm.home != here {
+                    begins.encode(comm.comm, outgoing.entry(comm.home).or_default());
+                } else if !to_home && comm.home == here {
+                    for &(host, _) in comm.hosts.iter().filter(|(host, _)| *host != here) {
+                        begins.encode(comm.comm, outgoing.entry(host).or_default());
+                    }
+                }
+            }
+            for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+                let mut rest = &words[..];
+                while let [comm, tail @ ..] = rest {
+                    rest = all[program.comm_index[&(*comm as u32)] as usize].merge(tail);
+                }
+            }
+        }
+        all.iter_mut().for_each(Begins::accumulate);
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_latest_of_every_other_clock_is_known(begins in prop::collection::vec((-9i64..9, 0u32..4), 0..12), cut in 0usize..12) {
+            let collect = |part: &[(i64, u32)]| {
+                let mut latest = Latest::default();
+                part.iter().for_each(|&begin| latest.merge(Latest([Some(begin), None])));
+                latest
+            };
+            let cut = cut.min(begins.len());
+            let mut whole = collect(&begins[cut..]);
+            let mut words = Vec::new();
+            collect(&begins[..cut]).encode(&mut words);
+            whole.merge(Latest::decode(&words));
+            for clock in 0..4 {
+                let expected = begins.iter().filter(|begin| begin.1 != clock).max().copied();
+                prop_assert_eq!(whole.on_another_clock(clock), expected);
+            }
+        }
+
+        #[test]
+        fn each_member_of_a_prefix_operation_waits_for_those_before_it(
+            begins in prop::collection::btree_map(0u32..9, (-9i64..9, 0u32..3), 0..9), cut in 0u32..9, rank in 0u32..10
+        ) {
+            let collect = |part: &dyn Fn(u32) -> bool| {
+                let members = begins.iter().filter(|(rank, _)| part(**rank));
+                let members = members.map(|(&rank, &begin)| (rank, Latest([Some(begin), None]))).collect();
+                Begins { all: vec![Latest::default(); 2], prefix: BTreeMap::from([(1, members)]) }
+            };
+            // Two hosts.
+            let mut whole = collect(&|rank| rank < cut);
+            let mut words = Vec::new();
+            collect(&|rank| rank >= cut).encode(7, &mut words);
+            words.push(99);
+            prop_assert_eq!(whole.merge(&words[1..]), &[99][..]);
+            whole.accumulate();
+            for clock in 0..3 {
+                let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();
+                prop_assert_eq!(whole.of_slot(1, 1, rank).on_another_clock(clock), expected);
+                prop_assert_eq!(whole.of_slot(0, 0, rank).on_another_clock(clock), None);
+            }
+        }
+    }
+}

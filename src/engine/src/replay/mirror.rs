@@ -1,0 +1,241 @@
+//! The program of the mirrored replay: the same one on negated times, with logical sends and receives exchanged.
+//!
+//! What is sent back in time there is delayed nothing here: a forward replay of it moves sends before their receives, and everything
+//! before a send with it. Its result LC_b, negated again, is at or before C, and satisfies the same constraints as LC.
+//!
+//! Indexes of events count from the end. The k-th message of a channel is the k-th one *sent*, here as there; ranks of communicators with
+//! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
+
+use crate::comm::{Transport, sparse_exchange};
+use crate::matching::collectives::{CollectiveComm, Collectives, Instance, Member, Membership};
+use crate::matching::messages::{InChannel, Messages, OutChannel};
+use crate::matching::sync::{SyncKind, SyncTimeline};
+use crate::replay::program::Program;
+use clc_trace::Result;
+use controlled_logical_clock::semantics::CollectiveClass;
+use std::collections::BTreeMap;
+
+/// The mirrored `program`. Collective over the analysis ranks: receivers tell in which order messages were received, where that is
+/// not the order in which they were sent.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn mirrored(transport: &mut dyn Transport, program: &Program) -> Result<Program> {
+    let (messages, place) = messages(transport, program)?;
+    let collectives = collectives(program);
+    let timelines = program.timelines.iter().map(|timeline| {
+        timeline.mirrored(|kind, link| match kind {
+            SyncKind::Local => (kind, 0),
+            SyncKind::Send => (SyncKind::Receive, link as u32),
+            SyncKind::Receive => (SyncKind::Send, place[link]),
+            SyncKind::Begin => (SyncKind::End, link as u32),
+            SyncKind::End => (SyncKind::Begin, link as u32),
+            SyncKind::Fan => (SyncKind::Join, link as u32),
+            SyncKind::Join => (SyncKind::Fan, link as u32),
+        })
+    });
+    let mut mirrored = Program {
+        first: program.first,
+        timelines: timelines.collect(),
+        messages,
+        collectives,
+        latency: program.latency,
+        nodes: program.nodes.clone(),
+        locations: program.locations.clone(),
+        own: program.own.clone(),
+        mirrored: true,
+        ..Program::default()
+    };
+    mirrored.index_communicators();
+    Ok(mirrored)
+}
+
+/// An event of `timeline`, counted from its end.
+fn from_end(timeline: &SyncTimeline, event: u32) -> u32 {
+    timeline.len() as u32 - 1 - event
+}
+
+/// All channels the other way round, and for each incoming channel its place among the outgoing ones of the mirrored program, which are in the
+/// order of the timelines.
+fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Messages, Vec<u32>)> {
+    let channels = &program.messages;
+    let mut order: Vec<usize> = (0..channels.incoming.len()).collect();
+    order.sort_by_key(|&index| channels.incoming[index].destination);
+    let mut place = vec![0; order.len()];
+    for (new, &index) in (0..).zip(&order) {
+        place[index] = new;
+    }
+    // Per outgoing channel: where its other end goes, and the order of its messages there (empty: as it is, from the end).
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut sends: Vec<OutChannel> = Vec::with_capacity(order.len());
+    for &index in &order {
+        let channel = &channels.incoming[index];
+        let timeline = &program.timelines[channel.destination as usize];
+        let mut messages: Vec<u32> = (0..channel.receives.len() as u32).rev().collect();
+        let sorted = channel.receives.is_sorted();
+        if !sorted {
+            messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
+        }
+        let words = outgoing.entry(channel.host as usize).or_default();
+        words.extend([u64::from(channel.remote), u64::from(place[index])]);
+        let told = if sorted { &[][..] } else { &messages };
+        words.push(told.len() as u64);
+        words.extend(told.iter().map(|&k| u64::from(k)));
+        sends.push(OutChannel {
+            source: channel.destination,
+            destination: channel.source,
+            host: channel.host,
+            remote: channel.remote,
+            trust: channel.trust,
+            sends: messages.iter().map(|&k| from_end(timeline, channel.receives[k as usize])).collect(),
+        });
+    }
+    let mut receives: Vec<InChannel> = channels
+        .outgoing
+        .iter()
+        .map(|channel| {
+            let timeline = &program.timelines[channel.source as usize];
+            InChannel {
+                source: channel.destination,
+                host: channel.host,
+                remote: channel.remote,
+                destination: channel.source,
+                trust: channel.trust,
+                receives: channel.sends.iter().rev().map(|&send| from_end(timeline, send)).collect(),
+            }
+        })
+        .collect();
+    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [index, remote, length, tail @ ..] = rest {
+            let (messages, next) = tail.split_at(*length as usize);
+            rest = next;
+            let (channel, mirrored) = (&channels.outgoing[*index as usize], &mut receives[*index as usize]);
+            mirrored.remote = *remote as u32;
+            if !messages.is_empty() {
+                let timeline = &program.timelines[channel.source as usize];
+                mirrored.receives = messages.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
+            }
+        }
+    }
+    let joins = channels.fans.clone();
+    let fans = channels.joins.iter().map(|list| list.iter().map(|&index| place[index as usize]).collect()).collect();
+    let messages = Messages { outgoing: sends, incoming: receives, fans, joins, ..Messages::default() };
+    Ok((messages, place))
+}
+
+/// All collective instances from the last to the first, with ends that send and begins that receive.
+fn collectives(program: &Program) -> Collectives {
+    let collectives = &program.collectives;
+    let mut reversed = Vec::with_capacity(collectives.comms.len());
+    let comms = collectives.comms.iter().map(|comm| {
+        let renumbered = comm.instances.iter().any(|instance| instance.class == CollectiveClass::Prefix);
+        reversed.push(renumbered);
+        comm_of(program, comm, renumbered)
+    });
+    let comms: Vec<CollectiveComm> = comms.collect();
+    let memberships = collectives.memberships.iter().map(|&Membership { comm, member }| {
+        let members = comms[comm as usize].members.len() as u32;
+        let member = if reversed[comm as usize] { members - 1 - member } else { member };
+        Membership { comm, member }
+    });
+    Collectives { memberships: memberships.collect(), comms, ..Collectives::default() }
+}
+
+fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> CollectiveComm {
+    let rank = |rank: u32| if renumbered { comm.size - 1 - rank } else { rank };
+    let instances = comm.instances.iter().rev().map(|instance| Instance {
+        op: instance.op,
+        class: match instance.class {
+            CollectiveClass::OneToN => CollectiveClass::NToOne,
+            CollectiveClass::NToOne => CollectiveClass::OneToN,
+            class => class,
+        },
+        root: if instance.class.rooted() { rank(instance.root) } else { instance.root },
+    });
+    let mut members: Vec<Member> = comm
+        .members
+        .iter()
+        .map(|member| {
+            let timeline = &program.timelines[member.timeline as usize];
+            let events =
+                |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
+            let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
+            let begins: Vec<u32> = events(&member.ends);
+            let mut order = Vec::new();
+            if !begins.is_sorted() {
+                order = (0..begins.len() as u32).collect();
+                order.sort_by_key(|&instance| begins[instance as usize]);
+            }
+            Member {
+                rank: rank(member.rank),
+                timeline: member.timeline,
+                begins,
+                order,
+                ends: events(&member.begins),
+                sends: flags(&member.receives),
+                receives: flags(&member.sends),
+            }
+        })
+        .collect();
+    let mut mirrored = CollectiveComm { instances: instances.collect(), mirrored: true, ..comm.clone_without_lists() };
+    if renumbered {
+        members.reverse();
+        mirrored.processes = comm.processes.iter().rev().copied().collect();
+        mirrored.spread = comm.spread.reversed();
+        mirrored.rank_hosts.reverse();
+    }
+    CollectiveComm { members, ..mirrored }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local::LocalTransport;
+    use crate::matching::messages::Trust;
+
+    /// Process 0 sends three messages to process 1, which completes the second one last.
+    fn program() -> Program {
+        let mut timelines = [SyncTimeline::default(), SyncTimeline::default()];
+        for (timeline, kind) in timelines.iter_mut().zip([SyncKind::Send, SyncKind::Receive]) {
+            for event in 0..3 {
+                timeline.push(10 * i64::from(event), 0, u64::from(event) + 1, 0).unwrap();
+                timeline.activate(event, kind, 0);
+            }
+        }
+        let out =
+            OutChannel { source: 0, destination: 1, host: 0, remote: 0, trust: Trust::Sound, sends: vec![0, 1, 2] };
+        let into =
+            InChannel { source: 0, host: 0, remote: 0, destination: 1, trust: Trust::Sound, receives: vec![0, 2, 1] };
+        let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
+        Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }
+    }
+
+    #[test]
+    fn messages_keep_their_pairs_in_the_order_of_their_new_sends() {
+        let mirrored = mirrored(&mut LocalTransport::alone(), &program()).unwrap();
+        let (out, into) = (&mirrored.messages.outgoing[0], &mirrored.messages.incoming[0]);
+        assert_eq!((out.source, out.destination, into.source, into.destination), (1, 0, 1, 0));
+        // Received first, last, in the middle: the last event of either process is number 0.
+        assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
+        assert_eq!(mirrored.timelines[0].time, [-20, -10, 0]);
+        assert_eq!(mirrored.timelines[0].number(0), 3);
+        assert_eq!(
+            [0, 1].map(|process: usize| mirrored.timelines[process].kind(0)),
+            [SyncKind::Receive, SyncKind::Send]
+        );
+    }
+
+    #[test]
+    fn mirrored_twice_it_is_the_same() {
+        let mut transport = LocalTransport::alone();
+        let once = mirrored(&mut transport, &program()).unwrap();
+        let twice = mirrored(&mut transport, &once).unwrap();
+        assert_eq!(twice.timelines[1].time, program().timelines[1].time);
+        let pairs = |program: &Program| -> std::collections::BTreeSet<(u32, u32)> {
+            let channels = (&program.messages.outgoing[0], &program.messages.incoming[0]);
+            channels.0.sends.iter().copied().zip(channels.1.receives.iter().copied()).collect()
+        };
+        assert_eq!(pairs(&twice), pairs(&program()));
+    }
+}

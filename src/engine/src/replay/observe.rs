@@ -1,0 +1,175 @@
+//! What messages and collectives say about the clocks: the table of [`clc_clock::windows`], from all analysis ranks.
+//!
+//! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
+//! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
+
+use crate::comm::{Transport, gather_values};
+use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
+use crate::replay::latest::Begins;
+use crate::replay::program::Program;
+use clc_clock::kinds::Kind;
+use clc_clock::windows::{Bound, BoundTable, Grid};
+use clc_clock::{Collector, Inspected, Stretch};
+use clc_trace::Result;
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The table of all bounds under `times` (one per visited event of the hosted timelines), by windows of the receives' times; on
+/// rank 0 only. `clocks` has the clock of every timeline of the trace. Collective over the analysis ranks; the same
+/// for any number of them.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn observe(
+    transport: &mut dyn Transport,
+    workers: Workers,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    grid: &Grid,
+) -> Result<Option<BoundTable>> {
+    let here = transport.rank();
+    let shares = shares(program, workers.threads());
+    let tables = workers.run(shares.len(), &Silent, |share, _| {
+        let mut collector = Collector::new(grid);
+        let visit = messages(&mut collector, program, times, clocks);
+        local_message_bounds(here, program, times, shares[share].clone(), visit);
+        Ok(collector.finish())
+    })?;
+    let mut collector = Collector::new(grid);
+    tables.into_iter().for_each(|table| collector.merge(table));
+    let visit = messages(&mut collector, program, times, clocks);
+    remote_message_bounds(transport, program, times, visit)?;
+    collective_begins(transport, program, times, clocks, |pair, bounds| {
+        collector.pair(pair);
+        bounds.into_iter().for_each(|bound| collector.message(bound));
+    })?;
+    let parts = gather_values(transport, 0, &collector.finish())?;
+    Ok(parts.map(|parts| {
+        let mut whole = BoundTable::default();
+        parts.into_iter().for_each(|part| whole.merge(part));
+        whole
+    }))
+}
+
+/// Calls `visit` with what the collectives say, by (sending clock, receiving clock) and member. Collective over the analysis ranks.
+fn collective_begins(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    mut visit: impl FnMut((u32, u32), Vec<Bound>),
+) -> Result<()> {
+    let begins = Begins::meet(transport, program, times, clocks)?;
+    for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
+        for member in &comm.members {
+            let clock = clocks[comm.processes[member.rank as usize] as usize];
+            let times = &times[member.timeline as usize];
+            let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
+            for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
+                let at = times[member.ends[k] as usize];
+                if let Some((begin, sender)) = begins.before(comm, k, member.rank).on_another_clock(clock) {
+                    let kind = Kind::collective(comm.instances[k].op, comm.size);
+                    from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
+                }
+            }
+            from.into_iter().for_each(|(sender, bounds)| visit((sender, clock), bounds));
+        }
+    }
+    Ok(())
+}
+
+/// Messages of a stretch that a rank tells of at most.
+const MOST: usize = 1 << 14;
+
+/// The messages (and latest begins of collectives) of some clocks in some stretches of time, under `times`; on rank 0 only, in order. Collective over the
+/// analysis ranks; the same for any number of them, unless there are more than can be told.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn inspect(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    stretches: &[Stretch],
+) -> Result<Option<Vec<Inspected>>> {
+    let mut found: Vec<Vec<Inspected>> = vec![Vec::new(); stretches.len()];
+    let mut see = |(a, b): (u32, u32), sent: i64, received: i64| {
+        if a == b {
+            return;
+        }
+        for (index, (stretch, found)) in stretches.iter().zip(&mut found).enumerate() {
+            let (own, partner, other, incoming) = match stretch.clock {
+                clock if clock == a => (sent, b, received, false),
+                clock if clock == b => (received, a, sent, true),
+                _ => continue,
+            };
+            if (stretch.from..=stretch.until).contains(&own) && found.len() < MOST {
+                found.push(Inspected { stretch: index as u32, own, partner, other, received: incoming });
+            }
+        }
+    };
+    message_bounds(transport, program, times, |index, event, bound| {
+        let end = &program.messages.incoming[index];
+        if end.is_certain() {
+            let destination = program.number(end.destination);
+            let pair = (clocks[end.source as usize], clocks[destination as usize]);
+            let sent = bound - program.message_latency(end.source, destination);
+            see(pair, sent, times[end.destination as usize][event as usize]);
+        }
+    })?;
+    collective_begins(transport, program, times, clocks, |pair, bounds| {
+        bounds.into_iter().for_each(|bound| see(pair, bound.at - bound.distance, bound.at));
+    })?;
+    let parts = gather_values(transport, 0, &found.concat())?;
+    Ok(parts.map(|parts| {
+        let mut all: Vec<Inspected> = parts.into_iter().flatten().collect();
+        all.sort_unstable();
+        all
+    }))
+}
+
+/// The outgoing channels in `count` parts with about as many messages each.
+fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
+    let channels = &program.messages.outgoing;
+    let all: usize = channels.iter().map(|channel| channel.sends.len()).sum();
+    let (mut shares, mut begin, mut seen) = (Vec::new(), 0, 0);
+    for (index, channel) in channels.iter().enumerate() {
+        seen += channel.sends.len();
+        if seen * count >= all * (shares.len() + 1) {
+            shares.push(begin..index + 1);
+            begin = index + 1;
+        }
+    }
+    shares.push(begin..channels.len());
+    shares
+}
+
+/// Adds messages to a table, given as incoming channel, receive event and bound, those of a channel together.
+fn messages<'a, 'c>(
+    collector: &'c mut Collector<'a>,
+    program: &'c Program,
+    times: &'c [Vec<i64>],
+    clocks: &'c [u32],
+) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
+    let mut channel = usize::MAX;
+    let (mut latency, mut receiver) = (0, &[][..]);
+    move |index, event, bound| {
+        if !program.messages.incoming[index].is_certain() {
+            return;
+        }
+        if index != channel {
+            let end = &program.messages.incoming[index];
+            let destination = program.number(end.destination);
+            collector.pair((clocks[end.source as usize], clocks[destination as usize]));
+            // The bounds contain the minimum latency in force, which is no observation.
+            latency = program.message_latency(end.source, destination);
+            (channel, receiver) = (index, &times[end.destination as usize]);
+        }
+        let at = receiver[event as usize];
+        collector.message(Bound { distance: at - (bound - latency), at, kind: Kind::MESSAGE });
+    }
+}

@@ -1,0 +1,300 @@
+//! The passes of the forward replay.
+
+use crate::comm::{ReduceOp, Transport};
+use crate::replay::amortise::Shared;
+use crate::replay::blocking::{self, Groups};
+use crate::replay::common::sum;
+use crate::replay::dataflow;
+use crate::replay::forward::Forward;
+use crate::replay::mirror::mirrored;
+use crate::replay::program::Program;
+use crate::replay::violation::Violation;
+use clc_trace::progress::Progress;
+use clc_trace::{Fraction, Result, Ticks};
+use controlled_logical_clock::controller::{ONE_WAY_DECAY, error, next_decay, within};
+use controlled_logical_clock::forward::ForwardParameters;
+use controlled_logical_clock::{Form, Parameters};
+
+/// One pass, for the report.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// 1 - γ.
+    pub decay: Fraction,
+    /// The largest advance LC - C over all events of the trace.
+    pub largest_advance: Ticks,
+    /// What the next pass depends on: in the publication's form the same as a multiple of D₀; else the sum of all jumps as a multiple of that
+    /// of all violations.
+    pub error: f64,
+    /// Whether that is small enough.
+    pub accepted: bool,
+    /// The mirrored replay with the same γ, if the forward one was good enough for it.
+    pub mirrored: Option<MirroredPass>,
+}
+
+/// The mirrored replay of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MirroredPass {
+    /// The largest move C - LC, backwards, over all events of the trace.
+    pub largest_advance: Ticks,
+    /// As that of the pass.
+    pub error: f64,
+}
+
+/// Outcome of the forward replay.
+#[derive(Debug)]
+pub struct Passes {
+    /// D₀: the largest advance of the plain Lamport clock.
+    pub least_advance: Ticks,
+    /// Which correction the passes were made for.
+    pub form: Form,
+    /// What was done to all timelines together, when the passes were made into corrections; none in the publication's form.
+    pub shared: Option<Shared>,
+    /// What was tried, in order; empty if nothing has to move.
+    pub passes: Vec<Pass>,
+    /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
+    pub groups: Option<Groups>,
+    /// The mirrored replay with the γ of the last pass; none in the publication's form.
+    pub mirrored: Option<Mirrored>,
+    /// Logical times of the last pass, and the decay it was made with; `None` if nothing has to move.
+    pub result: Option<(Forward, Fraction)>,
+}
+
+/// A mirrored replay.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// The mirrored program.
+    pub program: Program,
+    /// The communicators of its canonical replay.
+    pub groups: Option<Groups>,
+    /// Logical times, on its negated axis.
+    pub forward: Forward,
+}
+
+impl Mirrored {
+    /// Of `program`, whose canonical replay has these `groups`, before its replay. Collective over the analysis ranks.
+    fn new(transport: &mut dyn Transport, program: &Program, groups: Option<&Groups>) -> Result<Mirrored> {
+        let program = mirrored(transport, program)?;
+        let groups = groups.map(|groups| groups.mirrored(&program));
+        Ok(Mirrored { program, groups, forward: Forward::default() })
+    }
+
+    /// Replays it. Collective over the analysis ranks.
+    fn replay(&mut self, transport: &mut dyn Transport, parameters: ForwardParameters) -> Result<()> {
+        self.forward = match &self.groups {
+            Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
+            None => dataflow::replay(transport, &self.program, parameters)?,
+        };
+        Ok(())
+    }
+}
+
+impl Passes {
+    /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
+    /// nothing to replay.
+    pub fn of_consistent(form: Form) -> Passes {
+        Passes {
+            form,
+            shared: None,
+            least_advance: Ticks::ZERO,
+            passes: Vec::new(),
+            groups: None,
+            mirrored: None,
+            result: None,
+        }
+    }
+}
+
+/// Replays until the error is small enough. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; a trace that contradicts itself.
+pub fn run(
+    transport: &mut dyn Transport,
+    program: &Program,
+    parameters: &Parameters,
+    progress: &dyn Progress,
+) -> Result<Passes> {
+    progress.phase("replay", program.events() * u64::from(parameters.max_passes));
+    let outcome = replay(transport, program, parameters, progress);
+    progress.finish();
+    outcome
+}
+
+fn replay(
+    transport: &mut dyn Transport,
+    program: &Program,
+    parameters: &Parameters,
+    progress: &dyn Progress,
+) -> Result<Passes> {
+    let mut outcome =
+        Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
+    let mut decay = parameters.decay.fraction();
+    let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
+    // The first pass, if D₀ came with it.
+    let mut first = None;
+    let mut least = None;
+    match &outcome.groups {
+        Some(groups) => {
+            tracing::info!("canonical replay: one process per analysis rank, blocking operations");
+            if let Some(advance) = groups.lamport_advance {
+                least = Some(largest(transport, advance)?);
+            }
+        }
+        None => {
+            tracing::info!("dataflow replay: batched timestamps");
+            let (forward, advance) = dataflow::replay_with_lamport(transport, program, constants(decay))?;
+            let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
+            if advance != GIVEN_UP {
+                (first, least) = (Some(forward), Some(advance));
+            }
+        }
+    }
+    // Its times are not needed any more when those of the passes take their memory.
+    let least = match least {
+        Some(least) => least,
+        None => {
+            let advance = dataflow::replay(transport, program, dataflow::LAMPORT)?.largest_advance;
+            largest(transport, advance)?
+        }
+    };
+    if least == Ticks::ZERO {
+        return Ok(Passes::of_consistent(parameters.form));
+    }
+    outcome.least_advance = least;
+    let violation = match parameters.form {
+        Form::Common => Violation::of(transport, program)?,
+        Form::Paper => Violation::default(),
+    };
+    if violation.is_one_way() && decay < ONE_WAY_DECAY {
+        decay = ONE_WAY_DECAY;
+        first = None;
+    }
+    let violation = violation.total;
+    let mut mirror: Option<Mirrored> = None;
+    loop {
+        progress.step("pass");
+        let forward = match (first.take(), &outcome.groups) {
+            (Some(forward), _) => forward,
+            (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
+            (None, None) => dataflow::replay(transport, program, constants(decay))?,
+        };
+        let largest_advance = largest(transport, forward.largest_advance)?;
+        let next = next_decay(decay).filter(|_| outcome.passes.len() as u32 + 1 < parameters.max_passes);
+        let mut pass = match parameters.form {
+            Form::Paper => Pass {
+                decay,
+                largest_advance,
+                error: error(largest_advance, least),
+                accepted: parameters.max_error.allows(largest_advance, least),
+                mirrored: None,
+            },
+            Form::Common => {
+                let jumps = sum(transport, &[forward.jumps])?[0];
+                let (error, accepted) = within(jumps, violation, parameters.max_error);
+                Pass { decay, largest_advance, error, accepted, mirrored: None }
+            }
+        };
+        progress.advance(program.events());
+        // Where even the forward replay is not good enough, there is no need of the mirrored one.
+        if parameters.form == Form::Common && (pass.accepted || next.is_none()) {
+            let mut mirrored = match mirror.take() {
+                Some(mirrored) => mirrored,
+                None => Mirrored::new(transport, program, outcome.groups.as_ref())?,
+            };
+            mirrored.replay(transport, constants(decay))?;
+            let largest_advance = largest(transport, mirrored.forward.largest_advance)?;
+            let jumps = sum(transport, &[mirrored.forward.jumps])?[0];
+            let (error, accepted) = within(jumps, violation, parameters.max_error);
+            pass.accepted &= accepted;
+            pass.mirrored = Some(MirroredPass { largest_advance, error });
+            mirror = Some(mirrored);
+        }
+        outcome.passes.push(pass);
+        tracing::info!(
+            pass = outcome.passes.len(),
+            gamma = 1.0 - decay.to_f64(),
+            largest_advance = largest_advance.0,
+            error = pass.error
+        );
+        if pass.accepted || next.is_none() {
+            outcome.mirrored = mirror;
+            outcome.result = Some((forward, decay));
+            return Ok(outcome);
+        }
+        decay = next.unwrap_or(decay);
+    }
+}
+
+/// Larger than every advance: a rank does not know its own.
+const GIVEN_UP: Ticks = Ticks::MAX;
+
+/// The largest advance of all ranks.
+fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
+    let mut largest = [here.0];
+    transport.all_reduce(ReduceOp::Max, &mut largest)?;
+    Ok(Ticks(largest[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local::LocalTransport;
+    use crate::matching::messages::{InChannel, OutChannel, Trust};
+    use crate::matching::sync::{SyncKind, SyncTimeline};
+    use clc_trace::progress::Silent;
+
+    /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
+    fn fan_in(count: u32) -> Program {
+        let mut program =
+            Program { nodes: vec![0, 1, 2], timelines: vec![SyncTimeline::default(); 3], ..Program::default() };
+        let [first, second, receiver] = &mut program.timelines[..] else { return program };
+        for k in 0..i64::from(count) {
+            for (source, sender) in [&mut *first, &mut *second].into_iter().enumerate() {
+                let send = sender.push(1_000 * k + 500_000, 0, k as u64 + 1, 0).unwrap();
+                sender.activate(send, SyncKind::Send, source as u32);
+                let receive = receiver.push(990 * k + source as i64, 0, 2 * k as u64 + source as u64 + 1, 0).unwrap();
+                receiver.activate(receive, SyncKind::Receive, source as u32);
+            }
+        }
+        for source in 0..2 {
+            let sends = (0..count).collect();
+            program.messages.outgoing.push(OutChannel {
+                source,
+                destination: 2,
+                host: 0,
+                remote: source,
+                trust: Trust::Sound,
+                sends,
+            });
+            let receives = (0..count).map(|k| 2 * k + source).collect();
+            program.messages.incoming.push(InChannel {
+                source,
+                host: 0,
+                remote: source,
+                destination: 2,
+                trust: Trust::Sound,
+                receives,
+            });
+        }
+        program
+    }
+
+    #[test]
+    fn the_least_advance_is_the_same_if_the_lamport_clock_gives_up() {
+        for (count, gives_up) in [(1_000, false), (60_000, true)] {
+            let (program, transport) = (fan_in(count), &mut LocalTransport::alone());
+            let parameters = Parameters { max_passes: 2, ..Parameters::default() };
+            let constants =
+                ForwardParameters { decay: parameters.decay.fraction(), separation: parameters.minimum_separation };
+            let (_, told) = dataflow::replay_with_lamport(transport, &program, constants).unwrap();
+            assert_eq!(told.is_none(), gives_up, "{count} messages");
+            // The last message of process 0 is late by most.
+            let expected = program.message_latency(0, 2) + 500_000 + 10 * i64::from(count - 1);
+            let passes = run(transport, &program, &parameters, &Silent).unwrap();
+            assert_eq!(passes.least_advance, Ticks(expected));
+            let (forward, decay) = passes.result.unwrap();
+            let constants = ForwardParameters { decay, ..constants };
+            assert_eq!(forward.logical, dataflow::replay(transport, &program, constants).unwrap().logical);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What to say when a replay cannot go on, and which channels in doubt may be at fault.
+
+use crate::comm::{Transport, all_gather_values};
+use crate::matching::messages::Trust;
+use crate::matching::sync::SyncKind;
+use crate::matching::undefined::UndefinedPeer;
+use crate::replay::forward::PENDING;
+use crate::replay::program::Program;
+use clc_trace::{CollectiveOp, Error, LocationId, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most events of a circle that the error names.
+const NAMED: usize = 32;
+
+/// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
+type Instance = (u32, u32, u32);
+
+/// An event that waits for a timestamp which will never come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Waiting {
+    process: u32,
+    location: LocationId,
+    event: u64,
+    cause: Cause,
+}
+
+/// What it waits for.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Cause {
+    /// The send of a message.
+    Message { source: u32, channel: Ends },
+    /// The begins of other members.
+    Collective { op: CollectiveOp, instance: Instance },
+}
+
+/// The two ends of a channel: analysis rank, and index of the end there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ends {
+    /// What its pairs are.
+    pub trust: Trust,
+    /// In [`crate::matching::messages::Messages::outgoing`].
+    pub sending: (u32, u32),
+    /// In [`crate::matching::messages::Messages::incoming`].
+    pub receiving: (u32, u32),
+}
+
+/// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
+/// at the end of a prefix operation waits for that one, too.
+type Missing = BTreeMap<Instance, u32>;
+
+impl Waiting {
+    fn waits_for(&self, missing: &Missing) -> Option<u32> {
+        match self.cause {
+            Cause::Message { source, .. } => Some(source),
+            Cause::Collective { instance, .. } => missing.get(&instance).copied(),
+        }
+    }
+
+    fn describe(&self, missing: &Missing) -> String {
+        let what = match (self.cause, self.waits_for(missing)) {
+            (Cause::Message { source, .. }, _) => format!("receives a message of process {source}"),
+            (Cause::Collective { op, .. }, Some(process)) => {
+                format!("ends {op}, which process {process} has not begun")
+            }
+            (Cause::Collective { op, .. }, None) => format!("ends {op}"),
+        };
+        format!("process {} {what} (location {}, event {})", self.process, self.location, self.event)
+    }
+}
+
+/// Does nothing if the replay has `finished`. Otherwise some events wait for each other in a circle, which only a trace that
+/// contradicts itself can contain: the error names the circle, and events whose absence may have shifted messages. Collective over the
+/// analysis ranks.
+pub fn check(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    bounds: &[Vec<i64>],
+    finished: bool,
+) -> Result<()> {
+    if finished {
+        return Ok(());
+    }
+    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
+    let suspects: Vec<UndefinedPeer> =
+        all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
+    let circles = circles(&waiting, &missing);
+    let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
+        let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+        return Err(Error::new(format!(
+            "the trace contradicts itself: events wait for each other: {}",
+            list.join("; ")
+        )));
+    };
+    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+    if circle.len() > NAMED {
+        list.push(format!("and {} more processes", circle.len() - NAMED));
+    }
+    let error = Error::new(format!(
+        "the trace contradicts itself: events wait for each other in a circle: {}",
+        list.join("; ")
+    ))
+    .at_location(first.location)
+    .at_event(first.event);
+    Err(if suspects.is_empty() {
+        error
+    } else {
+        let names: Vec<String> = suspects.iter().take(UndefinedPeer::EXAMPLES).map(ToString::to_string).collect();
+        error.hint(format!(
+            "messages to or from an undefined rank may have shifted the later ones of their tag: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// The channels in doubt that take part in circles, when the replay has stopped before the end: of each circle those with implied orders, or if it has
+/// none the others. Collective over the analysis ranks, which all get the same.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn doubtful(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    bounds: &[Vec<i64>],
+) -> Result<Vec<Ends>> {
+    let (waiting, missing) = everywhere(transport, program, position, bounds)?;
+    let mut doubtful = Vec::new();
+    for circle in circles(&waiting, &missing) {
+        let channels = || {
+            circle.iter().filter_map(|w| match w.cause {
+                Cause::Message { channel, .. } => Some(channel),
+                Cause::Collective { .. } => None,
+            })
+        };
+        let least = channels().map(|channel| channel.trust).max();
+        doubtful.extend(channels().filter(|channel| Some(channel.trust) == least && channel.trust.in_doubt()));
+    }
+    doubtful.sort_unstable();
+    doubtful.dedup();
+    Ok(doubtful)
+}
+
+/// All waiting events, in the order of processes, and whom the collectives wait for.
+fn everywhere(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    bounds: &[Vec<i64>],
+) -> Result<(Vec<Waiting>, Missing)> {
+    let here = waiting_here(transport.rank(), program, position, bounds);
+    let mut waiting: Vec<Waiting> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    waiting.sort_by_key(|w| w.process);
+    let missing = missing(transport, program, position, &waiting)?;
+    Ok((waiting, missing))
+}
+
+/// The waiting events of the hosted timelines.
+fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<Waiting> {
+    let mut waiting = Vec::new();
+    for (local, (timeline, &at)) in program.timelines.iter().zip(position).enumerate() {
+        if at >= timeline.len() || bounds[local][at] != PENDING {
+            continue;
+        }
+        let link = timeline.link(at);
+        let cause = match timeline.kind(at) {
+            kind @ (SyncKind::Receive | SyncKind::Join) => {
+                // Of several, one that comes from somebody who waits is as good as another: the first of the least trusted.
+                let several = if kind == SyncKind::Join { &program.messages.joins[link][..] } else { &[link as u32] };
+                let trust = |&&channel: &&u32| program.messages.incoming[channel as usize].trust;
+                let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
+                let channel = &program.messages.incoming[link];
+                let sending = (channel.host, channel.remote);
+                let ends = Ends { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
+                Cause::Message { source: channel.source, channel: ends }
+            }
+            _ => {
+                let membership = program.collectives.memberships[link];
+                let comm = &program.collectives.comms[membership.comm as usize];
+                let member = &comm.members[membership.member as usize];
+                let which = member.ends.iter().position(|&end| end as usize == at).unwrap_or(0);
+                let group = comm.group_of(member.rank) as u32;
+                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32, group) }
+            }
+        };
+        waiting.push(Waiting {
+            process: program.number(local as u32),
+            location: program.locations[local][timeline.location(at) as usize],
+            event: timeline.number(at),
+            cause,
+        });
+    }
+    waiting
+}
+
+/// Finds out whom the collectives that `waiting` events belong to wait for.
+fn missing(
+    transport: &mut dyn Transport,
+    program: &Program,
+    position: &[usize],
+    waiting: &[Waiting],
+) -> Result<Missing> {
+    let wanted: BTreeSet<Instance> = waiting
+        .iter()
+        .filter_map(|w| match w.cause {
+            Cause::Message { .. } => None,
+            Cause::Collective { instance, .. } => Some(instance),
+        })
+        .collect();
+    let mut here: Vec<(Instance, u32, u32)> = Vec::new();
+    for &(comm, instance, waits) in &wanted {
+        let Some(&index) = program.comm_index.get(&comm) else { continue };
+        // Members are in the order of their ranks.
+        let comm_of = &program.collectives.comms[index as usize];
+        let before = comm_of.groups() - 1 - waits as usize;
+        let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
+            let begin = member.begins[instance as usize] as usize;
+            member.sends[instance as usize] && begin >= position[member.timeline as usize]
+        });
+        here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
+    }
+    let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    // The lowest rank is put in last, and stays.
+    all.sort_unstable();
+    Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
+}
+
+/// The circles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
+/// processes; everybody waits for somebody who waits, so that there is one.
+fn circles<'a>(waiting: &'a [Waiting], missing: &Missing) -> Vec<Vec<&'a Waiting>> {
+    let mut circles: Vec<Vec<&Waiting>> = Vec::new();
+    let mut seen = vec![false; waiting.len()];
+    for start in 0..waiting.len() {
+        let (mut path, mut at) = (Vec::new(), Some(start));
+        while let Some(index) = at.filter(|&index| !seen[index]) {
+            seen[index] = true;
+            path.push(index);
+            let next = waiting[index].waits_for(missing);
+            at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.process).ok());
+        }
+        let Some(begin) = at.and_then(|at| path.iter().position(|&index| index == at)) else { continue };
+        let mut circle = path.split_off(begin);
+        let lowest = (0..circle.len()).min_by_key(|&i| circle[i]).unwrap_or(0);
+        circle.rotate_left(lowest);
+        circles.push(circle.into_iter().map(|index| &waiting[index]).collect());
+    }
+    circles.sort_by_key(|circle| circle.first().map(|first| first.process));
+    circles
+}

@@ -1,0 +1,291 @@
+//! Every happened-before pair, checked against given times.
+
+use crate::comm::{ReduceOp, Transport, broadcast_value, merge_values, sparse_exchange};
+use crate::matching::sync::SyncKind;
+use crate::replay::bounds::{collective_bounds, message_bounds};
+use crate::replay::program::Program;
+use clc_trace::{CollectiveOp, LocationId, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How many were looked at, and how many violate the clock condition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Checked.
+    pub checked: u64,
+    /// Violated.
+    pub violated: u64,
+}
+
+/// One event of a violated pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPlace {
+    /// Process (global MPI rank).
+    pub process: u32,
+    /// Location.
+    pub location: LocationId,
+    /// 1-based event number.
+    pub number: u64,
+    /// Its time in the survey, in ticks.
+    pub time: i64,
+}
+
+/// The worst violation of a survey.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worst {
+    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::messages::Trust::op`]).
+    pub op: Option<CollectiveOp>,
+    /// By how many ticks the receive is too early.
+    pub ticks: i64,
+    /// The logical send.
+    pub send: Option<EventPlace>,
+    /// The logical receive.
+    pub receive: EventPlace,
+}
+
+/// Result of a survey over all analysis ranks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Point-to-point messages.
+    pub messages: Tally,
+    /// Collective instances, by operation (OTF2 number); an instance is violated if any of its ends is too early. And orders of two processes that are no
+    /// messages.
+    pub collectives: BTreeMap<u8, Tally>,
+    /// The pair that is wrong by most; ties go to the lowest process and event.
+    pub worst: Option<Worst>,
+}
+
+impl Survey {
+    /// Violations of all kinds.
+    pub fn violated(&self) -> u64 {
+        self.messages.violated + self.collectives.values().map(|tally| tally.violated).sum::<u64>()
+    }
+
+    /// Checked messages and instances of all kinds.
+    pub fn checked(&self) -> u64 {
+        self.messages.checked + self.collectives.values().map(|tally| tally.checked).sum::<u64>()
+    }
+}
+
+/// The worst violation on one analysis rank, before its sender is known.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Candidate {
+    pub ticks: i64,
+    pub receive: EventPlace,
+    pub op: Option<CollectiveOp>,
+    pub question: Question,
+}
+
+/// Which send belongs to it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// The k-th of a channel at a host.
+    Message { host: u32, channel: u32, k: u32 },
+    /// The latest begin of an instance of a communicator that counts for a member of this rank.
+    Instance { comm: u32, instance: u32, receiver: u32 },
+}
+
+/// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut worst: Option<Early> = None;
+    let messages = &mut survey.messages;
+    let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
+    // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
+    for (kind, count) in &program.messages.counts.threads.0 {
+        if let Some(op) = kind.op().filter(|_| count.shared > 0) {
+            orders.entry(op.0).or_default().checked += count.shared;
+        }
+    }
+    message_bounds(transport, program, times, |channel, event, bound| {
+        let timeline = program.messages.incoming[channel].destination;
+        let excess = bound - times[timeline as usize].as_ref()[event as usize];
+        let tally = match program.messages.incoming[channel].trust.op() {
+            None => &mut *messages,
+            Some(op) => orders.entry(op.0).or_default(),
+        };
+        tally.checked += 1;
+        if excess > 0 {
+            tally.violated += 1;
+            Early { excess, timeline, event, channel }.keep_if_worse(&mut worst);
+        }
+    })?;
+    let comms = &program.collectives.comms;
+    let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
+    collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
+        let excess = bound - times[member.timeline as usize].as_ref()[event as usize];
+        if excess > 0 {
+            early[comm][instance] = true;
+            Early { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
+        }
+    })?;
+    collective_tallies(transport, program, &early, orders, &mut survey)?;
+    let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut sums)?;
+    survey.messages = Tally { checked: sums[0] as u64, violated: sums[1] as u64 };
+    survey.worst = find_worst(transport, program, times, worst)?;
+    Ok(survey)
+}
+
+/// A logical receive that comes too early.
+#[derive(Debug, Clone, Copy)]
+struct Early {
+    excess: i64,
+    /// Local timeline.
+    timeline: u32,
+    event: u32,
+    /// Incoming channel, for a receive.
+    channel: usize,
+}
+
+impl Early {
+    /// Of equal ones, the first in the order of timelines and events stays.
+    #[inline]
+    fn keep_if_worse(self, worst: &mut Option<Early>) {
+        let better =
+            |other: &Early| (other.excess, self.timeline, self.event) >= (self.excess, other.timeline, other.event);
+        if !worst.as_ref().is_some_and(better) {
+            *worst = Some(self);
+        }
+    }
+}
+
+/// Counts instances at the home of their communicator: an instance is violated if any member anywhere is. `early` says which are, by
+/// members of this rank.
+fn collective_tallies(
+    transport: &mut dyn Transport,
+    program: &Program,
+    early: &[Vec<bool>],
+    orders: BTreeMap<u8, Tally>,
+    survey: &mut Survey,
+) -> Result<()> {
+    let here = transport.rank();
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (comm, early) in program.collectives.comms.iter().zip(early) {
+        let violated: Vec<u64> = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
+        let words = outgoing.entry(comm.home).or_default();
+        words.extend([u64::from(comm.comm), violated.len() as u64]);
+        words.extend(violated);
+    }
+    let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        let mut rest = &words[..];
+        while let [comm, length, tail @ ..] = rest {
+            let (list, next) = tail.split_at(*length as usize);
+            let index = program.comm_index[&(*comm as u32)] as usize;
+            let instances = program.collectives.comms[index].instances.len();
+            let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
+            list.iter().for_each(|&instance| flags[instance as usize] = true);
+            rest = next;
+        }
+    }
+    // What is between two processes is counted by the one that receives.
+    let mut tallies = orders;
+    for (index, flags) in found {
+        debug_assert_eq!(program.collectives.comms[index].home, here);
+        for (instance, violated) in program.collectives.comms[index].instances.iter().zip(flags) {
+            let tally = tallies.entry(instance.op.0).or_default();
+            tally.checked += 1;
+            tally.violated += u64::from(violated);
+        }
+    }
+    survey.collectives = merge_values(transport, tallies, |sums, part| {
+        for (op, tally) in part {
+            let sum: &mut Tally = sums.entry(op).or_default();
+            sum.checked += tally.checked;
+            sum.violated += tally.violated;
+        }
+    })?;
+    Ok(())
+}
+
+fn find_worst<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+    worst: Option<Early>,
+) -> Result<Option<Worst>> {
+    let candidate = worst.map(|Early { excess: ticks, timeline: local, event, channel }| {
+        let (local, event) = (local as usize, event as usize);
+        let timeline = &program.timelines[local];
+        let link = timeline.link(event);
+        let (op, question) = match timeline.kind(event) {
+            SyncKind::Receive | SyncKind::Join => {
+                let channel = &program.messages.incoming[channel];
+                let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
+                (channel.trust.op(), Question::Message { host: channel.host, channel: channel.remote, k: k as u32 })
+            }
+            _ => {
+                let membership = program.collectives.memberships[link];
+                let comm = &program.collectives.comms[membership.comm as usize];
+                let member = &comm.members[membership.member as usize];
+                let instance = member.ends.iter().position(|&end| end as usize == event).unwrap_or(0);
+                let question = Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                (Some(comm.instances[instance].op), question)
+            }
+        };
+        Candidate { ticks, receive: place(program, times, local, event), op, question }
+    });
+    // The ranks' candidates in rank order, hence in order of processes: the first of the largest wins.
+    let winner = merge_values(transport, candidate, |winner, candidate| {
+        let ticks = |candidate: &Option<Candidate>| candidate.as_ref().map(|candidate| candidate.ticks);
+        if ticks(&candidate) > ticks(winner) {
+            *winner = candidate;
+        }
+    })?;
+    let Some(winner) = winner else { return Ok(None) };
+    let send = sender_of(transport, program, times, winner.question)?;
+    Ok(Some(Worst { op: winner.op, ticks: winner.ticks, send, receive: winner.receive }))
+}
+
+/// The logical send that `question` asks for. Collective over the analysis ranks, which all ask the same.
+pub(super) fn sender_of<T: AsRef<[i64]>>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[T],
+    question: Question,
+) -> Result<Option<EventPlace>> {
+    match question {
+        Question::Message { host, channel, k } => {
+            let mut answer = None;
+            if transport.rank() == host as usize {
+                let channel = &program.messages.outgoing[channel as usize];
+                answer = Some(place(program, times, channel.source as usize, channel.sends[k as usize] as usize));
+            }
+            broadcast_value(transport, host as usize, answer)
+        }
+        Question::Instance { comm, instance, receiver } => {
+            let mut answers = Vec::new();
+            if let Some(&index) = program.comm_index.get(&comm) {
+                let comm = &program.collectives.comms[index as usize];
+                let prefix = comm.instances[instance as usize].class
+                    == controlled_logical_clock::semantics::CollectiveClass::Prefix;
+                for member in
+                    comm.members.iter().filter(|m| m.sends[instance as usize] && comm.constrains(m.rank, receiver))
+                {
+                    if !prefix || member.rank < receiver {
+                        let begin = member.begins[instance as usize] as usize;
+                        answers.push(place(program, times, member.timeline as usize, begin));
+                    }
+                }
+            }
+            let latest = |places: Vec<EventPlace>| places.into_iter().min_by_key(|place| (-place.time, place.process));
+            merge_values(transport, latest(answers), |one, other| {
+                *one = latest(one.iter().chain(&other).copied().collect());
+            })
+        }
+    }
+}
+
+pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
+    let timeline = &program.timelines[local];
+    EventPlace {
+        process: program.process_of(program.number(local as u32)),
+        location: program.locations[local][timeline.location(event) as usize],
+        number: timeline.number(event),
+        time: times[local].as_ref()[event],
+    }
+}

@@ -1,0 +1,69 @@
+//! By how much the clock condition is violated, in all.
+
+use crate::comm::Transport;
+use crate::replay::bounds::{collective_bounds, message_bounds};
+use crate::replay::common::sum;
+use crate::replay::components::mutual;
+use crate::replay::program::Program;
+use clc_trace::Result;
+
+/// Sums over logical receives, in ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Violation {
+    /// By how much the receives are too early.
+    pub total: i128,
+    /// The part of it by messages between processes of which the receiver never tells the sender anything, not even through others.
+    pub one_way: i128,
+}
+
+impl Violation {
+    /// Of all ranks, under the pre-synchronised times. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn of(transport: &mut dyn Transport, program: &Program) -> Result<Violation> {
+        let mutual = mutual(transport, program)?;
+        let apart = |channel: usize| {
+            let channel = &program.messages.incoming[channel];
+            let set = |process: u32| mutual.get(process as usize);
+            set(channel.source) != set(program.number(channel.destination))
+        };
+        let times = program.times(|timeline| &timeline.time);
+        let here = Violation::here(transport, program, &times, apart)?;
+        let sums = sum(transport, &[here.total, here.one_way])?;
+        Ok(Violation { total: sums[0], one_way: sums[1] })
+    }
+
+    /// Of the receives of this rank, under given `times`; `apart` are incoming channels that count as one-way. Collective over the
+    /// analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn here<T: AsRef<[i64]>>(
+        transport: &mut dyn Transport,
+        program: &Program,
+        times: &[T],
+        apart: impl Fn(usize) -> bool,
+    ) -> Result<Violation> {
+        let mut sums = Violation::default();
+        let excess = |timeline: u32, event: u32, bound: i64| {
+            (i128::from(bound) - i128::from(times[timeline as usize].as_ref()[event as usize])).max(0)
+        };
+        message_bounds(transport, program, times, |channel, event, bound| {
+            let excess = excess(program.messages.incoming[channel].destination, event, bound);
+            if excess > 0 {
+                sums.total += excess;
+                sums.one_way += if apart(channel) { excess } else { 0 };
+            }
+        })?;
+        collective_bounds(transport, program, times, |_, _, member, event, bound| {
+            sums.total += excess(member.timeline, event, bound);
+        })?;
+        Ok(sums)
+    }
+
+    /// Whether so much of it is one-way that nothing would contradict an advance that is too large.
+    pub fn is_one_way(&self) -> bool {
+        4 * self.one_way > self.total
+    }
+}

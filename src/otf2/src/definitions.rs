@@ -1,0 +1,507 @@
+//! Global definitions `NAME.def`.
+
+use crate::bytes::Reader;
+use crate::chunks::{FileKind, Records};
+use clc_trace::{
+    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup,
+    LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window,
+    WindowId,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Record types of global definitions that are interpreted.
+pub mod kind {
+    #![allow(missing_docs)] // the names are those of the OTF2 records
+    pub const CLOCK_PROPERTIES: u8 = 5;
+    pub const STRING: u8 = 10;
+    pub const SYSTEM_TREE_NODE: u8 = 12;
+    pub const LOCATION_GROUP: u8 = 13;
+    pub const LOCATION: u8 = 14;
+    pub const REGION: u8 = 15;
+    pub const GROUP: u8 = 18;
+    pub const COMM: u8 = 22;
+    pub const RMA_WIN: u8 = 24;
+    pub const INTER_COMM: u8 = 43;
+}
+
+const MPI: u8 = 4;
+const COMM_LOCATIONS: u8 = 4;
+const COMM_GROUP: u8 = 5;
+const COMM_SELF: u8 = 6;
+const UNDEFINED: u32 = u32::MAX;
+
+#[derive(Debug, Clone)]
+struct Group {
+    id: u32,
+    kind: u8,
+    paradigm: u8,
+    global_members: bool,
+    members: Vec<u64>,
+}
+
+/// What has been read so far, before references are resolved.
+#[derive(Default)]
+pub(super) struct Tables {
+    clock: Option<ClockProperties>,
+    strings: HashMap<u32, String>,
+    system_tree: Vec<(u32, u32, u32, u32)>,
+    location_groups: Vec<(u32, u32, u8, u32, u32)>,
+    locations: Vec<(u64, u32, u8, u64, u32)>,
+    regions: Vec<(u32, u32)>,
+    thread_barriers: Vec<u32>,
+    groups: Vec<Group>,
+    comms: Vec<(u32, u32, u32)>,
+    inter_comms: Vec<(u32, u32, u32, u32)>,
+    windows: Vec<(u32, u32, u32)>,
+    records: u64,
+}
+
+/// Reads the contents of a global definition file. `announced` is the number of records according to the anchor.
+///
+/// # Errors
+/// Damaged records, no clock properties, references to undefined locations or location groups.
+pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definitions, Vec<String>)> {
+    let mut tables = Tables::default();
+    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    while let Some(record) = records.next()? {
+        tables.records += 1;
+        tables.record(record.kind, Reader::new(record.payload, record.order)).map_err(|error| {
+            Error::new(format!("definition record {} (type {}): {}", record.number, record.kind, error.message))
+        })?;
+    }
+    tables.check_texts(bytes.len())?;
+    tables.resolve(announced)
+}
+
+/// OTF2 `RegionRole`: barrier, implicit barrier.
+pub(super) const BARRIERS: [u8; 2] = [15, 16];
+/// OTF2 `Paradigm`: OpenMP.
+pub(super) const OPENMP: u8 = 3;
+
+/// Whether the definition of a region, of which id and name have been read, is that of a barrier of OpenMP. Records of OTF2 1.0 do not tell.
+fn is_thread_barrier(reader: &mut Reader<'_>) -> bool {
+    let mut role = || -> Result<(u8, u8)> {
+        reader.u32()?;
+        reader.u8()?;
+        for _ in 0..4 {
+            reader.u32()?;
+        }
+        Ok((reader.u8()?, reader.u8()?))
+    };
+    role().is_ok_and(|(role, paradigm)| BARRIERS.contains(&role) && paradigm == OPENMP)
+}
+
+/// Texts of this many bytes are no reason to refuse definitions, however often they use the same one.
+const SOME_TEXT: u64 = 64 << 20;
+
+/// Nor are so many bytes of text for each byte of the file: a definition takes about ten bytes, and names seldom more than hundreds.
+const TEXT_PER_BYTE: u64 = 64;
+
+impl Tables {
+    pub(super) fn record(&mut self, kind: u8, mut reader: Reader<'_>) -> Result<()> {
+        let reader = &mut reader;
+        match kind {
+            kind::CLOCK_PROPERTIES => {
+                let mut clock = ClockProperties {
+                    resolution: reader.u64()?,
+                    global_offset: reader.u64()?,
+                    trace_length: reader.u64()?,
+                    realtime: None,
+                };
+                clock.realtime = reader.u64().ok().filter(|&time| time != u64::MAX);
+                if clock.resolution == 0 {
+                    return Err(Error::new("the timer resolution is 0 ticks per second"));
+                }
+                self.clock.get_or_insert(clock);
+            }
+            kind::STRING => {
+                let id = reader.u32()?;
+                self.strings.insert(id, reader.string()?);
+            }
+            kind::SYSTEM_TREE_NODE => {
+                self.system_tree.push((reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?));
+            }
+            kind::LOCATION_GROUP => {
+                let fields = (reader.u32()?, reader.u32()?, reader.u8()?, reader.u32()?);
+                let creator = reader.u32().unwrap_or(UNDEFINED);
+                self.location_groups.push((fields.0, fields.1, fields.2, fields.3, creator));
+            }
+            kind::LOCATION => {
+                self.locations.push((reader.u64()?, reader.u32()?, reader.u8()?, reader.u64()?, reader.u32()?));
+            }
+            kind::REGION => {
+                let (id, name) = (reader.u32()?, reader.u32()?);
+                self.regions.push((id, name));
+                if is_thread_barrier(reader) {
+                    self.thread_barriers.push(id);
+                }
+            }
+            kind::GROUP => self.group(reader)?,
+            kind::COMM => self.comms.push((reader.u32()?, reader.u32()?, reader.u32()?)),
+            kind::RMA_WIN => self.windows.push((reader.u32()?, reader.u32()?, reader.u32()?)),
+            kind::INTER_COMM => {
+                self.inter_comms.push((reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let id = reader.u32()?;
+        let _name = reader.u32()?;
+        let old_kind = reader.u8()?;
+        let count = reader.u32()?;
+        // Each member takes at least a byte, so a wrong count ends in an error, not in an allocation.
+        let mut members = Vec::new();
+        for _ in 0..count {
+            members.push(reader.u64()?);
+        }
+        let tail =
+            |reader: &mut Reader<'_>| -> Result<(u8, u8, u32)> { Ok((reader.u8()?, reader.u8()?, reader.u32()?)) };
+        let (kind, paradigm, flags) = tail(reader).unwrap_or(match old_kind {
+            4 => (COMM_GROUP, MPI, 0),
+            5 => (COMM_SELF, MPI, 0),
+            6 => (COMM_LOCATIONS, MPI, 0),
+            other => (other, 0, 0),
+        });
+        self.groups.push(Group { id, kind, paradigm, global_members: flags & 1 != 0, members });
+        Ok(())
+    }
+
+    /// Number of groups that are neither the MPI processes nor the members of an MPI communicator.
+    pub(super) fn other_groups(&self) -> u64 {
+        let of_comms = self.comms.iter().map(|comm| comm.2);
+        let used: HashSet<u32> = of_comms.chain(self.inter_comms.iter().flat_map(|comm| [comm.2, comm.3])).collect();
+        let kept = |group: &&Group| {
+            // Events on windows name groups by themselves.
+            let named = group.kind == COMM_GROUP && !self.windows.is_empty();
+            let members = matches!(group.kind, COMM_GROUP | COMM_SELF) && (named || used.contains(&group.id));
+            group.paradigm == MPI && (group.kind == COMM_LOCATIONS || members)
+        };
+        self.groups.iter().filter(|group| !kept(group)).count() as u64
+    }
+
+    /// Refuses a file of few bytes in which a long text is the name of many things: each of them has its own copy.
+    fn check_texts(&self, length: usize) -> Result<()> {
+        let names = self.system_tree.iter().flat_map(|node| [node.1, node.2]);
+        let names = names.chain(self.location_groups.iter().map(|group| group.1));
+        let names = names.chain(self.locations.iter().map(|location| location.1));
+        let names = names.chain(self.regions.iter().map(|region| region.1));
+        let names = names.chain(self.windows.iter().map(|window| window.1));
+        let names = names.chain(self.comms.iter().map(|comm| comm.1));
+        let names = names.chain(self.inter_comms.iter().map(|comm| comm.1));
+        let total: u64 = names.filter_map(|id| self.strings.get(&id)).map(|text| text.len() as u64).sum();
+        if total <= SOME_TEXT.max(length as u64 * TEXT_PER_BYTE) {
+            return Ok(());
+        }
+        Err(Error::new(format!("definitions of {length} bytes use names of {total} bytes in total"))
+            .hint("names that long are no names: the file is damaged, or was made to do damage"))
+    }
+
+    fn text(&self, id: u32) -> String {
+        self.strings.get(&id).cloned().unwrap_or_default()
+    }
+
+    fn resolve(self, announced: u64) -> Result<(Definitions, Vec<String>)> {
+        let mut warnings = Vec::new();
+        if self.records != announced {
+            warnings.push(format!(
+                "the anchor announces {announced} global definitions, the file has {}; other readers may refuse it",
+                self.records
+            ));
+        }
+        self.warn_of_duplicates(&mut warnings);
+        let clock = self.clock.ok_or_else(|| Error::new("no clock properties (timer resolution) are defined"))?;
+        let mut groups_seen = HashSet::new();
+        let mut location_groups = Vec::new();
+        for &(id, name, kind, parent, creator) in &self.location_groups {
+            if groups_seen.insert(id) {
+                location_groups.push(LocationGroup {
+                    id: LocationGroupId(id),
+                    name: self.text(name),
+                    accelerator: kind == 2,
+                    parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
+                    creator: (creator != UNDEFINED).then_some(LocationGroupId(creator)),
+                });
+            }
+        }
+        let mut locations = Vec::new();
+        let mut locations_seen = HashSet::new();
+        for &(id, name, kind, claimed_events, group) in &self.locations {
+            if !groups_seen.contains(&group) {
+                return Err(Error::new(format!("location group {group} of location {id} is not defined")));
+            }
+            if locations_seen.insert(id) {
+                locations.push(Location {
+                    id: LocationId(id),
+                    name: self.text(name),
+                    kind: match kind {
+                        1 => LocationKind::CpuThread,
+                        2 => LocationKind::AcceleratorStream,
+                        3 => LocationKind::Metric,
+                        other => LocationKind::Other(other),
+                    },
+                    group: LocationGroupId(group),
+                    claimed_events,
+                });
+            }
+        }
+        let processes = self.processes(&locations_seen)?;
+        let (communicators, groups) = self.communicators(processes.len())?;
+        let system_tree = self
+            .system_tree
+            .iter()
+            .map(|&(id, name, class, parent)| SystemTreeNode {
+                id: SystemTreeNodeId(id),
+                name: self.text(name),
+                class: self.text(class),
+                parent: (parent != UNDEFINED).then_some(SystemTreeNodeId(parent)),
+            })
+            .collect();
+        let regions =
+            self.regions.iter().map(|&(id, name)| Region { id: RegionId(id), name: self.text(name) }).collect();
+        let window = |&(id, name, comm): &(u32, u32, u32)| Window {
+            id: WindowId(id),
+            name: self.text(name),
+            comm: CommId(comm),
+        };
+        let windows = self.windows.iter().map(window).collect();
+        let mut thread_barriers: Vec<RegionId> = self.thread_barriers.iter().map(|&id| RegionId(id)).collect();
+        thread_barriers.sort_unstable();
+        thread_barriers.dedup();
+        let definitions = Definitions {
+            clock,
+            locations,
+            location_groups,
+            system_tree,
+            processes,
+            communicators,
+            regions,
+            windows,
+            groups,
+            thread_barriers,
+        };
+        Ok((definitions, warnings))
+    }
+
+    fn warn_of_duplicates(&self, warnings: &mut Vec<String>) {
+        let mut count = |what: &str, ids: &mut dyn Iterator<Item = u64>| {
+            let mut seen = HashSet::new();
+            let twice = ids.filter(|id| !seen.insert(*id)).count();
+            if twice > 0 {
+                warnings
+                    .push(format!("ids of a {what} are defined twice ({twice} of them); other readers may complain"));
+            }
+        };
+        count("group", &mut self.groups.iter().map(|group| u64::from(group.id)));
+        count("communicator", &mut self.comms.iter().map(|comm| u64::from(comm.0)));
+        count("location", &mut self.locations.iter().map(|location| location.0));
+        count("location group", &mut self.location_groups.iter().map(|group| u64::from(group.0)));
+    }
+
+    /// The location behind each MPI rank.
+    fn processes(&self, defined: &HashSet<u64>) -> Result<Vec<LocationId>> {
+        let Some(group) = self.groups.iter().find(|group| group.kind == COMM_LOCATIONS && group.paradigm == MPI) else {
+            return Ok(Vec::new());
+        };
+        let mut seen = HashSet::new();
+        for &member in &group.members {
+            if !defined.contains(&member) {
+                return Err(Error::new(format!(
+                    "location {member}, an MPI process by group {}, is not defined",
+                    group.id
+                )));
+            }
+            if !seen.insert(member) {
+                return Err(Error::new(format!("location {member} is two MPI processes in group {}", group.id)));
+            }
+        }
+        Ok(group.members.iter().map(|&member| LocationId(member)).collect())
+    }
+
+    /// The communicators, and the groups that events on windows may name.
+    #[allow(clippy::type_complexity)] // the fields of `Definitions`
+    fn communicators(&self, processes: usize) -> Result<(Vec<Communicator>, Vec<(GroupId, Arc<[u32]>)>)> {
+        // Ids of groups can be taken twice (EZTrace): the one that can be a communicator's counts.
+        let mut groups: BTreeMap<u32, &Group> = BTreeMap::new();
+        for group in &self.groups {
+            let fits = |group: &Group| matches!(group.kind, COMM_GROUP | COMM_SELF);
+            groups
+                .entry(group.id)
+                .and_modify(|known| {
+                    if !fits(known) && fits(group) {
+                        *known = group;
+                    }
+                })
+                .or_insert(group);
+        }
+        let members = |id: u32| -> Result<CommMembers> {
+            let Some(group) = groups.get(&id) else { return Ok(CommMembers::Undefined) };
+            if group.paradigm != MPI {
+                return Ok(CommMembers::NotMpi);
+            }
+            match group.kind {
+                COMM_SELF => Ok(CommMembers::SelfOnly),
+                COMM_GROUP => {
+                    let mut ranks = Vec::with_capacity(group.members.len());
+                    for &member in &group.members {
+                        if member >= processes as u64 {
+                            return Err(Error::new(format!(
+                                "group {id} refers to MPI process {member}, but there are only {processes}"
+                            )));
+                        }
+                        ranks.push(member as u32);
+                    }
+                    let distinct: HashSet<u32> = ranks.iter().copied().collect();
+                    if distinct.len() < ranks.len() {
+                        return Err(Error::new(format!("group {id} holds an MPI process twice")));
+                    }
+                    Ok(CommMembers::Intra(ranks.into()))
+                }
+                // All processes, in the order of the group itself.
+                COMM_LOCATIONS => Ok(CommMembers::Intra((0..processes as u32).collect())),
+                _ => Ok(CommMembers::NotMpi),
+            }
+        };
+        // Each group is looked at once; the communicators share its list.
+        let mut known: HashMap<u32, CommMembers> = HashMap::new();
+        let mut members = |id: u32| -> Result<CommMembers> {
+            if let Some(members) = known.get(&id) {
+                return Ok(members.clone());
+            }
+            let found = members(id)?;
+            known.insert(id, found.clone());
+            Ok(found)
+        };
+        let mut communicators = Vec::new();
+        for &(id, name, group) in &self.comms {
+            let global_ranks = groups.get(&group).is_some_and(|group| group.global_members);
+            communicators.push(Communicator {
+                id: CommId(id),
+                name: self.text(name),
+                members: members(group)?,
+                global_ranks,
+            });
+        }
+        for &(id, name, a, b) in &self.inter_comms {
+            let members = match (members(a)?, members(b)?) {
+                (CommMembers::Intra(a), CommMembers::Intra(b)) => CommMembers::Inter(a, b),
+                (CommMembers::NotMpi, _) | (_, CommMembers::NotMpi) => CommMembers::NotMpi,
+                _ => CommMembers::Undefined,
+            };
+            communicators.push(Communicator { id: CommId(id), name: self.text(name), members, global_ranks: false });
+        }
+        let mut named = Vec::new();
+        if !self.windows.is_empty() {
+            for (&id, _) in groups.iter().filter(|(_, group)| group.kind == COMM_GROUP && group.paradigm == MPI) {
+                if let Ok(CommMembers::Intra(list)) = members(id) {
+                    named.push((GroupId(id), list));
+                }
+            }
+        }
+        Ok((communicators, named))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::{ByteOrder, Writer};
+    use clc_trace::{Shipped, codec};
+    use std::sync::Arc;
+
+    fn add(tables: &mut Tables, kind: u8, fill: impl FnOnce(&mut Writer)) {
+        let mut payload = Writer::new(ByteOrder::Little);
+        fill(&mut payload);
+        tables.record(kind, Reader::new(&payload.bytes, ByteOrder::Little)).unwrap();
+    }
+
+    fn numbers(payload: &mut Writer, fields: &[u32]) {
+        fields.iter().for_each(|&field| payload.u32(field));
+    }
+
+    fn group(tables: &mut Tables, id: u32, kind: u8, members: std::ops::Range<u64>) {
+        add(tables, kind::GROUP, |payload| {
+            numbers(payload, &[id, 0]);
+            payload.u8(0);
+            payload.u32((members.end - members.start) as u32);
+            members.for_each(|member| payload.u64(member));
+            payload.u8(kind);
+            payload.u8(MPI);
+            payload.u32(0);
+        });
+    }
+
+    /// `processes` of them, the first `region` regions called by a name of 1,000 bytes.
+    fn tables(processes: u64, regions: u32) -> Tables {
+        let mut tables = Tables::default();
+        add(&mut tables, kind::CLOCK_PROPERTIES, |payload| [1, 0, 0].into_iter().for_each(|field| payload.u64(field)));
+        add(&mut tables, kind::STRING, |payload| {
+            payload.u32(7);
+            payload.string(&"A".repeat(1000));
+        });
+        add(&mut tables, kind::LOCATION_GROUP, |payload| {
+            numbers(payload, &[0, 0]);
+            payload.u8(1);
+            payload.u32(UNDEFINED);
+        });
+        for location in 0..processes {
+            add(&mut tables, kind::LOCATION, |payload| {
+                payload.u64(location);
+                payload.u32(0);
+                payload.u8(1);
+                payload.u64(0);
+                payload.u32(0);
+            });
+        }
+        for region in 0..regions {
+            add(&mut tables, kind::REGION, |payload| numbers(payload, &[region, 7]));
+        }
+        group(&mut tables, 0, COMM_LOCATIONS, 0..processes);
+        tables
+    }
+
+    /// A list for each communicator would be 40 GB.
+    #[test]
+    fn communicators_of_a_group_share_its_list_also_on_other_ranks() {
+        let (processes, duplicates) = (10_000, 1_000_000);
+        let mut tables = tables(processes, 0);
+        group(&mut tables, 1, COMM_GROUP, 0..processes);
+        group(&mut tables, 2, COMM_GROUP, 0..3);
+        for id in 0..duplicates {
+            add(&mut tables, kind::COMM, |payload| numbers(payload, &[id, 0, 1]));
+        }
+        add(&mut tables, kind::INTER_COMM, |payload| numbers(payload, &[duplicates, 0, 2, 1]));
+        let (definitions, _) = tables.resolve(0).unwrap();
+        let is_shared = |definitions: &Definitions| {
+            let lists: Vec<&Arc<[u32]>> = definitions
+                .communicators
+                .iter()
+                .map(|communicator| match &communicator.members {
+                    CommMembers::Intra(members) | CommMembers::Inter(_, members) => members,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(**lists[0], (0..processes as u32).collect::<Vec<_>>());
+            lists.iter().all(|list| Arc::ptr_eq(list, lists[0]))
+        };
+        assert!(is_shared(&definitions));
+        let bytes = codec::encode(&Shipped::new(definitions.clone())).unwrap();
+        assert!(bytes.len() < 20_000_000, "{}", bytes.len());
+        let there = codec::decode::<Shipped>(&bytes).unwrap().open();
+        assert!(is_shared(&there) && there == definitions);
+    }
+
+    #[test]
+    fn a_long_name_of_many_things_is_refused() {
+        let length = 1 << 20;
+        let regions = (SOME_TEXT / 1000) as u32;
+        tables(1, regions).check_texts(length).unwrap();
+        let error = tables(1, regions + 1000).check_texts(length).unwrap_err();
+        assert!(error.message.contains("bytes use names of"), "{error}");
+        // As many are fine in a file that is longer.
+        tables(1, regions + 1000).check_texts(2 * length).unwrap();
+    }
+}

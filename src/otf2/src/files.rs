@@ -1,0 +1,229 @@
+//! The files of an archive.
+
+use crate::MappedFile;
+use crate::anchor::Anchor;
+use crate::definitions;
+use crate::local::LocalDefinitions;
+use crate::siblings::{Sibling, list};
+use clc_trace::{Definitions, Error, LocationId, Result};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// An OTF2 archive on disk. Small: it can be sent to all analysis ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Otf2Archive {
+    directory: PathBuf,
+    name: String,
+    anchor: Anchor,
+    whole_directory: bool,
+}
+
+impl Otf2Archive {
+    /// Opens `path`: the anchor file, or a directory that contains exactly one.
+    ///
+    /// # Errors
+    /// No anchor file or several, not an OTF2 archive, an unsupported version, container or compression.
+    pub fn open(path: &Path) -> Result<Otf2Archive> {
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::new("there is no such trace").in_file(path),
+            _ => Error::io(path, "cannot open the trace", &error),
+        })?;
+        let anchor_path = if metadata.is_dir() { find_anchor(path)? } else { path.to_path_buf() };
+        let anchor = Anchor::read(&MappedFile::open(&anchor_path)?).map_err(|error| error.in_file(&anchor_path))?;
+        let name = match (anchor_path.file_stem().and_then(OsStr::to_str), anchor_path.extension()) {
+            (Some(name), Some(extension)) if extension == "otf2" => name.to_owned(),
+            _ => return Err(Error::new("the name of an anchor file ends in .otf2").in_file(&anchor_path)),
+        };
+        let directory = match anchor_path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        Ok(Otf2Archive { directory, name, anchor, whole_directory: metadata.is_dir() })
+    }
+
+    /// Name of the archive ("traces").
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Contents of the anchor file.
+    pub fn anchor(&self) -> &Anchor {
+        &self.anchor
+    }
+
+    /// The directory that contains the anchor file.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The anchor file.
+    pub fn anchor_path(&self) -> PathBuf {
+        self.in_directory("otf2")
+    }
+
+    /// The global definition file.
+    pub fn definition_path(&self) -> PathBuf {
+        self.in_directory("def")
+    }
+
+    /// The marker file, which need not exist.
+    pub fn marker_path(&self) -> PathBuf {
+        self.in_directory("marker")
+    }
+
+    /// Thumbnail `i`.
+    pub fn thumbnail_path(&self, i: u32) -> PathBuf {
+        self.in_directory(&format!("{i}.thumb"))
+    }
+
+    /// The numbers of the thumbnails that are there, in ascending order: found in the directory, since the anchor file of a damaged archive may
+    /// claim billions. None if the directory cannot be read.
+    pub fn thumbnails_there(&self) -> Vec<u32> {
+        let claimed = self.anchor().thumbnails;
+        if claimed == 0 {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir(self.directory()).into_iter().flatten().flatten();
+        let number = |name: &str| name.strip_suffix(".thumb")?.rsplit_once('.')?.1.parse().ok();
+        let numbers = entries.filter_map(|entry| number(entry.file_name().to_str()?));
+        let mut there: Vec<u32> =
+            numbers.filter(|&number| number < claimed && self.thumbnail_path(number).exists()).collect();
+        there.sort_unstable();
+        there.dedup();
+        there
+    }
+
+    /// The event file of a location.
+    pub fn event_path(&self, location: LocationId) -> PathBuf {
+        self.of_location(location, "evt")
+    }
+
+    /// The local definition file of a location.
+    pub fn local_definition_path(&self, location: LocationId) -> PathBuf {
+        self.of_location(location, "def")
+    }
+
+    /// The snapshot file of a location, which need not exist.
+    pub fn snapshot_path(&self, location: LocationId) -> PathBuf {
+        self.of_location(location, "snap")
+    }
+
+    fn in_directory(&self, extension: &str) -> PathBuf {
+        self.directory.join(format!("{}.{extension}", self.name))
+    }
+
+    fn of_location(&self, location: LocationId, extension: &str) -> PathBuf {
+        self.directory.join(&self.name).join(format!("{location}.{extension}"))
+    }
+
+    /// The same archive in another directory.
+    pub fn at(&self, directory: &Path) -> Otf2Archive {
+        Otf2Archive { directory: directory.to_path_buf(), ..self.clone() }
+    }
+
+    /// Reads the global definitions; the texts say what is odd about them.
+    ///
+    /// # Errors
+    /// The file is missing or damaged, references to undefined locations.
+    pub fn read_definitions(&self) -> Result<(Definitions, Vec<String>)> {
+        let path = self.definition_path();
+        let bytes = MappedFile::open(&path)?;
+        definitions::read(&bytes, self.anchor.definition_chunk, self.anchor.definitions)
+            .map_err(|error| Error { event: None, ..error }.in_file(&path))
+    }
+
+    /// Reads the local definitions of a location; a missing file is odd, but only that.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn local_definitions(&self, location: LocationId) -> Result<LocalDefinitions> {
+        let path = self.local_definition_path(location);
+        if !path.exists() {
+            return Ok(LocalDefinitions {
+                warnings: vec!["locations without a local definition file: ids are taken as global ones".into()],
+                ..LocalDefinitions::default()
+            });
+        }
+        let bytes = MappedFile::open(&path).map_err(|error| error.at_location(location))?;
+        LocalDefinitions::read(&bytes, self.anchor.definition_chunk)
+            .map_err(|error| Error { event: None, ..error }.in_file(&path).at_location(location))
+    }
+
+    /// Size of the event file of a location in bytes.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn event_file_size(&self, location: LocationId) -> Result<u64> {
+        let path = self.event_path(location);
+        match std::fs::metadata(&path) {
+            Ok(metadata) => Ok(metadata.len()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(Error::new("the event file is missing").in_file(&path).at_location(location))
+            }
+            Err(error) => Err(Error::io(&path, "cannot read", &error).at_location(location)),
+        }
+    }
+
+    /// What lies beside the archive and does not belong to the format; nothing if the anchor file was opened instead of a
+    /// directory, since then the directory may hold anything.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn siblings(&self, definitions: &Definitions) -> Result<Vec<Sibling>> {
+        let mut siblings = Vec::new();
+        if !self.whole_directory {
+            return Ok(siblings);
+        }
+        let locations: std::collections::HashSet<String> =
+            definitions.locations.iter().map(|location| location.id.to_string()).collect();
+        let of_archive = |name: &str| {
+            name == self.name
+                || name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
+                    matches!(rest, "otf2" | "def" | "marker")
+                        || rest
+                            .strip_suffix(".thumb")
+                            .is_some_and(|i| i.parse::<u32>().is_ok_and(|i| i < self.anchor.thumbnails))
+                })
+        };
+        let of_location = |name: &str| {
+            name.rsplit_once('.').is_some_and(|(id, kind)| {
+                locations.contains(id)
+                    && (matches!(kind, "evt" | "def") || (kind == "snap" && self.anchor.snapshots > 0))
+            })
+        };
+        list(&self.directory, Path::new(""), &of_archive, &mut siblings)?;
+        let inner = self.directory.join(&self.name);
+        if inner.is_dir() {
+            list(&inner, Path::new(&self.name), &of_location, &mut siblings)?;
+        }
+        siblings.sort_by(|a, b| a.relative.cmp(&b.relative));
+        Ok(siblings)
+    }
+}
+
+fn find_anchor(directory: &Path) -> Result<PathBuf> {
+    let failed = |error: std::io::Error| Error::io(directory, "cannot read the directory", &error);
+    let mut anchors = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "otf2") && path.is_file() {
+            anchors.push(path);
+        }
+    }
+    anchors.sort();
+    match anchors.as_slice() {
+        [anchor] => Ok(anchor.clone()),
+        [] => Err(Error::new("no OTF2 anchor file (*.otf2) in this directory").in_file(directory)),
+        several => {
+            let names: Vec<String> = several
+                .iter()
+                .filter_map(|path| path.file_name())
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect();
+            Err(Error::new(format!("several OTF2 anchor files: {}", names.join(", ")))
+                .in_file(directory)
+                .hint("name the one you mean"))
+        }
+    }
+}

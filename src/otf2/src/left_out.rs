@@ -1,0 +1,199 @@
+//! An archive as seen by a format that holds what this program interprets: the parts of its events, and what else there is.
+
+use crate::bytes::Reader;
+use crate::chunks::{FileKind, Record, Records};
+use crate::conversion_loss::{LeftOut, Thing};
+use crate::definitions::{Tables, kind};
+use crate::files::Otf2Archive;
+use crate::local::{CLOCK_OFFSET, LocalDefinitions, MAPPING_TABLE};
+use crate::records::BUFFER_FLUSH;
+use crate::{MappedFile, ScanSummary};
+use clc_trace::{Error, Event, LocationId, Result};
+use std::path::Path;
+
+/// Names of the definition records from 10 on.
+const NAMES: [&str; 34] = [
+    "String",
+    "Attribute",
+    "SystemTreeNode",
+    "LocationGroup",
+    "Location",
+    "Region",
+    "Callsite",
+    "Callpath",
+    "Group",
+    "MetricMember",
+    "MetricClass",
+    "MetricInstance",
+    "Comm",
+    "Parameter",
+    "RmaWin",
+    "MetricClassRecorder",
+    "SystemTreeNodeProperty",
+    "SystemTreeNodeDomain",
+    "LocationGroupProperty",
+    "LocationProperty",
+    "CartDimension",
+    "CartTopology",
+    "CartCoordinate",
+    "SourceCodeLocation",
+    "CallingContext",
+    "CallingContextProperty",
+    "InterruptGenerator",
+    "IoFileProperty",
+    "IoRegularFile",
+    "IoDirectory",
+    "IoHandle",
+    "IoPreCreatedHandleState",
+    "CallpathParameter",
+    "InterComm",
+];
+
+/// Name of a global definition record.
+fn definition_name(kind: u8) -> String {
+    match kind {
+        5 => "ClockProperties".to_owned(),
+        6 => "Paradigm".to_owned(),
+        7 => "ParadigmProperty".to_owned(),
+        8 => "IoParadigm".to_owned(),
+        _ => match kind.checked_sub(10).and_then(|index| NAMES.get(usize::from(index))) {
+            Some(name) => (*name).to_owned(),
+            None => format!("Unknown{kind}"),
+        },
+    }
+}
+
+/// An event with all that is interpreted of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventParts {
+    /// Raw local time.
+    pub time: u64,
+    /// Record type.
+    pub kind: u8,
+    /// Its fields, with global ids; [`Event::Other`] if they are not interpreted.
+    pub event: Event,
+    /// The stop time of a `BufferFlush`.
+    pub flush_stop: Option<u64>,
+    /// Number of attributes.
+    pub attributes: u64,
+}
+
+impl Otf2Archive {
+    /// Calls `visit` with the parts of every event of a location, in order.
+    ///
+    /// # Errors
+    /// The file is missing or damaged; whatever `visit` returns.
+    pub fn scan_parts(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        mut visit: impl FnMut(&EventParts) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        self.scan_records(location, local, |record, event| {
+            let flush_stop = match record.kind {
+                BUFFER_FLUSH => record.payload.first_chunk::<8>().map(|stop| record.order.u64(*stop)),
+                _ => None,
+            };
+            let attributes = if record.attributes == 0 { 0 } else { attributes(record) };
+            visit(&EventParts { time: record.time, kind: record.kind, event, flush_stop, attributes })
+        })
+    }
+
+    /// Counts what [`Otf2Archive::read_definitions`] and the events do not tell: other definitions, and everything in the
+    /// archive that is no event; not the files that lie beside it. What belongs to a location is counted by [`Otf2Archive::left_out_of`].
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn left_out(&self) -> Result<LeftOut> {
+        let mut left_out = LeftOut::default();
+        self.left_out_definitions(&mut left_out)?;
+        let markers = self.markers()?.map_or(0, |markers| markers.len() as u64);
+        left_out.add(Thing::Markers, "Marker", markers);
+        left_out.add(Thing::Thumbnails, "Thumbnail", u64::from(self.anchor().thumbnails));
+        for (name, _) in &self.anchor().properties {
+            left_out.add(Thing::Properties, name, 1);
+        }
+        left_out.add(Thing::Properties, "name of the machine", u64::from(!self.anchor().machine.is_empty()));
+        Ok(left_out)
+    }
+
+    fn left_out_definitions(&self, left_out: &mut LeftOut) -> Result<()> {
+        let path = self.definition_path();
+        let bytes = MappedFile::open(&path)?;
+        let mut tables = Tables::default();
+        each_definition(&path, &bytes, self.anchor().definition_chunk, |record| {
+            let mut reader = Reader::new(record.payload, record.order);
+            match record.kind {
+                kind::CLOCK_PROPERTIES
+                | kind::STRING
+                | kind::SYSTEM_TREE_NODE
+                | kind::LOCATION_GROUP
+                | kind::LOCATION => {}
+                kind::REGION => left_out.add(Thing::DefinitionFields, "Region: all but id and name", 1),
+                kind::GROUP | kind::COMM | kind::INTER_COMM | kind::RMA_WIN => {
+                    tables.record(record.kind, reader)?;
+                    if record.kind == kind::COMM {
+                        let (_, _, _, parent) = (reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?);
+                        let more = parent != u32::MAX || reader.u32().unwrap_or(0) != 0;
+                        left_out.add(Thing::DefinitionFields, "Comm: parent and flags", u64::from(more));
+                    }
+                }
+                other => left_out.add(Thing::Definitions, definition_name(other), 1),
+            }
+            Ok(())
+        })?;
+        left_out.add(Thing::Definitions, "Group (none of an MPI communicator)", tables.other_groups());
+        Ok(())
+    }
+
+    /// Counts what [`Otf2Archive::local_definitions`] and the events of a location do not tell.
+    ///
+    /// # Errors
+    /// The local definition file is damaged.
+    pub fn left_out_of(&self, location: LocationId) -> Result<LeftOut> {
+        let mut left_out = LeftOut::default();
+        left_out.add(Thing::Snapshots, "Snapshot file", u64::from(self.has_snapshots(location)));
+        let path = self.local_definition_path(location);
+        if path.exists() {
+            let bytes = MappedFile::open(&path)?;
+            each_definition(&path, &bytes, self.anchor().definition_chunk, |record| {
+                if !matches!(record.kind, MAPPING_TABLE | CLOCK_OFFSET) {
+                    left_out.add(Thing::Definitions, format!("{} (local)", definition_name(record.kind)), 1);
+                }
+                Ok(())
+            })
+            .map_err(|error| error.at_location(location))?;
+        }
+        Ok(left_out)
+    }
+}
+
+fn each_definition(
+    path: &Path,
+    bytes: &[u8],
+    chunk_size: u64,
+    mut visit: impl FnMut(&Record<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    let mut run = || -> Result<()> {
+        while let Some(record) = records.next()? {
+            visit(&record)?;
+        }
+        Ok(())
+    };
+    run().map_err(|error| Error { event: None, ..error }.in_file(path))
+}
+
+/// Number of attributes before a record.
+fn attributes(record: &Record<'_>) -> u64 {
+    let mut rest = record.raw.get(..record.attributes).unwrap_or_default();
+    let mut sum = 0;
+    while let Some((_, list)) = rest.split_first() {
+        let mut reader = Reader::new(list, record.order);
+        let length = reader.record_length().unwrap_or(0).min(reader.rest().len() as u64) as usize;
+        let (payload, next) = reader.rest().split_at(length);
+        sum += u64::from(Reader::new(payload, record.order).u32().unwrap_or(0));
+        rest = next;
+    }
+    sum
+}

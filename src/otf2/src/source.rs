@@ -1,0 +1,114 @@
+//! Where the chunks of a file come from: memory, or a file that is read chunk by chunk.
+
+use clc_trace::{Error, Result};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Gives one chunk of a file after the other.
+pub trait Source {
+    /// Bytes of the whole file.
+    fn length(&self) -> u64;
+
+    /// Makes the next `size` bytes (fewer at the end of the file) the present ones. The first call is for the beginning of the file.
+    ///
+    /// # Errors
+    /// Reading fails.
+    fn advance(&mut self, size: usize) -> Result<()>;
+
+    /// The present bytes; none before the first [`Source::advance`] and at the end of the file.
+    fn present(&self) -> &[u8];
+}
+
+/// Bytes in memory.
+#[derive(Debug, Clone)]
+pub struct Bytes<'a> {
+    length: u64,
+    present: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Bytes<'a> {
+    /// The whole contents of a file.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Bytes { length: bytes.len() as u64, present: &[], rest: bytes }
+    }
+
+    /// [`Source::advance`], which cannot fail here.
+    pub fn begin(&mut self, size: usize) {
+        (self.present, self.rest) = self.rest.split_at(size.min(self.rest.len()));
+    }
+}
+
+impl Source for Bytes<'_> {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn advance(&mut self, size: usize) -> Result<()> {
+        self.begin(size);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn present(&self) -> &[u8] {
+        self.present
+    }
+}
+
+/// A file of which one chunk at a time is in memory. Beside a memory map it needs no address space for the whole file, no page faults,
+/// and a file that shrinks while it is read is an error instead of a signal.
+#[derive(Debug)]
+pub struct Blocks {
+    file: File,
+    length: u64,
+    read: u64,
+    present: Vec<u8>,
+}
+
+impl Blocks {
+    /// Opens `path`.
+    ///
+    /// # Errors
+    /// The file is missing, not readable or not a regular file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (file, length) = crate::open_file(path)?;
+        Ok(Blocks { file, length, read: 0, present: Vec::new() })
+    }
+
+    /// Makes [`Source::advance`] go on at byte `offset`.
+    ///
+    /// # Errors
+    /// The file ends before that.
+    pub fn seek(&mut self, offset: u64) -> Result<()> {
+        if offset > self.length {
+            return Err(Error::new("the file became shorter since it was read"));
+        }
+        self.read = offset;
+        let place = self.file.seek(SeekFrom::Start(self.read));
+        place.map(|_| ()).map_err(|error| Error::new(format!("cannot read: {error}")))
+    }
+}
+
+impl Source for Blocks {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn advance(&mut self, size: usize) -> Result<()> {
+        let size = (self.length - self.read).min(size as u64) as usize;
+        // The old contents are overwritten: nothing has to be cleared but what the last chunk does not fill.
+        self.present.resize(size, 0);
+        self.file.read_exact(&mut self.present).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Error::new("the file became shorter while it was read"),
+            _ => Error::new(format!("cannot read: {error}")),
+        })?;
+        self.read += size as u64;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn present(&self) -> &[u8] {
+        &self.present
+    }
+}

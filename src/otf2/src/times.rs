@@ -1,0 +1,39 @@
+//! What a format asks of those who change the times of a trace.
+
+use clc_trace::{LocationId, Result};
+
+/// New times for the events of one location.
+pub trait TimeMap {
+    /// New time of event `number` (from 1), recorded at `time`; called in order.
+    ///
+    /// # Errors
+    /// There is no such time.
+    fn event(&mut self, number: u64, time: u64) -> Result<u64>;
+
+    /// New stop time of the `BufferFlush` event `number`, called after [`TimeMap::event`] for it.
+    fn flush_stop(&mut self, number: u64, stop: u64) -> u64;
+}
+
+/// What a marker refers to (OTF2 `MarkerScope`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkerScope {
+    /// The whole trace.
+    Global,
+    /// One location.
+    Location(LocationId),
+    /// One location group, by id.
+    LocationGroup(u32),
+    /// Anything else: a node, a group of locations, a communicator.
+    Other,
+}
+
+/// A marker: a comment that a tool attached to a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marker {
+    /// When it begins, in global time.
+    pub time: u64,
+    /// How long it lasts.
+    pub duration: u64,
+    /// What it refers to.
+    pub scope: MarkerScope,
+}

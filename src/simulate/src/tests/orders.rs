@@ -1,0 +1,100 @@
+//! Synchronous sends, fences, epochs of groups and locks in true time, by the names of regions and without any code of the simulator.
+
+use super::Recorder;
+use crate::Scenario;
+use clc_trace::{Event, Message};
+use std::collections::{BTreeMap, HashMap};
+
+/// What one process did, with true times.
+#[derive(Default)]
+struct Done {
+    /// When regions of a name were entered and left, in order.
+    regions: BTreeMap<String, Vec<(i64, i64)>>,
+    fences: Vec<(i64, i64)>,
+    /// Target, acquisition, and when the call that released it was entered.
+    locks: Vec<(u32, i64, i64)>,
+    /// By receiver and tag: when synchronous sends were over.
+    synchronous: HashMap<(u32, u32), Vec<i64>>,
+    /// By sender and tag: when the calls that received were entered.
+    received: HashMap<(u32, u32), Vec<i64>>,
+}
+
+/// Checks all such orders of a run; returns how many there are.
+pub(super) fn check(scenario: &Scenario, run: &Recorder) -> usize {
+    let definitions = scenario.definitions();
+    let names: HashMap<_, _> = definitions.regions.iter().map(|region| (region.id, region.name.clone())).collect();
+    let threads = scenario.threads as usize;
+    let mut all: Vec<Done> = Vec::new();
+    for records in run.0.iter().step_by(threads) {
+        let mut done = Done::default();
+        let mut stack: Vec<(i64, String)> = Vec::new();
+        let (mut begin, mut held, mut sent) = (0, HashMap::new(), None);
+        for &(time, _, event) in records {
+            let entered = stack.last().map_or(0, |(entered, _)| *entered);
+            match event {
+                Event::Enter(region) => stack.push((time.0, names[&region].clone())),
+                Event::Leave(_) => {
+                    let (entered, name) = stack.pop().expect("a region");
+                    if let Some(Message { peer, tag, .. }) = sent.take().filter(|_| name == "MPI_Ssend") {
+                        done.synchronous.entry((peer, tag)).or_default().push(time.0);
+                    }
+                    done.regions.entry(name).or_default().push((entered, time.0));
+                }
+                Event::MpiSend(message) => sent = Some(message),
+                Event::MpiRecv(m) => done.received.entry((m.peer, m.tag)).or_default().push(entered),
+                Event::RmaCollectiveBegin => begin = time.0,
+                Event::RmaCollectiveEnd(_) => done.fences.push((begin, time.0)),
+                Event::RmaAcquireLock(lock) => drop(held.insert(lock.remote, time.0)),
+                Event::RmaReleaseLock(lock) => {
+                    done.locks.push((lock.remote, held.remove(&lock.remote).expect("a lock"), entered));
+                }
+                _ => {}
+            }
+        }
+        all.push(done);
+    }
+    let nodes = scenario.nodes();
+    let minimum = |a: usize, b: usize| {
+        let class = if nodes[a] == nodes[b] { scenario.latency.same_node } else { scenario.latency.other_node };
+        class.minimum / 1000 - 1
+    };
+    let mut orders = 0;
+    let mut after = |(a, from): (usize, i64), (b, to): (usize, i64), what: &str| {
+        assert!(to >= from + minimum(a, b), "{what}: process {b} at {to}, but process {a} at {from}");
+        orders += 1;
+    };
+    for (a, own) in all.iter().enumerate() {
+        for (&(peer, tag), ends) in &own.synchronous {
+            let posted = &all[peer as usize].received[&(a as u32, tag)];
+            assert_eq!(posted.len(), ends.len());
+            for (&posted, &end) in posted.iter().zip(ends) {
+                after((peer as usize, posted), (a, end), "a synchronous send");
+            }
+        }
+        for (b, other) in all.iter().enumerate().filter(|(b, _)| *b != a) {
+            assert_eq!(own.fences.len(), other.fences.len());
+            for (own, other) in own.fences.iter().zip(&other.fences) {
+                after((b, other.0), (a, own.1), "a fence");
+            }
+            if a.abs_diff(b) != 1 {
+                continue;
+            }
+            let of = |done: &Done, name: &str| done.regions.get(name).cloned().unwrap_or_default();
+            for (post, complete) in of(other, "MPI_Win_post").iter().zip(of(own, "MPI_Win_complete")) {
+                after((b, post.0), (a, complete.1), "complete after post");
+            }
+            for (complete, wait) in of(other, "MPI_Win_complete").iter().zip(of(own, "MPI_Win_wait")) {
+                after((b, complete.0), (a, wait.1), "wait after complete");
+            }
+        }
+    }
+    let mut locks: Vec<(u32, i64, i64, usize)> = Vec::new();
+    for (process, done) in all.iter().enumerate() {
+        locks.extend(done.locks.iter().map(|&(target, acquired, released)| (target, acquired, released, process)));
+    }
+    locks.sort_unstable();
+    for pair in locks.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        after((pair[0].3, pair[0].2), (pair[1].3, pair[1].1), "an exclusive lock");
+    }
+    orders
+}

@@ -1,0 +1,171 @@
+//! Threads of one analysis rank, for work on many files or lists that do not know each other.
+//!
+//! Results come back in the order of the jobs, and of several errors the one of the first job is returned, so that nothing depends on the
+//! number of threads. The thread that asks does not work itself: it tells the progress, since others must not (only the main thread calls
+//! MPI).
+
+use crate::Result;
+use crate::progress::Progress;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// How many threads may work at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    threads: usize,
+}
+
+/// Tells the progress of a job: so many more events are done.
+pub type Advance<'a> = &'a dyn Fn(u64);
+
+enum Note<R> {
+    Advance(u64),
+    Done(usize, Result<R>),
+}
+
+impl Workers {
+    /// Everything is done by the thread that asks.
+    pub const ONE: Workers = Workers { threads: 1 };
+
+    /// Most threads that are used without being asked for: reading and writing files does not get faster for ever.
+    const DEFAULT_MOST: usize = 16;
+
+    /// One for each core that this process may use, up to 16.
+    pub fn of_this_machine() -> Workers {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        Workers { threads: cores.min(Workers::DEFAULT_MOST) }
+    }
+
+    /// At most `threads` of them.
+    pub fn new(threads: NonZero<usize>) -> Workers {
+        Workers { threads: threads.get() }
+    }
+
+    /// How many there are at most.
+    pub fn threads(self) -> usize {
+        self.threads
+    }
+
+    /// Does the jobs 0 to `count - 1`; their results in this order.
+    ///
+    /// # Errors
+    /// That of the first job that failed. Jobs that had not begun by then are left out.
+    pub fn run<R: Send>(
+        self,
+        count: usize,
+        progress: &dyn Progress,
+        work: impl Fn(usize, Advance<'_>) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let alone = || (0..count).map(|job| work(job, &|events| progress.advance(events))).collect();
+        if self.threads.min(count) < 2 {
+            return alone();
+        }
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut results: Vec<Option<Result<R>>> = (0..count).map(|_| None).collect();
+        let started = thread::scope(|scope| {
+            let (notes, heard) = mpsc::channel();
+            let mut started = 0;
+            for _ in 0..self.threads.min(count) {
+                let notes = notes.clone();
+                let (next, failed, work) = (&next, &failed, &work);
+                let jobs = move || {
+                    let advance = |events| {
+                        // Nobody hears it only if the asking thread has panicked.
+                        let _ = notes.send(Note::Advance(events));
+                    };
+                    while !failed.load(Ordering::Relaxed) {
+                        let job = next.fetch_add(1, Ordering::Relaxed);
+                        if job >= count {
+                            break;
+                        }
+                        let result = work(job, &advance);
+                        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                        let _ = notes.send(Note::Done(job, result));
+                    }
+                };
+                // With little memory there are fewer of them.
+                match thread::Builder::new().spawn_scoped(scope, jobs) {
+                    Ok(_) => started += 1,
+                    Err(_) => break,
+                }
+            }
+            drop(notes);
+            for note in heard {
+                match note {
+                    Note::Advance(events) => progress.advance(events),
+                    Note::Done(job, result) => results[job] = Some(result),
+                }
+            }
+            started
+        });
+        if started == 0 {
+            return alone();
+        }
+        // Jobs are begun in order: behind one that was left out there is none that was not, but before it is the error.
+        results.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+    use crate::progress::Silent;
+    use std::cell::Cell;
+
+    fn workers(threads: usize) -> Workers {
+        Workers::new(NonZero::new(threads).unwrap())
+    }
+
+    /// Counts what it is told.
+    #[derive(Default)]
+    struct Counted(Cell<u64>);
+
+    impl Progress for Counted {
+        fn phase(&self, _: &'static str, _: u64) {}
+        fn advance(&self, events: u64) {
+            self.0.set(self.0.get() + events);
+        }
+        fn finish(&self) {}
+    }
+
+    #[test]
+    fn results_are_in_order_and_progress_is_told() {
+        for threads in [1, 2, 3, 8] {
+            for count in [0, 1, 2, 7, 100] {
+                let progress = Counted::default();
+                let work = |job: usize, advance: Advance<'_>| {
+                    advance(job as u64);
+                    Ok(job * job)
+                };
+                let results = workers(threads).run(count, &progress, work).unwrap();
+                assert_eq!(results, (0..count).map(|job| job * job).collect::<Vec<_>>());
+                assert_eq!(progress.0.get(), (0..count as u64).sum::<u64>());
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_errors_is_returned() {
+        for threads in [1, 2, 5] {
+            for _ in 0..50 {
+                let work = |job: usize, _: Advance<'_>| match job {
+                    3 | 4 | 9 => Err(Error::new(format!("job {job}"))),
+                    _ => Ok(()),
+                };
+                let error = workers(threads).run(20, &Silent, work).unwrap_err();
+                assert_eq!(error.to_string(), "job 3");
+            }
+        }
+    }
+
+    #[test]
+    fn several_threads_do_work_at_once() {
+        let meeting = std::sync::Barrier::new(2);
+        let work = |_: usize, _: Advance<'_>| Ok(meeting.wait().is_leader());
+        let leaders = workers(2).run(2, &Silent, work).unwrap();
+        assert_eq!(leaders.into_iter().filter(|leader| *leader).count(), 1);
+    }
+}
