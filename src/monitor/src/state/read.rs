@@ -103,6 +103,22 @@ impl StateFile {
         Ok(Words(bytes))
     }
 
+    /// Somebody knows when it ended.
+    pub fn ended(&mut self, time: Option<f64>) {
+        if let Some(time) = time {
+            self.life = (Life::Gone, time);
+        }
+    }
+
+    /// Whether it lives and moves: what the call is, is not looked at.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn pulse(&mut self) -> Result<RankState> {
+        let header = self.part(0, HEADER)?;
+        Ok(self.outline(&header, &clock(&header))?.0)
+    }
+
     /// What the process is doing now. Of its communicators, those that the call is about and `wanted` ones are told.
     ///
     /// # Errors
@@ -110,8 +126,30 @@ impl StateFile {
     pub fn look(&mut self, wanted: &BTreeSet<u64>) -> Result<RankState> {
         let header = self.part(0, HEADER)?;
         let clock = clock(&header);
+        let (mut state, calls) = self.outline(&header, &clock)?;
+        let comms = self.comms()?;
+        let tests = now() - self.vain.1 < TESTING;
+        // Of several threads the one that has waited longest is the one to look at.
+        let inside = |words: &&Words| words.get(slot::CALL) & layout::INSIDE != 0;
+        let waiting = calls.iter().filter(inside).min_by_key(|words| words.get(slot::SINCE));
+        let shown = waiting.or_else(|| calls.first().filter(|words| tests && words.get(slot::VAIN) != 0));
+        let place = shown.and_then(|shown| calls.iter().position(|words| std::ptr::eq(words, shown))).unwrap_or(0);
+        if matches!(state.phase, Phase::Running) {
+            state.call = shown.map(|words| self.call(words, &clock, &comms, tests && words.get(slot::VAIN) != 0));
+        }
+        if let Some(words) = calls.get(place) {
+            state.regions = self.regions(words);
+        }
+        let about: BTreeSet<u64> = state.comms_of_call().collect();
+        let told = |comm: &u64| *comm == layout::WORLD || about.contains(comm) || wanted.contains(comm);
+        state.comms = comms.iter().map(|&(_, comm)| comm).filter(|comm| told(&comm.comm)).collect();
+        Ok(state)
+    }
+
+    /// Everything but its call, its regions and its communicators; and the slots of its threads.
+    fn outline(&mut self, header: &Words, clock: &Clock) -> Result<(RankState, Vec<Words>)> {
         let kernel = Process::look(self.process, self.started);
-        if kernel.life != self.life.0 {
+        if kernel.life != self.life.0 && self.life.0 != Life::Gone {
             self.life = (kernel.life, now());
         }
         let threads = (header.get(field::THREADS) as usize).min(layout::THREADS);
@@ -129,8 +167,8 @@ impl StateFile {
                 _ => Phase::Unwatched,
             },
             phase_since: clock.seconds(header.get(field::PHASE_SINCE)),
-            life: kernel.life,
-            life_since: (kernel.life != Life::Runs).then_some(self.life.1),
+            life: self.life.0,
+            life_since: (self.life.0 != Life::Runs).then_some(self.life.1),
             call: None,
             regions: Vec::new(),
             moves: 0,
@@ -140,7 +178,6 @@ impl StateFile {
             comms: Vec::new(),
             lost: header.get(field::LOST),
         };
-        let comms = self.comms()?;
         let mut calls = Vec::new();
         for thread in 0..threads {
             let words = self.part(layout::SLOTS + thread * layout::SLOT, SLOT)?;
@@ -152,22 +189,7 @@ impl StateFile {
         if state.vain != self.vain.0 {
             self.vain = (state.vain, now());
         }
-        let tests = now() - self.vain.1 < TESTING;
-        // Of several threads the one that has waited longest is the one to look at.
-        let inside = |words: &&Words| words.get(slot::CALL) & layout::INSIDE != 0;
-        let waiting = calls.iter().filter(inside).min_by_key(|words| words.get(slot::SINCE));
-        let shown = waiting.or_else(|| calls.first().filter(|words| tests && words.get(slot::VAIN) != 0));
-        let place = shown.and_then(|shown| calls.iter().position(|words| std::ptr::eq(words, shown))).unwrap_or(0);
-        if matches!(state.phase, Phase::Running) {
-            state.call = shown.map(|words| self.call(words, &clock, &comms, tests && words.get(slot::VAIN) != 0));
-        }
-        if let Some(words) = calls.get(place) {
-            state.regions = self.regions(words);
-        }
-        let about: BTreeSet<u64> = state.comms_of_call().collect();
-        let told = |comm: &u64| *comm == layout::WORLD || about.contains(comm) || wanted.contains(comm);
-        state.comms = comms.iter().map(|&(_, comm)| comm).filter(|comm| told(&comm.comm)).collect();
-        Ok(state)
+        Ok((state, calls))
     }
 
     /// All communicators that the process is a member of, with their handles.
