@@ -10,6 +10,7 @@ use crate::format::{Effect, Form};
 use crate::layout::{self, field, phase, slot};
 use crate::wrappers::{Call, TABLE};
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,10 +83,18 @@ fn start_agent(directory: &Path) {
     else {
         return;
     };
-    let mark = std::fs::OpenOptions::new().write(true).create_new(true).open(directory.join("agent"));
-    if mark.is_err() {
+    // Locked by the agent as long as it is there, by the descriptor that it inherits.
+    let Ok(mark) = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(directory.join("agent"))
+    else {
+        return;
+    };
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::flock(mark.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return;
     }
+    // SAFETY: the descriptor is open; the new one is not closed when a program is executed.
+    let inherited = unsafe { libc::dup(mark.as_raw_fd()) };
+    remove_old(directory);
     // It makes itself independent of this process and returns at once. It is neither recorded nor a part of the application.
     let started = Command::new(program)
         .arg("agent")
@@ -94,12 +103,25 @@ fn start_agent(directory: &Path) {
         .env_remove("LD_PRELOAD")
         .env_remove("CLC_RECORDER_DIR")
         .env_remove("CLC_RECORDER_STATE")
+        .env("CLC_RECORDER_LOCK", inherited.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
+    // SAFETY: it was opened here, and is not used any more.
+    unsafe { libc::close(inherited) };
     if !started.is_ok_and(|status| status.success()) {
         crate::say("the agent that watches this node cannot be started; the program goes on");
+    }
+}
+
+/// States of an earlier job in the same place, whose agent was killed.
+fn remove_old(directory: &Path) {
+    for path in directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let process = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
