@@ -179,6 +179,8 @@ impl Board {
         self.word(field::SIZE).store(size, Ordering::Relaxed);
         self.add(world, layout::WORLD, rank << 32 | size);
         self.add(own, layout::SELF, 1);
+        // A second one: a process that is stopped soon has a rate, too.
+        self.anchor();
         self.phase(phase::RUNNING);
     }
 

@@ -136,10 +136,11 @@ impl super::Diagnosis {
             text += &format!("\n{:>6}  {:<12} {:>8}  {:<9} {:>8}  {}\n", "rank", "node", "process", "state", "for", "call, region");
         }
         for row in &self.rows {
-            let region = if row.region.is_empty() { String::new() } else { format!(" [{}]", row.region) };
+            let region = if row.region.is_empty() { String::new() } else { format!("[{}]", row.region) };
+            let gap = if row.call.is_empty() || region.is_empty() { "" } else { " " };
             let (rank, seconds) = (row.name(), duration(row.seconds));
             let line = format!(
-                "{rank:>6}  {:<12} {:>8}  {:<9} {seconds:>8}  {}{region}",
+                "{rank:>6}  {:<12} {:>8}  {:<9} {seconds:>8}  {}{gap}{region}",
                 row.host, row.process, row.state, row.call
             );
             text += line.trim_end();
