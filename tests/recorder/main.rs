@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod monitor;
 mod own;
 mod survives;
 mod windows;
