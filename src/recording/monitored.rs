@@ -71,6 +71,7 @@ pub fn prepare(output: &Path, directory: &Path, id: String, command: String, wat
         begun: clc_monitor::state::now(),
         interface: watched.interface.clone(),
         interval: 0.1,
+        nodes: nodes(),
         alarm: watched.alarm.clone(),
     };
     let job = Job::create(directory, about).map_err(|error| Error::io(directory, "cannot watch the job there", &error))?;
@@ -79,6 +80,13 @@ pub fn prepare(output: &Path, directory: &Path, id: String, command: String, wat
         tracing::warn!("the job is not on the list of `clc-replay jobs`: {error}");
     }
     Ok(job)
+}
+
+/// Number of nodes, if the batch system says so.
+fn nodes() -> Option<u32> {
+    ["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
 }
 
 /// After the end of a job: what remains of a successful one is removed; of another one it is said where it is.

@@ -4,6 +4,7 @@ use crate::collect;
 use crate::diagnose::{Diagnosis, Verdict, diagnose};
 use crate::jobs::{AgentFile, Alarm, Job};
 use crate::state::now;
+use std::collections::BTreeSet;
 use std::io::{Result, Write};
 use std::time::{Duration, Instant};
 
@@ -30,10 +31,10 @@ impl Watchman {
         Watchman { alarm, number, looked: Instant::now(), raised: None }
     }
 
-    /// Looks at the job, if that is due: `moved` is when something moved last on this node, and `ended` whether a process has ended here.
-    pub fn look(&mut self, job: &Job, moved: f64, ended: bool) {
+    /// Looks at the job, if that is due: `moved` is when something moved last on this node, `ended` whether a process has ended here, and `gone` which agents are not there any more.
+    pub fn look(&mut self, job: &Job, moved: f64, ended: bool, gone: &BTreeSet<u32>) {
         let quiet = moved > 0.0 && now() - moved >= self.alarm.seconds;
-        if !(quiet || ended || self.raised.is_some()) || self.looked.elapsed() < LOOK || !self.is_first(job) {
+        if !(quiet || ended || self.raised.is_some()) || self.looked.elapsed() < LOOK || !self.is_first(job, gone) {
             return;
         }
         self.looked = Instant::now();
@@ -53,9 +54,10 @@ impl Watchman {
         }
     }
 
-    fn is_first(&self, job: &Job) -> bool {
-        let mut agents = AgentFile::all(job).into_iter().filter(|agent| agent.ended.is_none());
-        // If the first one is silent, the next one has to know: gossip says so, but the question is asked seldom enough to ask all of them.
+    /// Whether nobody with a lower number is there.
+    fn is_first(&self, job: &Job, gone: &BTreeSet<u32>) -> bool {
+        let there = |agent: &AgentFile| agent.ended.is_none() && !gone.contains(&agent.number);
+        let mut agents = AgentFile::all(job).into_iter().filter(there);
         agents.next().is_none_or(|first| first.number >= self.number)
     }
 

@@ -5,22 +5,26 @@
 //! | `local` | the processes of the job on this node |
 //! | `ends` | when processes end, to the millisecond |
 //! | `interface` | on which address it listens |
+//! | `peers`, `clock` | gossip with the agents of other nodes, and the clock that it measures by |
 //! | `alarm` | what is written when nothing moves |
 //! | `detach` | becoming independent of the process that has started it |
 
 mod alarm;
+mod clock;
 mod detach;
 mod ends;
 mod interface;
 mod local;
+mod peers;
 
 pub use detach::{become_independent, start_detached};
 
 use crate::jobs::{self, AgentFile, Job};
-use crate::query::{self, Question, Report, Traffic};
+use crate::query::{self, Question, Report};
 use crate::state::now;
 use alarm::Watchman;
 use local::Local;
+use peers::{Heard, Peers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::net::TcpListener;
@@ -44,6 +48,8 @@ struct Shared {
     number: u32,
     host: String,
     local: Mutex<Local>,
+    /// What was last heard of other agents.
+    heard: Mutex<Heard>,
     data: Mutex<BTreeMap<String, String>>,
     forged: AtomicU64,
     answering: AtomicUsize,
@@ -76,12 +82,14 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
         ended: None,
         ranks: Vec::new(),
     };
+    let mut peers = Peers::new(&job, &own, socket)?;
     own.write(&job)?;
     let shared = Arc::new(Shared {
         job,
         number,
         host,
         local: Mutex::new(local),
+        heard: Mutex::default(),
         data: Mutex::default(),
         forged: AtomicU64::new(0),
         answering: AtomicUsize::new(0),
@@ -92,7 +100,9 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
     let begun = Instant::now();
     let mut last_seen = Instant::now();
     loop {
-        std::thread::sleep(LOOK);
+        peers.run(&shared.job, LOOK)?;
+        peers.put(&lock(&shared.data));
+        *lock(&shared.heard) = peers.heard();
         let (seen, alive, quiet, ranks) = {
             let mut local = lock(&shared.local);
             local.look();
@@ -106,7 +116,7 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
             last_seen = Instant::now();
         }
         if let Some(watchman) = &mut watchman {
-            watchman.look(&shared.job, quiet, alive < seen);
+            watchman.look(&shared.job, quiet, alive < seen, &peers.gone());
         }
         let over = seen > 0 && alive == 0 && last_seen.elapsed() > LINGER;
         let nothing = seen == 0 && begun.elapsed() > PATIENCE;
@@ -115,6 +125,7 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
             break;
         }
     }
+    peers.leave();
     end(&shared, own)
 }
 
@@ -174,21 +185,30 @@ impl Shared {
         match question {
             Question::Report(comms) => serde_json::to_vec(&self.report(&comms.into_iter().collect())).unwrap_or_default(),
             Question::Put(key, value) => {
-                lock(&self.data).insert(key, value);
-                b"true".to_vec()
+                let mut data = lock(&self.data);
+                let before = data.insert(key.clone(), value);
+                let fits = peers::fits(&data);
+                match (fits, before) {
+                    (true, _) => {}
+                    (false, Some(before)) => drop(data.insert(key, before)),
+                    (false, None) => drop(data.remove(&key)),
+                }
+                if fits { b"true".to_vec() } else { b"false".to_vec() }
             }
         }
     }
 
     fn report(&self, comms: &BTreeSet<u64>) -> Report {
+        let Heard { members, data, mut traffic } = lock(&self.heard).clone();
+        traffic.forged += self.forged.load(Ordering::Relaxed);
         Report {
             number: self.number,
             host: self.host.clone(),
             time: now(),
             ranks: lock(&self.local).states(comms),
-            members: Vec::new(),
-            data: lock(&self.data).iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
-            traffic: Traffic { forged: self.forged.load(Ordering::Relaxed), ..Traffic::default() },
+            members,
+            data,
+            traffic,
         }
     }
 }

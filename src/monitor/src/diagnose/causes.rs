@@ -37,6 +37,10 @@ pub fn find(now: &Snapshot, all: &Waits) -> Option<Cause> {
         .or_else(|| context.rest())
 }
 
+fn more_wait(count: usize) -> String {
+    if count == 1 { "1 more waits for these".to_owned() } else { format!("{count} more wait for these") }
+}
+
 struct Context<'a> {
     now: &'a Snapshot,
     all: &'a Waits<'a>,
@@ -257,7 +261,7 @@ impl Context<'_> {
         };
         let rest = match count - waiting.len().min(count) {
             0 => String::new(),
-            more => format!(" ({more} more wait for these)"),
+            more => format!(" ({})", more_wait(more)),
         };
         let waited = duration(self.longest(&waiting));
         if collective {
@@ -309,7 +313,7 @@ impl Context<'_> {
         let (others, _) = self.waiting(&circle);
         let beside = match others.saturating_sub(circle.len()) {
             0 => String::new(),
-            count => format!("; {count} more wait for these"),
+            count => format!("; {}", more_wait(count)),
         };
         let sentence = format!(
             "{} in a circle, for up to {}: {}{more}{beside}",

@@ -101,7 +101,7 @@ fn circles_of_receives_are_told_with_their_tags() {
     let parts = [
         "ranks 0-2 wait in a circle, for up to 42.0 s: rank 0 in MPI_Recv from rank 1 (tag 10)",
         "rank 2 in MPI_Recv from rank 0 (tag 12)",
-        "1 more wait for these",
+        "1 more waits for these",
     ];
     job.says(Verdict::Still, &[0, 1, 2], &parts);
 }

@@ -48,6 +48,8 @@ pub struct About {
     pub interface: Option<String>,
     /// Time between two gossip messages of an agent, in seconds.
     pub interval: f64,
+    /// Number of nodes, if the launcher or the batch system says so: groups of agents follow from it.
+    pub nodes: Option<u32>,
     /// When the alarm is raised.
     pub alarm: Option<Alarm>,
 }
