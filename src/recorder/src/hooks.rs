@@ -33,7 +33,7 @@ struct Here {
     /// The call that the thread is in is recorded, not only watched.
     recorded: Cell<bool>,
     /// Its place in the state file; none before it was asked for.
-    slot: Cell<Option<Option<Slot>>>,
+    slot: Cell<Slot>,
 }
 
 thread_local! {
@@ -46,7 +46,7 @@ thread_local! {
             number: Cell::new(0),
             entered: Cell::new(0),
             recorded: Cell::new(false),
-            slot: Cell::new(None),
+            slot: Cell::new(Slot::UNKNOWN),
         }
     };
 }
@@ -67,7 +67,7 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
         }
         let Some(session) = session::recording() else { return false };
         let skipped = control::paused() && !call.effect.is_kept(call.form);
-        if skipped && !session.watched {
+        if skipped && session.board.is_none() {
             return false;
         }
         here.busy.set(true);
@@ -81,9 +81,7 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 session::stop("there is no more room on the disk");
                 return false;
             }
-            if session.watched
-                && let Some((board, slot)) = watched(here)
-            {
+            if let Some((board, slot)) = watched(here, session) {
                 let given = Arguments { words: arguments, mode: call.mode, abi: &session.abi };
                 let now = stream.inside_since.load(std::sync::atomic::Ordering::Relaxed);
                 board.enter(slot, call, &given, stream.last_comm(), now);
@@ -102,25 +100,31 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
     })
 }
 
-/// The place of this thread in the state file, if there is one.
-#[inline]
-fn watched(here: &Here) -> Option<(&'static monitor::Board, Slot)> {
-    let board = monitor::board()?;
-    let slot = here.slot.get().unwrap_or_else(|| {
-        here.slot.set(Some(board.new_slot()));
-        here.slot.get().flatten()
-    });
-    Some((board, slot?))
+/// The state file of this process and the place of this thread in it, if there is one.
+#[inline(always)]
+fn watched(here: &Here, session: &Session) -> Option<(&'static monitor::Board, Slot)> {
+    let board = session.board?;
+    let slot = here.slot.get();
+    match slot {
+        Slot::NONE => None,
+        Slot::UNKNOWN => first_slot(here, board),
+        slot => Some((board, slot)),
+    }
+}
+
+#[cold]
+fn first_slot(here: &Here, board: &'static monitor::Board) -> Option<(&'static monitor::Board, Slot)> {
+    let slot = board.new_slot();
+    here.slot.set(slot);
+    (slot != Slot::NONE).then_some((board, slot))
 }
 
 /// A region of the program begins, whose number in the state file is found by `number`; or one ends.
 #[inline]
 pub fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
     HERE.with(|here| {
-        if session::recording().is_none_or(|session| !session.watched) || here.busy.get() {
-            return;
-        }
-        if let Some((board, slot)) = watched(here) {
+        let session = session::recording().filter(|_| !here.busy.get());
+        if let Some((board, slot)) = session.and_then(|session| watched(here, session)) {
             match number {
                 Some(number) => slot.region_begins(number(board)),
                 None => slot.region_ends(),
@@ -203,9 +207,7 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
             return;
         }
         let Some(session) = session::recording() else { return };
-        if session.watched
-            && let Some((board, slot)) = watched(here)
-        {
+        if let Some((board, slot)) = watched(here, session) {
             // SAFETY: as for this function.
             unsafe { watch_end(session, board, slot, call, arguments, now, result != 0) };
             if !here.recorded.get() {
@@ -250,7 +252,7 @@ unsafe fn begin_or_end_of_mpi(here: &Here, call: &Call) -> bool {
 ///
 /// # Safety
 /// As for [`end`].
-#[inline]
+#[inline(always)]
 unsafe fn watch_end(
     session: &Session,
     board: &monitor::Board,
@@ -418,9 +420,8 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
             let Some(member) = session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) else {
                 return false;
             };
-            if session.watched
-                && let Some(member) = member
-                && let Some((board, slot)) = HERE.with(watched)
+            if let Some(member) = member
+                && let Some((board, slot)) = HERE.with(|here| watched(here, session))
             {
                 board.joined(slot, call.effect, slot.comm(), &member);
             }

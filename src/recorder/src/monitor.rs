@@ -37,8 +37,15 @@ pub fn board() -> Option<&'static Board> {
 }
 
 /// The place of a thread in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Slot(*const u8);
+
+impl Slot {
+    /// Of a thread that has not asked for one.
+    pub const UNKNOWN: Slot = Slot(std::ptr::null());
+    /// Of a thread for which there is none.
+    pub const NONE: Slot = Slot(std::ptr::without_provenance(1));
+}
 
 /// A communicator that this process has become a member of, with what all its members know of it.
 pub struct Member {
@@ -196,35 +203,32 @@ impl Board {
 
     /// A place for a thread that has none.
     #[cold]
-    pub fn new_slot(&self) -> Option<Slot> {
+    pub fn new_slot(&self) -> Slot {
         let number = self.word(field::THREADS).fetch_add(1, Ordering::Relaxed) as usize;
         if number >= layout::THREADS {
             self.word(field::LOST).fetch_add(1, Ordering::Relaxed);
-            return None;
+            return Slot::NONE;
         }
         // SAFETY: the slot lies in the mapped file.
         let slot = Slot(unsafe { self.file.base.add(layout::SLOTS + number * layout::SLOT) });
         slot.set(slot::MOVED, clock::before());
-        Some(slot)
+        slot
     }
 
-    /// A call begins, at a time; its communicator, if it has one, is `comm`. The first store is the last one to be made.
+    /// A call begins, at a time; its communicator, if it has one, is `comm`. That the thread is inside of it is stored last.
     ///
     /// # Safety
     /// The arguments are those of the function.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
-        let (mut peer, mut sequence, mut comm) = (0, 0, comm);
         // SAFETY: positions are those of the C binding, and of types that the effect says.
         unsafe {
             let envelope = |from: usize| {
                 let (rank, tag) = (given.int(from), given.int(from + 1));
                 let rank = if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 };
-                (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32)
-            };
-            let root = |at: usize| {
-                let root = given.int(at);
-                (if root >= 0 { root as u64 } else { u64::from(layout::NOBODY as u32) }) << 32
+                slot.set(slot::COMM, comm);
+                slot.set(slot::PEER, (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32));
+                slot.set(slot::SEQUENCE, 0);
             };
             match call.effect {
                 Effect::Send
@@ -232,13 +236,15 @@ impl Board {
                 | Effect::SendInit
                 | Effect::Recv
                 | Effect::Irecv
-                | Effect::RecvInit => peer = envelope(3),
-                Effect::Sendrecv | Effect::Isendrecv => peer = envelope(8),
-                Effect::SendrecvReplace | Effect::IsendrecvReplace => peer = envelope(5),
-                Effect::Mprobe | Effect::Improbe => peer = envelope(0),
+                | Effect::RecvInit => envelope(3),
+                Effect::Sendrecv | Effect::Isendrecv => envelope(8),
+                Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
+                Effect::Mprobe | Effect::Improbe => envelope(0),
+                // Without a communicator nobody looks at peer and sequence number.
                 Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
-                    comm = 0;
-                    self.waits(slot, given, 0, 1);
+                    slot.set(slot::COMM, 0);
+                    slot.set(slot::WAITS, 1);
+                    slot.set(slot::REQUESTS, given.request(0, 0).unwrap_or(0));
                 }
                 Effect::Waitall
                 | Effect::Testall
@@ -247,33 +253,37 @@ impl Board {
                 | Effect::Waitsome
                 | Effect::Testsome
                 | Effect::Startall => {
-                    comm = 0;
-                    self.waits(slot, given, 1, given.int(0).max(0) as usize);
+                    slot.set(slot::COMM, 0);
+                    slot.waits(given);
                 }
                 effect if is_collective(effect) => {
-                    peer = match effect {
-                        Effect::Bcast => root(3),
-                        Effect::Gather | Effect::Scatter => root(6),
-                        Effect::Gatherv | Effect::Scatterv => root(7),
-                        Effect::Reduce => root(5),
-                        _ => u64::from(layout::NOBODY as u32) << 32,
+                    let root = match effect {
+                        Effect::Bcast => given.int(3),
+                        Effect::Gather | Effect::Scatter => given.int(6),
+                        Effect::Gatherv | Effect::Scatterv => given.int(7),
+                        Effect::Reduce => given.int(5),
+                        _ => -1,
                     };
-                    sequence = self.count(comm);
+                    let root = if root >= 0 { root as i32 } else { layout::NOBODY };
+                    slot.set(slot::COMM, comm);
+                    slot.set(slot::PEER, u64::from(root as u32) << 32);
+                    slot.set(slot::SEQUENCE, self.count(comm));
                 }
-                Effect::CommCreateGroup | Effect::IntercommCreate => {}
-                _ => comm = 0,
+                Effect::CommCreateGroup | Effect::IntercommCreate => {
+                    slot.set(slot::COMM, comm);
+                    slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
+                    slot.set(slot::SEQUENCE, 0);
+                }
+                _ => slot.set(slot::COMM, 0),
             }
         }
-        slot.set(slot::COMM, comm);
-        slot.set(slot::PEER, peer);
-        slot.set(slot::SEQUENCE, sequence);
         slot.set(slot::SINCE, now);
-        let calls = slot.get(slot::CALL) >> layout::COUNT;
-        slot.set(slot::CALL, calls << layout::COUNT | layout::INSIDE | (call.number + 1));
+        let calls = slot.get(slot::CALL) & !((1 << layout::COUNT) - 1);
+        slot.set(slot::CALL, calls | layout::INSIDE | (call.number + 1));
     }
 
     /// The call has ended; it `did` something, or was a test in vain. `request` is the one that it has made.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&self, slot: Slot, did: bool, request: Option<u64>, now: u64) {
         let call = slot.get(slot::CALL) & !layout::INSIDE;
         if let Some(request) = request {
@@ -296,29 +306,16 @@ impl Board {
         }
     }
 
-    /// Keeps which requests a call was given.
-    #[inline]
-    unsafe fn waits(&self, slot: Slot, given: &Arguments, array: usize, count: usize) {
-        slot.set(slot::WAITS, count as u64);
-        let mut next = 0;
-        // Beyond these, nobody looks.
-        for k in 0..count.min(64) {
-            // SAFETY: the array has so many.
-            if let Some(request) = unsafe { given.request(array, k) } {
-                slot.set(slot::REQUESTS + 8 * next, request);
-                next += 1;
-                if next == layout::HANDLES {
-                    return;
-                }
-            }
-        }
-        slot.set(slot::REQUESTS + 8 * next, 0);
-    }
-
     /// Where a communicator is in the file.
     #[inline]
     fn find(&self, handle: u64) -> Option<usize> {
         let first = layout::place_of(handle, layout::COMM_PLACES);
+        let place = layout::COMMS + first * layout::COMM;
+        if self.word(place).load(Ordering::Relaxed) == handle { Some(place) } else { self.find_from(handle, first) }
+    }
+
+    #[cold]
+    fn find_from(&self, handle: u64, first: usize) -> Option<usize> {
         for probe in 0..layout::PROBES {
             let place = layout::COMMS + ((first + probe) & (layout::COMM_PLACES - 1)) * layout::COMM;
             match self.word(place).load(Ordering::Relaxed) {
@@ -446,6 +443,30 @@ impl Slot {
     #[inline]
     fn set(&self, offset: usize, value: u64) {
         self.word(offset).store(value, Ordering::Relaxed);
+    }
+
+    /// Keeps which requests a call was given: argument 1, of which there are as many as argument 0 says.
+    ///
+    /// # Safety
+    /// The arguments are those of such a call.
+    #[inline]
+    unsafe fn waits(&self, given: &Arguments) {
+        // SAFETY: the caller says so.
+        let count = unsafe { given.int(0) }.max(0) as usize;
+        self.set(slot::WAITS, count as u64);
+        let mut next = 0;
+        // Beyond these, nobody looks.
+        for k in 0..count.min(64) {
+            // SAFETY: the array has so many.
+            if let Some(request) = unsafe { given.request(1, k) } {
+                self.set(slot::REQUESTS + 8 * next, request);
+                next += 1;
+                if next == layout::HANDLES {
+                    return;
+                }
+            }
+        }
+        self.set(slot::REQUESTS + 8 * next, 0);
     }
 
     /// Handle of the communicator of the current or last call.

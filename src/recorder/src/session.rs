@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
 use crate::helper;
 use crate::layout;
-use crate::monitor::{self, Member};
+use crate::monitor::{self, Board, Member};
 use crate::offsets::Meter;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
@@ -41,8 +41,8 @@ pub struct Session {
     meter: Option<Meter>,
     /// Group of `MPI_COMM_WORLD`.
     world_group: u64,
-    /// What it is doing is also kept in a state file.
-    pub watched: bool,
+    /// What it is doing is also kept there.
+    pub board: Option<&'static Board>,
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
@@ -129,7 +129,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         streams: AtomicPtr::default(),
         meter: None,
         world_group: 0,
-        watched: monitor::board().is_some(),
+        board: monitor::board(),
         abi,
     };
     // All processes take part in it, whether they can record or not.

@@ -122,7 +122,7 @@ pub const REQUESTS: usize = SLOTS + THREADS * SLOT;
 /// Number of places for requests.
 pub const REQUEST_PLACES: usize = 1024;
 /// See [`REQUESTS`].
-pub const REQUEST: usize = 40;
+pub const REQUEST: usize = 64;
 
 /// Where communicators begin: places of [`COMM`] bytes with handle, identity, number of collective operations, and own rank and size in the upper and lower half.
 pub const COMMS: usize = REQUESTS + REQUEST_PLACES * REQUEST;

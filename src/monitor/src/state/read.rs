@@ -224,7 +224,8 @@ impl StateFile {
         let name = function_name(function);
         let on_requests = ["MPI_Wait", "MPI_Test", "MPI_Start"].iter().any(|start| name.starts_with(start));
         let fields = [slot::COMM, slot::PEER, slot::SEQUENCE].map(|offset| words.get(offset));
-        let handles = (0..layout::HANDLES).map(|k| words.get(slot::REQUESTS + 8 * k)).take_while(|&handle| handle != 0);
+        let count = usize::try_from(words.get(slot::WAITS)).unwrap_or(0).min(layout::HANDLES);
+        let handles = (0..count).map(|k| words.get(slot::REQUESTS + 8 * k)).take_while(|&handle| handle != 0);
         let waits = handles.filter_map(|handle| {
             let place = layout::place_of(handle, layout::REQUEST_PLACES) * layout::REQUEST;
             let request = self.part(layout::REQUESTS + place, layout::REQUEST).ok()?;
