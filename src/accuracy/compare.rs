@@ -6,7 +6,7 @@ use crate::pipeline::load::{Loaded, LoadedLocation};
 use crate::pipeline::open::Opened;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
-use clc_trace::{Correction, Error, Event, LocationId, Position, Result, Ticks};
+use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -178,8 +178,8 @@ impl Comparison<'_> {
     pub fn survey(&self) -> Result<Survey> {
         let mut survey = Survey::new();
         let phases = self.phases();
-        self.each(|_, location, correction| {
-            self.stream(location, correction, &mut |sample| {
+        self.each(|place, _| {
+            self.stream(place, &mut |sample| {
                 for &phase in &phases {
                     survey.sums[phase].add(sample.times[phase] - sample.times[TRUTH]);
                 }
@@ -214,17 +214,17 @@ impl Comparison<'_> {
         // Of the timeline whose locations are being read.
         let mut whose = None;
         let mut averages = vec![TimelineErrors::default(); phases.len()];
-        self.each(|(timeline, number), location, correction| {
+        self.each(|(timeline, number), location| {
             if whose.replace(timeline).is_some_and(|before| before != timeline) {
                 finish(&mut errors, &mut averages);
             }
             let sync = &program.timelines[timeline];
-            let mut next = (0..sync.len()).filter(|&event| sync.location(event) == number).peekable();
+            let mut next = (0..sync.len()).filter(|&event| sync.location(event) as usize == number).peekable();
             let fresh = || LocationErrors { sum: Sum::default(), largest: 0, slices: vec![Sum::default(); SLICES] };
             let mut own: Vec<LocationErrors> = phases.iter().map(|_| fresh()).collect();
             let mut open: Vec<[i64; COUNT + 1]> = Vec::new();
             let mut before: Option<[i64; COUNT + 1]> = None;
-            self.stream(location, correction, &mut |sample| {
+            self.stream((timeline, number), &mut |sample| {
                 let truth = sample.times[TRUTH];
                 let slice = ((i128::from(truth) - i128::from(first)) * SLICES as i128 / length) as usize;
                 let window = windows.of(truth);
@@ -267,42 +267,27 @@ impl Comparison<'_> {
         Ok((errors, visited))
     }
 
-    /// Calls `visit` with (timeline, location number), location and correction of every hosted location.
-    fn each(
-        &self,
-        mut visit: impl FnMut((usize, u32), &LoadedLocation, Option<(usize, u32)>) -> Result<()>,
-    ) -> Result<()> {
+    /// Calls `visit` with (timeline, location number) and location of every hosted location.
+    fn each(&self, mut visit: impl FnMut((usize, usize), &LoadedLocation) -> Result<()>) -> Result<()> {
         for (timeline, locations) in self.loaded.locations.iter().enumerate() {
             for (number, location) in locations.iter().enumerate() {
-                let place = (timeline, number as u32);
-                visit(place, location, self.corrections.map(|_| place))?;
+                visit((timeline, number), location)?;
             }
         }
         Ok(())
     }
 
     /// Streams one location: all its times side by side.
-    fn stream(
-        &self,
-        location: &LoadedLocation,
-        corrected_by: Option<(usize, u32)>,
-        visit: &mut dyn FnMut(&Sample) -> Result<()>,
-    ) -> Result<()> {
+    fn stream(&self, (timeline, number): (usize, usize), visit: &mut dyn FnMut(&Sample) -> Result<()>) -> Result<()> {
         let archive = &self.opened.archive;
+        let location = &self.loaded.locations[timeline][number];
         let id = self.opened.definitions.locations[location.index].id;
         let path = truth::path(self.truth, id);
         let mut truth = TruthReader::open(&path)?;
         check_truth(&truth, id, self.opened.definitions.clock.resolution).map_err(|e| e.in_file(&path))?;
         let written = self.corrected.map(|corrected| written_times(corrected, id)).transpose()?;
-        let mut presync = location.clock.cursor();
-        let mut cursors = match (self.corrections, corrected_by) {
-            (Some(list), Some((timeline, number))) => {
-                let (forward, whole) = &list[timeline];
-                Some((forward.cursor(), whole.cursor(), number))
-            }
-            _ => None,
-        };
-        let shift = self.loaded.shift;
+        let mut clock = self.loaded.clock(timeline, number).cursor();
+        let mut cursors = self.corrections.map(|list| (list[timeline].0.cursor(), list[timeline].1.cursor()));
         let local = archive.local_definitions(id)?;
         archive.scan_with(id, &local, |number, raw, event| {
             let true_time = truth
@@ -310,15 +295,14 @@ impl Comparison<'_> {
                 .ok_or_else(|| Error::new("there are fewer true times than events").in_file(&path).at_location(id))?;
             let mut sample = Sample { number, event, times: [raw as i64; COUNT + 1], same: true };
             sample.times[TRUTH] = true_time.0;
-            let before = presync.map(Ticks(raw as i64)) + shift;
-            sample.times[PRESYNC] = before.0;
+            let at = clock.position(number, raw);
+            sample.times[PRESYNC] = at.time.0;
             if let Some(written) = &written {
                 let time = written.get(number as usize - 1);
                 sample.times[FINAL] =
                     *time.ok_or_else(|| Error::new("the corrected trace has fewer events").at_location(id))?;
             }
-            if let Some((forward, whole, own)) = &mut cursors {
-                let at = Position { time: before, location: *own, number };
+            if let Some((forward, whole)) = &mut cursors {
                 sample.times[FORWARD] = forward.map(at).0;
                 sample.same = whole.map(at).0 == sample.times[FINAL];
             }

@@ -3,4 +3,5 @@
 pub mod between;
 pub mod compare;
 pub mod distribution;
+pub mod judgement;
 pub mod perturb;

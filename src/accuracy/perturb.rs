@@ -1,6 +1,7 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
 use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::location_clock::{LocationClock, LocationCursor};
 use crate::pipeline::open::Opened;
 use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
@@ -49,13 +50,12 @@ pub fn disturb_locations(
     // A clock never runs backwards, so each is earliest at its first event or at its first measurement.
     let mut earliest = i64::MAX;
     let mut outcome = Ok(());
-    for (timeline, locations) in hosted.clone().zip(&loaded.locations) {
+    for (local, (timeline, locations)) in hosted.clone().zip(&loaded.locations).enumerate() {
         let node = disturb.nodes[timeline];
         earliest = earliest.min(disturb.offsets(node, loaded).first().map_or(i64::MAX, |offset| offset.0));
-        for location in locations {
+        for (number, location) in locations.iter().enumerate() {
             if let Some((first, _)) = location.summary.time_span {
-                let first = true_time(location, loaded, first);
-                match disturb.clock(node).local(first) {
+                match disturb.clock(node).local(loaded.clock(local, number).presynchronised(first)) {
                     Ok(local) => earliest = earliest.min(local.0),
                     Err(error) => outcome = Err(error),
                 }
@@ -70,9 +70,10 @@ pub fn disturb_locations(
     progress.phase("perturb", loaded.events());
     let (mut first, mut last, mut largest) = (i64::MAX, i64::MIN, 0);
     let mut outcome = Ok(());
-    'all: for (timeline, locations) in hosted.zip(&loaded.locations) {
-        for location in locations {
-            let result = Job { opened, loaded, disturb, location, node: disturb.nodes[timeline], shift }
+    'all: for (local, (timeline, locations)) in hosted.zip(&loaded.locations).enumerate() {
+        for (number, location) in locations.iter().enumerate() {
+            let clock = loaded.clock(local, number);
+            let result = Job { opened, loaded, disturb, location, clock, node: disturb.nodes[timeline], shift }
                 .run(target, with_truth, progress);
             match result {
                 Ok((location_span, most)) => {
@@ -94,11 +95,6 @@ pub fn disturb_locations(
     transport.all_reduce(ReduceOp::Min, &mut ends)?;
     let span = (ends[0] != i64::MAX).then_some((ends[0], ends[1].saturating_neg()));
     Ok(Disturbed { shift, span, largest: -ends[2] })
-}
-
-/// The pre-synchronised time of a recorded one.
-fn true_time(location: &LoadedLocation, loaded: &Loaded, recorded: u64) -> Ticks {
-    location.clock.map(Ticks(recorded.min(clc_clock::RANGE as u64) as i64)) + loaded.shift
 }
 
 impl Disturb<'_> {
@@ -129,6 +125,7 @@ struct Job<'a> {
     loaded: &'a Loaded,
     disturb: &'a Disturb<'a>,
     location: &'a LoadedLocation,
+    clock: LocationClock<'a>,
     node: u32,
     shift: Ticks,
 }
@@ -146,8 +143,8 @@ impl Job<'_> {
             None
         };
         let mut map = Map {
-            presync: self.location.clock.cursor(),
-            loaded_shift: self.loaded.shift,
+            recorded: self.clock,
+            cursor: self.clock.cursor(),
             clock: self.disturb.clock(self.node),
             shift: self.shift,
             truth,
@@ -183,8 +180,8 @@ impl Job<'_> {
 
 /// From recorded to disturbed times; the true ones go to the truth file.
 struct Map<'a> {
-    presync: clc_clock::Cursor<'a>,
-    loaded_shift: Ticks,
+    recorded: LocationClock<'a>,
+    cursor: LocationCursor<'a>,
     clock: Disturbance,
     shift: Ticks,
     truth: Option<TruthWriter>,
@@ -198,7 +195,7 @@ struct Map<'a> {
 impl TimeMap for Map<'_> {
     #[inline]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
-        let true_time = self.presync.map(Ticks(time as i64)) + self.loaded_shift;
+        let true_time = self.cursor.position(number, time).time;
         if let Some(truth) = &mut self.truth {
             truth.push(true_time)?;
         }
@@ -212,7 +209,7 @@ impl TimeMap for Map<'_> {
     }
 
     fn flush_stop(&mut self, _number: u64, stop: u64) -> u64 {
-        let stop = self.presync.clone().map(Ticks(stop.min(clc_clock::RANGE as u64) as i64)) + self.loaded_shift;
+        let stop = self.recorded.presynchronised(stop);
         (stop.0 + self.error).max(0) as u64
     }
 }

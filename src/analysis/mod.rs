@@ -17,13 +17,12 @@ mod traffic;
 use crate::analysis::replay::waits::{TimelineWaits, waits};
 use crate::analysis::replay::walk::{Ends, walk};
 use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
-use crate::report::{Analysis, Warnings};
+use crate::report::Analysis;
+use crate::session::Session;
 use clc_engine::comm::{Transport, agree, merge_to_first, merge_values};
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
-use clc_trace::progress::Progress;
 use clc_trace::{Correction, Result};
 use scan::Scanned;
 use stages::Stages;
@@ -45,14 +44,12 @@ pub struct AnalysisOptions {
 /// # Errors
 /// The event files cannot be read again, failures of the transport.
 pub fn analyse(
-    transport: &mut dyn Transport,
-    opened: &Opened,
+    session: &mut Session<'_>,
     loaded: &Loaded,
     corrections: Option<&[Correction]>,
     options: AnalysisOptions,
-    progress: &dyn Progress,
-    warnings: &mut Warnings,
 ) -> Result<Option<Analysis>> {
+    let (opened, progress, transport) = (&session.opened, session.progress, &mut *session.transport);
     let stages = Stages::new(opened, loaded, corrections);
     let stages = agree(transport, stages)?;
     let windows = stages.windows(transport, options.windows)?;
@@ -94,7 +91,7 @@ pub fn analyse(
     progress.finish();
     agree(transport, attributed)?;
     if transport.rank() == 0 && scanned.no_regions {
-        warnings.add(
+        session.warnings.add(
             "no region is named like a function of MPI (MPI_...): computation, communication and waiting cannot be told apart",
         );
     }

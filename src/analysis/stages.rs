@@ -1,11 +1,12 @@
 //! Times of one event in up to two stages: as a reader of the trace sees it, and corrected.
 
 use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::location_clock::LocationCursor;
 use crate::pipeline::open::Opened;
-use clc_clock::{self, Clock, Method};
+use clc_clock::{Clock, Method};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_execution::windows::Windows;
-use clc_trace::{Correction, Cursor, Position, Result, Ticks};
+use clc_trace::{Correction, Cursor, Result, Ticks};
 
 /// First and last time by stage.
 pub type Spans = Vec<(i64, i64)>;
@@ -54,11 +55,8 @@ impl<'a> Stages<'a> {
 
     /// For the events of location `number` of a hosted timeline, in order.
     pub fn times(&self, timeline: usize, number: usize) -> Times<'_> {
-        let location = &self.loaded.locations[timeline][number];
         Times {
-            loaded: location.clock.cursor(),
-            shift: self.loaded.shift.0,
-            location: number as u32,
+            loaded: self.loaded.clock(timeline, number).cursor(),
             corrected: self
                 .corrections
                 .map(|corrections| (self.readers[timeline][number].cursor(), corrections[timeline].cursor())),
@@ -112,9 +110,7 @@ impl<'a> Stages<'a> {
 
 /// Maps the times of one location.
 pub struct Times<'a> {
-    loaded: clc_clock::Cursor<'a>,
-    shift: i64,
-    location: u32,
+    loaded: LocationCursor<'a>,
     corrected: Option<(clc_clock::Cursor<'a>, Cursor<'a>)>,
 }
 
@@ -123,15 +119,10 @@ impl Times<'_> {
     /// there is one stage only.
     #[inline]
     pub fn map(&mut self, number: u64, raw: u64) -> [i64; 2] {
-        // The first scan has refused times out of range.
-        let raw = Ticks(raw.min(clc_clock::RANGE as u64) as i64);
-        let time = Ticks(self.loaded.map(raw).0 + self.shift);
+        let at = self.loaded.position(number, raw);
         match &mut self.corrected {
-            None => [time.0; 2],
-            Some((reader, correction)) => {
-                let at = Position { time, location: self.location, number };
-                [reader.map(raw).0, correction.map(at).0]
-            }
+            None => [at.time.0; 2],
+            Some((reader, correction)) => [reader.map(Ticks(raw as i64)).0, correction.map(at).0],
         }
     }
 }

@@ -30,9 +30,13 @@ impl Job {
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
                 made.report.as_deref()
             }
-            Job::Record(_) | Job::Recover(_) | Job::Monitor(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => {
-                None
-            }
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Report(_)
+            | Job::Export(_)
+            | Job::Man(_)
+            | Job::Completions(_) => None,
         }
     }
 
@@ -81,7 +85,12 @@ impl Job {
                 named.into_iter().flatten().map(Input::Trace).collect()
             }
             Job::Report(options) => vec![Input::File(&options.report)],
-            Job::Record(_) | Job::Recover(_) | Job::Monitor(_) | Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Simulate(_)
+            | Job::Man(_)
+            | Job::Completions(_) => Vec::new(),
         }
     }
 

@@ -29,8 +29,8 @@ pub use convert::ConvertOptions;
 pub use duration::Duration;
 pub use evaluate::EvaluateOptions;
 pub use export::{ExportFormat, ExportOptions, Window};
-pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};
+pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
 pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };

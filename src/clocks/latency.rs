@@ -22,8 +22,7 @@ pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut Loaded, found:
     let mut basis =
         if unclear && latency.same_node <= Ticks::ZERO { LatencyBasis::Unclear } else { LatencyBasis::RoundTrips };
     let put = |loaded: &mut Loaded, latency| {
-        loaded.program.latency = latency;
-        loaded.program.index_communicators();
+        loaded.program.set_latency(latency);
     };
     put(loaded, MinimumLatency::default());
     for recorded in [true, false] {

@@ -191,8 +191,7 @@ fn adopt(
         let latency = loaded.program.latency;
         // Its warnings are those of the first time.
         *loaded = load_with(transport, opened, options, Some(refined), progress, &mut Warnings::default())?;
-        loaded.program.latency = latency;
-        loaded.program.index_communicators();
+        loaded.program.set_latency(latency);
         return Ok(());
     }
     let mut outcome = Ok(());

@@ -1,5 +1,6 @@
 //! `clc-replay agent`, `jobs` and `watch`: jobs that run, as `clc-replay record --monitor` has started them.
 
+use super::watch_live::live;
 use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
 use crate::output::conflicts::Content;
 use crate::output::files;
@@ -12,6 +13,7 @@ use clc_trace::format::printable;
 use clc_trace::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
@@ -99,8 +101,12 @@ fn list(options: &JobsOptions) -> Result<u8> {
         }));
     }
     match &options.json {
-        Some(path) => files::write(path, format!("{:#}\n", serde_json::Value::from(entries)).as_bytes(), Content::Json, true)?,
-        None if entries.is_empty() => files::print(b"no job is being watched (start one with `clc-replay record --monitor`)\n")?,
+        Some(path) => {
+            files::write(path, format!("{:#}\n", serde_json::Value::from(entries)).as_bytes(), Content::Json, true)?
+        }
+        None if entries.is_empty() => {
+            files::print(b"no job is being watched (start one with `clc-replay record --monitor`)\n")?
+        }
         None => files::print(printable(&text).as_bytes())?,
     }
     Ok(0)
@@ -119,6 +125,9 @@ fn word(verdict: Verdict) -> &'static str {
 
 fn watch(options: &WatchOptions) -> Result<u8> {
     let job = find(&options.job)?;
+    if !options.why && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+        return Ok(status(live(&job)?.verdict));
+    }
     let (first, second) = twice(&job, PAUSE);
     let found = diagnose(Some(&first.snapshot), &second.snapshot);
     let text = match &options.json {
@@ -131,11 +140,16 @@ fn watch(options: &WatchOptions) -> Result<u8> {
     if !options.log.quiet {
         files::print(printable(&text).as_bytes())?;
     }
-    Ok(match found.verdict {
+    Ok(status(found.verdict))
+}
+
+/// The exit status for a verdict.
+fn status(verdict: Verdict) -> u8 {
+    match verdict {
         Verdict::Moves | Verdict::Finished => 0,
         Verdict::Still => 1,
         Verdict::Failed | Verdict::Unknown => 3,
-    })
+    }
 }
 
 /// What is known, for programs.

@@ -5,7 +5,7 @@ use crate::pipeline::open::Opened;
 use crate::report::{ClockError, NodeCurve};
 use clc_clock::windows::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
-use clc_trace::{Correction, Position, Result, Ticks};
+use clc_trace::{Correction, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,10 +120,10 @@ fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn 
         }
         for (number, location) in loaded.locations[local].iter().enumerate() {
             let Some((first, last)) = location.summary.time_span else { continue };
+            let clock = loaded.clock(local, number);
             for (raw, event) in [(first, 1), (last, location.summary.events)] {
-                let time = location.clock.map(Ticks(raw as i64)) + loaded.shift;
-                let at = Position { time, location: number as u32, number: event };
-                visit(node, time.0, parts(raw as i64, time.0, forward.map(at), whole.map(at)));
+                let at = clock.position(event, raw);
+                visit(node, at.time.0, parts(raw as i64, at.time.0, forward.map(at), whole.map(at)));
             }
         }
     }

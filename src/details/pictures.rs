@@ -8,7 +8,7 @@ use crate::pipeline::open::Opened;
 use crate::report::{Bar, Lane, Picture};
 use clc_engine::comm::{Transport, all_gather_values};
 use clc_engine::replay::survey::Worst;
-use clc_trace::{Correction, Error, Event, LocationId, Position, RegionId, Result, Ticks};
+use clc_trace::{Correction, Error, Event, LocationId, RegionId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -198,10 +198,9 @@ fn look(
 ) -> Vec<Found> {
     // The file has been read before: failures would have been noticed then.
     let Ok(definitions) = opened.archive.local_definitions(location) else { return Vec::new() };
-    let clock = &loaded.locations[local][number as usize].clock;
-    let mut presync = clock.cursor();
+    let clock = loaded.clock(local, number as usize);
     let identity = Correction::identity();
-    let mut cursor = correction.unwrap_or(&identity).cursor();
+    let mut cursor = clock.corrected_by(correction.unwrap_or(&identity));
     let mut stack: Vec<Open> = Vec::new();
     let mut kept: Vec<Vec<Vec<Strip>>> = targets.iter().map(|target| vec![Vec::new(); target.windows.len()]).collect();
     let mut at: Vec<Option<(u32, Option<RegionId>)>> = vec![None; targets.len()];
@@ -217,10 +216,8 @@ fn look(
     };
     // Ends early with an error as soon as all is known.
     let _ = opened.archive.scan_with(location, &definitions, |event_number, local_time, event| {
-        let local_time = local_time as i64;
-        let time = presync.map(Ticks(local_time)) + loaded.shift;
-        let after = cursor.map(Position { time, location: number, number: event_number }).0;
-        let now = [if raw { local_time } else { time.0 }, after];
+        let (before, after) = cursor.map(event_number, local_time);
+        let now = [if raw { local_time as i64 } else { before }, after];
         let noted = |at: &mut Vec<Option<(u32, Option<RegionId>)>>, stack: &[Open]| {
             for (target, at) in targets.iter().zip(at) {
                 if target.number == event_number {

@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Signals by which users and batch systems end programs.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
+/// Whether this process is ours, and not one that embeds us.
+static OURS: AtomicBool = AtomicBool::new(false);
+
 /// Directories and files to be removed.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -187,8 +190,9 @@ fn wait_for_the_end() -> ! {
 
 /// Makes errors of what is fatal by default: a file that is larger than the limit for files (writing then fails), and a mapped file of the
 /// trace that somebody truncates, or that a broken disk cannot give back (one line, and the end). Called at the start, before and after MPI is
-/// initialised.
+/// initialised. Without it, in a program that embeds a correction, signals are that program's business.
 pub fn expect_faults() {
+    OURS.store(true, Ordering::SeqCst);
     // SAFETY: as in `listen`; the handler does only what a handler may.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
@@ -216,8 +220,11 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
     }
 }
 
-/// As `listen`, once.
+/// As `listen`, once; not in a program of somebody else.
 fn listening() -> io::Result<()> {
+    if !OURS.load(Ordering::SeqCst) {
+        return Ok(());
+    }
     static LISTENS: OnceLock<std::result::Result<(), c_int>> = OnceLock::new();
     let outcome = LISTENS.get_or_init(|| listen().map_err(|error| error.raw_os_error().unwrap_or(libc::ENOMEM)));
     (*outcome).map_err(io::Error::from_raw_os_error)

@@ -4,6 +4,7 @@ pub mod convert;
 pub mod export;
 pub mod inputs;
 pub mod load;
+pub mod location_clock;
 pub mod made;
 pub mod moves;
 pub mod open;

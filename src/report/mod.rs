@@ -67,7 +67,7 @@ pub use run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
     ReplayForm, TraceSummary,
 };
-pub use text::text;
+pub use text::{text, warnings_text};
 pub use violations::{
     CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
 };

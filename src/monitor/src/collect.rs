@@ -55,7 +55,8 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
     for agent in silent {
         // Others may have noticed before.
         let known = collected.reports.iter().flat_map(|report| &report.members);
-        let longest = known.filter(|known| known.number == agent.number && known.liveness != "alive").map(|known| known.seconds);
+        let longest =
+            known.filter(|known| known.number == agent.number && known.liveness != "alive").map(|known| known.seconds);
         let since = time - longest.fold(0.0, f64::max);
         collected.snapshot.silent.push(SilentNode { host: agent.host, since, ranks: agent.ranks });
     }

@@ -141,7 +141,10 @@ impl Board {
         let file = RawFile::create(&path, layout::SIZE.next_multiple_of(4096), layout::SIZE.next_multiple_of(4096))?;
         let board = Board { file, made: Mutex::default() };
         let launched = |names: &[&str]| {
-            names.iter().find_map(|name| std::env::var(name).ok()?.trim().parse::<u64>().ok()).unwrap_or(layout::UNKNOWN)
+            names
+                .iter()
+                .find_map(|name| std::env::var(name).ok()?.trim().parse::<u64>().ok())
+                .unwrap_or(layout::UNKNOWN)
         };
         let rank = launched(&["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"]);
         let size = launched(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"]);
@@ -231,12 +234,9 @@ impl Board {
                 slot.set(slot::SEQUENCE, 0);
             };
             match call.effect {
-                Effect::Send
-                | Effect::Isend
-                | Effect::SendInit
-                | Effect::Recv
-                | Effect::Irecv
-                | Effect::RecvInit => envelope(3),
+                Effect::Send | Effect::Isend | Effect::SendInit | Effect::Recv | Effect::Irecv | Effect::RecvInit => {
+                    envelope(3)
+                }
                 Effect::Sendrecv | Effect::Isendrecv => envelope(8),
                 Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
                 Effect::Mprobe | Effect::Improbe => envelope(0),
@@ -289,10 +289,9 @@ impl Board {
         if let Some(request) = request {
             let place = layout::REQUESTS + layout::place_of(request, layout::REQUEST_PLACES) * layout::REQUEST;
             let function = call & (layout::INSIDE - 1);
-            for (i, value) in
-                [request, function, slot.get(slot::COMM), slot.get(slot::PEER), slot.get(slot::SEQUENCE)]
-                    .into_iter()
-                    .enumerate()
+            for (i, value) in [request, function, slot.get(slot::COMM), slot.get(slot::PEER), slot.get(slot::SEQUENCE)]
+                .into_iter()
+                .enumerate()
             {
                 self.word(place + 8 * i).store(value, Ordering::Relaxed);
             }

@@ -105,6 +105,12 @@ impl Program {
         self.timelines.iter().map(|timeline| timeline.len() as u64).sum()
     }
 
+    /// Other minimum latencies.
+    pub fn set_latency(&mut self, latency: MinimumLatency) {
+        self.latency = latency;
+        self.index_communicators();
+    }
+
     /// Fills the tables that follow from the communicators: where other ranks' words find them, and their shared latency.
     pub fn index_communicators(&mut self) {
         self.shared_latency =

@@ -183,7 +183,9 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
 impl Shared {
     fn answer(&self, question: Question) -> Vec<u8> {
         match question {
-            Question::Report(comms) => serde_json::to_vec(&self.report(&comms.into_iter().collect())).unwrap_or_default(),
+            Question::Report(comms) => {
+                serde_json::to_vec(&self.report(&comms.into_iter().collect())).unwrap_or_default()
+            }
             Question::Put(key, value) => {
                 let mut data = lock(&self.data);
                 let before = data.insert(key.clone(), value);

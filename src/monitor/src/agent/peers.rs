@@ -64,7 +64,8 @@ impl Peers {
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
-        let node = Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
+        let node =
+            Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
         let mut peers = Peers {
             node,
             socket,
@@ -119,7 +120,8 @@ impl Peers {
     /// Looks for agents that are new, and at the clocks.
     fn look(&mut self, job: &Job) {
         self.looked = Some(Instant::now());
-        let new = AgentFile::all(job).into_iter().filter(|agent| agent.ended.is_none() && agent.number != self.node.id().0);
+        let new =
+            AgentFile::all(job).into_iter().filter(|agent| agent.ended.is_none() && agent.number != self.node.id().0);
         for agent in new.collect::<Vec<_>>() {
             if self.joined.insert(agent.number) {
                 self.node.join(agent.gossip);
@@ -157,7 +159,8 @@ impl Peers {
         let mut all = Vec::new();
         for member in self.node.members() {
             let own = member.data.iter().find(|(key, _)| *key == DATA);
-            let data: BTreeMap<String, String> = own.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default();
+            let data: BTreeMap<String, String> =
+                own.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default();
             all.extend(data.into_iter().map(|(key, value)| (format!("{}: {key}", member.name), value)));
         }
         all
@@ -178,7 +181,9 @@ impl Peers {
             }
             .to_owned(),
             // Of one that is silent, since when nothing was heard of it.
-            seconds: now.saturating_sub(if member.liveness == Liveness::Alive { member.since } else { member.heard }) as f64 * 1e-9,
+            seconds: now.saturating_sub(if member.liveness == Liveness::Alive { member.since } else { member.heard })
+                as f64
+                * 1e-9,
             clock: self.clock(member.id),
         });
         known.collect()

@@ -123,9 +123,9 @@ impl Context<'_> {
 
     fn stopped(&self) -> Option<Cause> {
         let stopped: Vec<&RankState> = self.all.states.values().copied().filter(|s| s.life == Life::Stopped).collect();
-        let first = stopped.iter().min_by(|one, other| {
-            one.life_since.unwrap_or(0.0).total_cmp(&other.life_since.unwrap_or(0.0))
-        })?;
+        let first = stopped
+            .iter()
+            .min_by(|one, other| one.life_since.unwrap_or(0.0).total_cmp(&other.life_since.unwrap_or(0.0)))?;
         let ranks: Vec<u32> = stopped.iter().filter_map(|state| state.rank).collect();
         let ago = duration(self.now.time - first.life_since.unwrap_or(self.now.time));
         let which = match ranks.len() {
@@ -203,8 +203,11 @@ impl Context<'_> {
             .collect();
         let name = self.all.comms.name(Some(comm));
         let longest = self.longest(&ranks);
-        let sentence =
-            format!("operation {sequence} of {name} is not the same everywhere: {}, for up to {}", list.join(", "), duration(longest));
+        let sentence = format!(
+            "operation {sequence} of {name} is not the same everywhere: {}, for up to {}",
+            list.join(", "),
+            duration(longest)
+        );
         // Who is in the minority is to be looked at.
         let fewest = kinds.into_values().min_by_key(Vec::len).unwrap_or_default();
         Some(Cause { sentence, ranks: fewest, waited: longest, grave: true })
@@ -285,7 +288,9 @@ impl Context<'_> {
             (Phase::Unwatched, _) => format!("what {it} does is not known: the recorder has given up there"),
             (Phase::Init, _) => format!("{it} is in MPI_Init"),
             (Phase::Finalizing, _) => format!("{it} is in MPI_Finalize, for {since}"),
-            (_, Some(call)) => format!("{it} is in {}{region}, for {}", call.function, duration(self.now.time - call.since)),
+            (_, Some(call)) => {
+                format!("{it} is in {}{region}, for {}", call.function, duration(self.now.time - call.since))
+            }
             (_, None) => format!("{it} computes{region}, outside of MPI for {since}"),
         }
     }

@@ -90,7 +90,8 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
     let waits = waits::Waits::new(now);
     let cause = causes::find(now, &waits);
     let over = |rank: &RankState| rank.phase == Phase::Finalized;
-    let complete = now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
+    let complete =
+        now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
     let failed = !now.silent.is_empty() || now.ranks.iter().any(RankState::died);
     let verdict = match () {
         () if now.ranks.is_empty() && now.silent.is_empty() => Verdict::Unknown,
@@ -107,9 +108,17 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
             let moved = match earlier {
                 Some(earlier) if now.time > earlier.time => {
                     let during = duration(now.time - earlier.time);
-                    format!("the job moves: {} of {} ranks have made calls of MPI in {during}", moving.len(), now.ranks.len())
+                    format!(
+                        "the job moves: {} of {} ranks have made calls of MPI in {during}",
+                        moving.len(),
+                        now.ranks.len()
+                    )
                 }
-                _ => format!("the job moves: {} ranks, the last call of MPI ended {} ago", now.ranks.len(), duration(quiet)),
+                _ => format!(
+                    "the job moves: {} ranks, the last call of MPI ended {} ago",
+                    now.ranks.len(),
+                    duration(quiet)
+                ),
             };
             match cause.as_ref().filter(|cause| cause.waited > LONG || cause.grave) {
                 Some(cause) => format!("{moved}; but {}", cause.sentence),
@@ -138,5 +147,9 @@ fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
 fn outside(now: &Snapshot) -> String {
     let ranks = now.ranks.iter().filter(|rank| rank.life == Life::Runs && rank.phase == Phase::Running);
     let ranks: Vec<u32> = ranks.filter_map(|rank| rank.rank).collect();
-    if ranks.is_empty() { "none is running".to_owned() } else { format!("{} outside of MPI", Ranks(&ranks).are("compute")) }
+    if ranks.is_empty() {
+        "none is running".to_owned()
+    } else {
+        format!("{} outside of MPI", Ranks(&ranks).are("compute"))
+    }
 }

@@ -50,7 +50,9 @@ pub struct CommRow {
 pub fn ranks(now: &Snapshot) -> Vec<RankRow> {
     let comms = Comms::new(&now.ranks);
     let mut rows: Vec<RankRow> = now.ranks.iter().map(|state| row(now, &comms, state)).collect();
-    rows.sort_by(|one, other| (one.rank.unwrap_or(u32::MAX), one.process).cmp(&(other.rank.unwrap_or(u32::MAX), other.process)));
+    rows.sort_by(|one, other| {
+        (one.rank.unwrap_or(u32::MAX), one.process).cmp(&(other.rank.unwrap_or(u32::MAX), other.process))
+    });
     rows
 }
 
@@ -88,7 +90,9 @@ fn row(now: &Snapshot, comms: &Comms, state: &RankState) -> RankRow {
 pub fn comms(now: &Snapshot) -> Vec<CommRow> {
     let known = Comms::new(&now.ranks);
     let mut latest: BTreeMap<u64, (u64, &str, u32)> = BTreeMap::new();
-    for operation in now.ranks.iter().filter_map(|state| state.call.as_ref()).flat_map(|call| call.what.iter().chain(&call.waits)) {
+    for operation in
+        now.ranks.iter().filter_map(|state| state.call.as_ref()).flat_map(|call| call.what.iter().chain(&call.waits))
+    {
         let Some(comm) = operation.comm.filter(|_| operation.sequence > 0) else { continue };
         let entry = latest.entry(comm).or_insert((0, "", 0));
         if operation.sequence > entry.0 {
@@ -133,7 +137,10 @@ impl super::Diagnosis {
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.sentence);
         if !self.rows.is_empty() {
-            text += &format!("\n{:>6}  {:<12} {:>8}  {:<9} {:>8}  {}\n", "rank", "node", "process", "state", "for", "call, region");
+            text += &format!(
+                "\n{:>6}  {:<12} {:>8}  {:<9} {:>8}  {}\n",
+                "rank", "node", "process", "state", "for", "call, region"
+            );
         }
         for row in &self.rows {
             let region = if row.region.is_empty() { String::new() } else { format!("[{}]", row.region) };

@@ -88,7 +88,11 @@ fn who_waits_for_those_that_wait_is_traced_to_the_end() {
     job.put(0, operation("Recv", WORLD, 1, 7, 0));
     (2..4).for_each(|rank| job.barrier(rank, 1));
     job.ranks[1].comms[0].sequence = 1;
-    job.says(Verdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Recv from rank 1 (tag 7)", "(2 more"]);
+    job.says(
+        Verdict::Still,
+        &[1],
+        &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Recv from rank 1 (tag 7)", "(2 more"],
+    );
 }
 
 #[test]
@@ -136,7 +140,8 @@ fn different_operations_and_roots_are_told() {
     let mut job = job(4, 4);
     (0..3).for_each(|rank| drop(job.put(rank, operation("Bcast", WORLD, 0, 0, 5)).call.clone()));
     job.put(3, operation("Allreduce", WORLD, NOBODY, 0, 5));
-    let parts = ["operation 5 of MPI_COMM_WORLD is not the same", "rank 3 is in MPI_Allreduce", "ranks 0-2 are in MPI_Bcast"];
+    let parts =
+        ["operation 5 of MPI_COMM_WORLD is not the same", "rank 3 is in MPI_Allreduce", "ranks 0-2 are in MPI_Bcast"];
     job.says(Verdict::Still, &[3], &parts);
     job.put(3, operation("Bcast", WORLD, 1, 0, 5));
     job.says(Verdict::Still, &[3], &["rank 3 is in MPI_Bcast with root 1", "ranks 0-2 are in MPI_Bcast with root 0"]);
@@ -166,14 +171,19 @@ fn dead_stopped_and_silent_ones_come_first() {
     (0..8).filter(|&rank| rank != 3).for_each(|rank| job.barrier(rank, 17));
     job.ranks[5].life = Life::Stopped;
     job.ranks[5].life_since = Some(NOW - 40.0);
-    job.says(Verdict::Still, &[5], &["rank 5 is stopped (process 105 on n1) by a signal or a debugger, for 40.0 s", "in MPI_Barrier"]);
+    job.says(
+        Verdict::Still,
+        &[5],
+        &["rank 5 is stopped (process 105 on n1) by a signal or a debugger, for 40.0 s", "in MPI_Barrier"],
+    );
     job.silent.push(SilentNode { host: "n7".into(), since: NOW - 3.0, ranks: vec![8, 9] });
     job.says(Verdict::Failed, &[8, 9], &["node n7 has been silent for 3.0 s, where ranks 8, 9 are"]);
     job.ranks[3].life = Life::Gone;
     job.ranks[3].life_since = Some(NOW - 0.5);
     job.ranks[6].life = Life::Gone;
     job.ranks[6].life_since = Some(NOW - 0.4);
-    let parts = ["rank 3 (process 103 on n0) ended 0.5 s ago without MPI_Finalize, outside of MPI; after it rank 6 ended"];
+    let parts =
+        ["rank 3 (process 103 on n0) ended 0.5 s ago without MPI_Finalize, outside of MPI; after it rank 6 ended"];
     job.says(Verdict::Failed, &[3], &parts);
 }
 
@@ -208,7 +218,11 @@ fn slow_is_not_hanging() {
     now.ranks[3].moves += 2;
     let found = diagnose(Some(&earlier), &now);
     assert_eq!(found.verdict, Verdict::Moves);
-    assert!(found.sentence.starts_with("the job moves: 1 of 4 ranks have made calls of MPI in 0.5 s; but rank 3 is missing"));
+    assert!(
+        found
+            .sentence
+            .starts_with("the job moves: 1 of 4 ranks have made calls of MPI in 0.5 s; but rank 3 is missing")
+    );
     // Short waits are no matter for words.
     now.ranks[..3].iter_mut().for_each(|state| state.call.as_mut().unwrap().since = now.time - 1.0);
     assert_eq!(diagnose(Some(&earlier), &now).sentence, "the job moves: 1 of 4 ranks have made calls of MPI in 0.5 s");
@@ -219,7 +233,11 @@ fn waits_for_anybody_and_tests_in_vain_are_told() {
     let mut job = job(2, 0);
     job.put(0, operation("Recv", WORLD, ANY, ANY, 0));
     job.put(1, operation("Recv", WORLD, ANY, ANY, 0));
-    job.says(Verdict::Still, &[0, 1], &["wait in MPI_Recv from any rank (any tag)", "nobody has sent it a message that fits"]);
+    job.says(
+        Verdict::Still,
+        &[0, 1],
+        &["wait in MPI_Recv from any rank (any tag)", "nobody has sent it a message that fits"],
+    );
     let call = job.put(1, operation("Recv", WORLD, 0, 3, 0)).call.as_mut().unwrap();
     call.polls = true;
     assert_eq!(diagnose(None, &job).rows[1].state, "tests");

@@ -35,7 +35,8 @@ pub struct Waits<'a> {
 impl<'a> Waits<'a> {
     /// Of a snapshot.
     pub fn new(now: &'a Snapshot) -> Waits<'a> {
-        let states: BTreeMap<u32, &RankState> = now.ranks.iter().filter_map(|state| Some((state.rank?, state))).collect();
+        let states: BTreeMap<u32, &RankState> =
+            now.ranks.iter().filter_map(|state| Some((state.rank?, state))).collect();
         let silent = now.silent.iter().flat_map(|node| node.ranks.iter().copied()).max();
         let size = now.ranks.iter().filter_map(|state| state.size).max().unwrap_or(0);
         let size = size.max(states.keys().copied().chain(silent).max().map_or(0, |last| last + 1));

@@ -18,7 +18,8 @@ impl Ranks<'_> {
         if self.0.len() != 1 {
             return format!("{self} {verb}");
         }
-        let (first, rest) = verb.split_once(' ').map_or((verb, String::new()), |(first, rest)| (first, format!(" {rest}")));
+        let (first, rest) =
+            verb.split_once(' ').map_or((verb, String::new()), |(first, rest)| (first, format!(" {rest}")));
         let first = match first {
             "are" => "is".to_owned(),
             "have" => "has".to_owned(),

@@ -181,7 +181,8 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = std::fs::read(path).map_err(|error| Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-    serde_json::from_slice(&text).map_err(|error| Error::new(ErrorKind::InvalidData, format!("{}: {error}", path.display())))
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::new(ErrorKind::InvalidData, format!("{}: {error}", path.display())))
 }
 
 /// Writes it so that nobody sees half of it.
