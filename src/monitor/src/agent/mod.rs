@@ -35,6 +35,8 @@ use std::time::{Duration, Instant};
 
 /// How often it looks at the processes of its node.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often it looks whether the job was removed.
+const CHECK: Duration = Duration::from_secs(1);
 /// How long it stays when all processes of its node are gone, so that others hear of it.
 const LINGER: Duration = Duration::from_millis(1500);
 /// How long it waits for the job, and then for its first process.
@@ -98,7 +100,7 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
     std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
     let begun = Instant::now();
-    let mut last_seen = Instant::now();
+    let (mut last_seen, mut checked) = (Instant::now(), Instant::now());
     loop {
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
@@ -110,7 +112,8 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
         };
         if ranks != own.ranks {
             own.ranks = ranks;
-            own.write(&shared.job)?;
+            // If the job has just been removed, it is noticed soon.
+            let _ = own.write(&shared.job);
         }
         if alive > 0 {
             last_seen = Instant::now();
@@ -120,7 +123,10 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
         }
         let over = seen > 0 && alive == 0 && last_seen.elapsed() > LINGER;
         let nothing = seen == 0 && begun.elapsed() > PATIENCE;
-        let gone = !shared.job.directory.join("job.json").exists();
+        let gone = checked.elapsed() > CHECK && {
+            checked = Instant::now();
+            !shared.is_there()
+        };
         if over || nothing || gone {
             break;
         }
@@ -143,8 +149,8 @@ fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
 
 /// Leaves what it knows, and removes the states of processes that are gone.
 fn end(shared: &Shared, mut own: AgentFile) -> Result<()> {
-    // Of a job that was removed nothing is left behind.
-    if shared.job.directory.join("job.json").exists() {
+    // Of a job that was removed nothing is left behind, nor is anything put into a new one in its place.
+    if shared.is_there() {
         jobs::write_json(&AgentFile::last(&shared.job, shared.number), &shared.report(&BTreeSet::new()))?;
         own.ended = Some(now());
         own.write(&shared.job)?;
@@ -181,6 +187,11 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 impl Shared {
+    /// Whether the directory of the job is still that of this one.
+    fn is_there(&self) -> bool {
+        Job::open(&self.job.directory).is_ok_and(|job| job.about.id == self.job.about.id)
+    }
+
     fn answer(&self, question: Question) -> Vec<u8> {
         match question {
             Question::Report(comms) => {
