@@ -72,14 +72,15 @@ install-built:
 doc: ## the documentation of the library: target/doc/clc_replay/index.html
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps
 
-fmt: ## formats the code
+fmt: ## formats the code, the Python scripts where ruff is installed
 	cargo fmt --all
+	@if command -v ruff >/dev/null; then ruff format scripts; else echo "fmt: no ruff, Python is left as it is"; fi
 
-lint: ## formatting, clippy, and shellcheck where it is installed
+lint: ## formatting, clippy, licences; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run; else echo "lint: no shellcheck"; fi
 	scripts/licences
+	scripts/lint.sh
 
 record: setup ## records the traces in tests/data again
 	scripts/record_fixtures.sh

@@ -1,10 +1,10 @@
 //! The options of `clc-replay convert`.
 
 use super::options::LogOptions;
-use crate::archive::Format;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use clc_archive::Format;
 use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 

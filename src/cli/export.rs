@@ -2,8 +2,8 @@
 
 use super::options::{LogOptions, SynchronisationOptions};
 use super::values;
+use crate::output::conflicts::Content;
 use crate::pipeline::export::VIOLATIONS_HEAD;
-use crate::pipeline::overwrite::Content;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! What each job reads and writes.
 
 use super::{Job, PerturbOptions, SimulateOptions};
-use crate::pipeline::overwrite::Content;
-use crate::pipeline::targets::{Input, Kind, Target};
+use crate::output::conflicts::Content;
+use crate::output::paths::{Input, Kind, Target};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -30,9 +30,13 @@ impl Job {
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
                 made.report.as_deref()
             }
-            Job::Record(_) | Job::Recover(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => {
-                None
-            }
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Report(_)
+            | Job::Export(_)
+            | Job::Man(_)
+            | Job::Completions(_) => None,
         }
     }
 
@@ -46,6 +50,7 @@ impl Job {
             Job::Info(options) => options.force,
             Job::Convert(options) => options.force,
             Job::Record(options) => options.written.force,
+            Job::Monitor(_) => false,
             Job::Recover(options) => options.written.force,
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => made.force,
             Job::Report(options) => options.force,
@@ -80,7 +85,12 @@ impl Job {
                 named.into_iter().flatten().map(Input::Trace).collect()
             }
             Job::Report(options) => vec![Input::File(&options.report)],
-            Job::Record(_) | Job::Recover(_) | Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Simulate(_)
+            | Job::Man(_)
+            | Job::Completions(_) => Vec::new(),
         }
     }
 

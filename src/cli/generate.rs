@@ -2,8 +2,8 @@
 
 use super::command;
 use super::options::LogOptions;
-use crate::pipeline::files;
-use crate::pipeline::overwrite::Content;
+use crate::output::conflicts::Content;
+use crate::output::files;
 use clap::{Args, Command};
 use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};

@@ -4,14 +4,14 @@
 
 use super::duration::Duration;
 use super::values::{self, LatencyOption, MaxDelay};
-use crate::archive::{directory_of, native};
-use crate::matching::fences::Fences;
-use crate::pipeline::clocks::Wanted;
+use crate::clocks::refine::Wanted;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
+use clc_archive::{directory_of, native};
 use clc_clock::reference::Reference;
 use clc_clock::{Limits, Method};
+use clc_engine::matching::fences::Fences;
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
 use controlled_logical_clock::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};

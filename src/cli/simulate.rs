@@ -3,9 +3,9 @@
 use super::convert;
 use super::options::LogOptions;
 use super::values::{self, LatencyOption};
-use crate::archive::Format;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
+use clc_archive::Format;
 use clc_simulate::units::{parse_count, parse_duration};
 use clc_simulate::{ClockSpec, LatencyModel, MeasurementPlan, PairClass, PatternKind, Scenario};
 use clc_trace::{Error, Result};

@@ -1,6 +1,6 @@
 //! How the program ends before or instead of a job: one printer of errors, one place for exit statuses.
 
-use crate::pipeline::files;
+use crate::output::files;
 use clap::error::{ContextKind, ContextValue};
 use clc_trace::Error;
 use clc_trace::format::printable;

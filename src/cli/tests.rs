@@ -1,7 +1,7 @@
 //! Tests of the command line as a whole.
 
 use super::*;
-use crate::archive::Format;
+use clc_archive::Format;
 use clc_clock::Method;
 use clc_trace::Ticks;
 use controlled_logical_clock::{Parameters, Slope};

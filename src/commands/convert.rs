@@ -1,13 +1,12 @@
 //! `clc-replay convert TRACE TARGET`: the same trace in the other format.
 
-use crate::archive::{Archive, Thing, truth};
 use crate::cli::ConvertOptions;
-use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
-use crate::commands::output::{Wanted, prepare};
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
-use crate::pipeline::open::open;
-use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch, Warnings};
+use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch};
+use crate::session::{Session, Wanted};
+use clc_archive::{Archive, Thing, truth};
+use clc_engine::comm::{Transport, agree};
 use clc_trace::progress::Progress;
 use clc_trace::{Definitions, Error, Result};
 
@@ -21,28 +20,29 @@ pub fn convert(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let mut watch = Stopwatch::start();
-    let mut opened = open(transport, &options.trace)?;
-    let mut warnings = std::mem::take(&mut opened.warnings);
-    let (from, to) = (opened.archive.format(), options.format()?);
+    let mut session = Session::open(transport, &options.trace, None, progress)?;
+    let (from, to) = (session.opened.archive.format(), options.format()?);
     if from == to {
         return Err(Error::new(format!("the trace is {} already", from.name()))
             .in_file(&options.trace)
             .hint("a TARGET that ends in .clct asks for the native format, every other name for OTF2; or give --to"));
     }
-    let with_truth = truth::directory(opened.archive.directory()).is_dir();
-    let wanted = Wanted { path: &options.output, force: options.force, events: event_directory(to), with_truth };
-    let prepared = prepare(transport, &opened, wanted, &mut warnings)?;
+    let with_truth = truth::directory(session.opened.archive.directory()).is_dir();
+    let wanted = Wanted { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
+    let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
 
-    let mut converted = convert_locations(transport, &opened, &target, progress, &mut warnings)?;
+    let mut converted =
+        convert_locations(session.transport, &session.opened, &target, progress, &mut session.warnings)?;
     progress.step("publish");
-    opened.unchanged(transport)?;
+    session.unchanged()?;
     let mut sizes = (0, 0);
     let mut path = None;
     let mut outcome = Ok(());
-    if let Some(output) = prepared.hand_over(transport)? {
+    let opened = &session.opened;
+    if let Some(output) = prepared.hand_over(session.transport)? {
         path = Some(output.path.clone());
-        outcome = convert_globals(&opened, &target, &mut converted)
+        outcome = convert_globals(opened, &target, &mut converted)
             .and_then(|()| {
                 let written = Archive::open(&target)?;
                 sizes = (size(&opened.archive, &opened.definitions), size(&written, &opened.definitions));
@@ -51,23 +51,21 @@ pub fn convert(
             .and_then(|()| opened.definitions_unchanged())
             .and_then(|()| output.publish());
     }
-    agree(transport, outcome)?;
-    let all_warnings = gather_values(transport, 0, &warnings)?;
-    let (Some(path), Some(all_warnings)) = (path, all_warnings) else { return Ok(None) };
-    let mut warnings = Warnings::default();
-    all_warnings.into_iter().for_each(|part| warnings.merge(part));
+    agree(session.transport, outcome)?;
+    let locations = session.opened.definitions.locations.len() as u64;
     if converted.left_out.of(Thing::Events) > 0 {
-        warnings.add(
+        session.warnings.add(
             "events without fields cannot be written as OTF2; without them, times near theirs may be corrected differently",
         );
     }
+    let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };
     Ok(Some(Outcome::Converted(Box::new(Conversion {
         schema: SCHEMA,
         trace: options.trace.display().to_string(),
         from,
         output: path.display().to_string(),
         to,
-        locations: opened.definitions.locations.len() as u64,
+        locations,
         events: converted.events.values().sum(),
         event_bytes_before: sizes.0,
         event_bytes: sizes.1,
@@ -78,7 +76,7 @@ pub fn convert(
             .map(|(thing, kind, count)| LeftOutCount { what: thing, kind: kind.to_owned(), count })
             .collect(),
         seconds: watch.lap(),
-        warnings: warnings.into_list(),
+        warnings: finished.warnings,
     }))))
 }
 

@@ -1,17 +1,15 @@
 //! `clc-replay export TRACE -o FILE`: a part of a trace for other tools.
 
 use crate::cli::{ExportFormat, ExportOptions};
-use crate::comm::{Transport, agree};
-use crate::commands::Outcome;
-use crate::pipeline::clocks::refine;
+use crate::commands::{Outcome, best_clocks, whole_processes};
+use crate::output::files;
 use crate::pipeline::export::{Exported, Window, perfetto, violations};
-use crate::pipeline::files;
-use crate::pipeline::load::{LoadOptions, load};
-use crate::pipeline::open::open;
+use crate::report::warnings_text;
+use crate::session::Session;
+use clc_engine::comm::{Transport, agree};
+use clc_trace::Result;
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
-use clc_trace::{Result, Ticks};
-use controlled_logical_clock::latency::MinimumLatency;
 use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.
@@ -24,29 +22,20 @@ pub fn export(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let to_stdout = options.output == Path::new("-");
-    let mut opened = open(transport, &options.trace)?;
-    let mut warnings = std::mem::take(&mut opened.warnings);
-    let resolution = opened.definitions.clock.resolution;
-    let latency: MinimumLatency = options.synchronisation.latency.to_ticks(resolution)?;
-    let load_options = LoadOptions {
-        presync: options.synchronisation.presync.unwrap_or_default(),
-        latency,
-        alltoallv: options.synchronisation.alltoallv,
-        fences: options.synchronisation.fences,
-        separation: Ticks::ZERO,
-        own_timelines: false,
-    };
-    let mut loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
-    refine(transport, &opened, &mut loaded, &load_options, options.synchronisation.wanted(), progress)?;
+    let mut session = Session::open(transport, &options.trace, None, progress)?;
+    let resolution = session.resolution();
+    let examination = whole_processes(best_clocks(&options.synchronisation, resolution)?);
+    let mut loaded = session.load(&examination.load)?;
+    session.refine(&mut loaded, &examination.load, examination.clocks)?;
     let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
     let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
     let window =
         Window::new(&loaded, ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
-        ExportFormat::Perfetto => perfetto(transport, &opened, &loaded, window)?,
-        ExportFormat::ViolationsCsv => violations(transport, &opened, &loaded, window)?,
+        ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &loaded, window)?,
+        ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &loaded, window)?,
     };
-    opened.unchanged(transport)?;
+    session.unchanged()?;
     let mut said = None;
     let written = match exported {
         Some(exported) if to_stdout => {
@@ -59,8 +48,15 @@ pub fn export(
         }
         None => Ok(()),
     };
-    agree(transport, written)?;
-    Ok(said.map(Outcome::Text))
+    agree(session.transport, written)?;
+    let finished = session.finish()?;
+    Ok(said.zip(finished).map(|(text, finished)| {
+        if to_stdout {
+            finished.warnings.iter().for_each(|warning| tracing::warn!("{}", warning.text));
+            return Outcome::Text(text);
+        }
+        Outcome::Text(text + &warnings_text(&finished.warnings))
+    }))
 }
 
 fn summary(options: &ExportOptions, exported: &Exported) -> String {

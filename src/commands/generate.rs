@@ -1,8 +1,8 @@
 //! `clc-replay man` and `clc-replay completions`.
 
 use crate::cli::{CompletionsOptions, ManOptions, completions, man as write_pages};
-use crate::comm::{Transport, agree};
 use crate::commands::Outcome;
+use clc_engine::comm::{Transport, agree};
 use clc_trace::Result;
 
 /// Writes the man pages. Rank 0 does it, for all.

@@ -1,13 +1,13 @@
 //! `clc-replay info TRACE`: describes a trace.
 
 use crate::cli::InfoOptions;
-use crate::comm::{Transport, agree, gather_values};
 use crate::commands::Outcome;
 use crate::pipeline::open::{Opened, open};
 use crate::report::{
     ClockInfo, CommunicatorInfo, EventCount, Info, LocationInfo, NodeInfo, SCHEMA, TraceSummary, Warnings,
 };
 use clc_clock::LinearClock;
+use clc_engine::comm::{Transport, agree, gather_values};
 use clc_trace::progress::Progress;
 use clc_trace::{CommMembers, LocationGroupId, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};

@@ -5,18 +5,17 @@ mod check;
 mod convert;
 mod correct;
 mod evaluate;
-mod examined;
 mod export;
 mod generate;
 mod info;
-mod output;
+mod monitor;
 mod perturb;
 mod record;
 mod recover;
-mod replayed;
 mod report;
 mod simulate;
-mod summary;
+mod targets;
+mod watch_live;
 
 pub use analyze::analyze;
 pub use check::check;
@@ -26,14 +25,21 @@ pub use evaluate::evaluate;
 pub use export::export;
 pub use generate::{completions_of, man};
 pub use info::info;
-pub use output::check_targets;
+pub use monitor::monitor;
 pub use perturb::perturb;
 pub use record::record;
 pub use recover::recover;
 pub use report::report;
 pub use simulate::simulate;
+pub use targets::check_targets;
 
+use crate::cli::{CorrectionOptions, SynchronisationOptions};
+use crate::pipeline::load::LoadOptions;
 use crate::report::{Conversion, Evaluation, Info, Made, Report};
+use crate::session::Examination;
+use clc_clock::Method;
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::Parameters;
 
 /// What a command found, on rank 0; the other ranks only know how it ends.
 #[derive(Debug)]
@@ -62,4 +68,61 @@ impl Outcome {
             Outcome::Info(_) | Outcome::Evaluation(_) | Outcome::Text(_) => None,
         }
     }
+}
+
+/// How the program was called.
+fn command_line() -> Vec<String> {
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+/// For what a reader of the trace sees, if nothing else is asked for.
+///
+/// # Errors
+/// A latency is too long for a clock with `resolution` ticks per second.
+fn as_recorded(synchronisation: &SynchronisationOptions, resolution: u64) -> Result<Examination> {
+    examination(synchronisation, resolution, Method::Linear, Ticks::ZERO)
+}
+
+/// For the best clocks that there are, if nothing else is asked for, and the constants of the correction.
+///
+/// # Errors
+/// A latency is too long for a clock with `resolution` ticks per second.
+fn corrected(
+    correction: &CorrectionOptions,
+    synchronisation: &SynchronisationOptions,
+    resolution: u64,
+) -> Result<(Examination, Parameters)> {
+    let parameters = correction.parameters(synchronisation, resolution)?;
+    Ok((examination(synchronisation, resolution, Method::default(), parameters.minimum_separation)?, parameters))
+}
+
+/// For the best clocks that there are, if nothing else is asked for.
+///
+/// # Errors
+/// A latency is too long for a clock with `resolution` ticks per second.
+fn best_clocks(synchronisation: &SynchronisationOptions, resolution: u64) -> Result<Examination> {
+    examination(synchronisation, resolution, Method::default(), Ticks::ZERO)
+}
+
+/// Without timelines of single locations: what is asked for is that of processes.
+fn whole_processes(mut examination: Examination) -> Examination {
+    examination.load.own_timelines = false;
+    examination
+}
+
+fn examination(
+    synchronisation: &SynchronisationOptions,
+    resolution: u64,
+    presync: Method,
+    separation: Ticks,
+) -> Result<Examination> {
+    let load = LoadOptions {
+        presync: synchronisation.presync.unwrap_or(presync),
+        latency: synchronisation.latency.to_ticks(resolution)?,
+        alltoallv: synchronisation.alltoallv,
+        fences: synchronisation.fences,
+        separation,
+        own_timelines: true,
+    };
+    Ok(Examination { load, clocks: synchronisation.wanted(), keep_recorded: false })
 }

@@ -1,18 +1,17 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
+use crate::accuracy::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::cli::PerturbOptions;
-use crate::comm::{ReduceOp, Transport, agree};
 use crate::commands::Outcome;
-use crate::commands::output::{Wanted, prepare};
-use crate::matching::fences::Fences;
-use crate::pipeline::load::{LoadOptions, load};
+use crate::pipeline::load::LoadOptions;
 use crate::pipeline::made::write_parameters;
-use crate::pipeline::open::open;
-use crate::pipeline::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::pipeline::write::write_globals;
-use crate::replay::survey::survey;
 use crate::report::{Made, SCHEMA, Stopwatch};
+use crate::session::{Session, Wanted};
 use clc_clock::Method;
+use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::fences::Fences;
+use clc_engine::replay::survey::survey;
 use clc_simulate::units::SECOND;
 use clc_simulate::{ClockSpec, OffsetMeter};
 use clc_trace::progress::Progress;
@@ -30,21 +29,16 @@ pub fn perturb(
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
     let mut watch = Stopwatch::start();
-    let mut opened = open(transport, &options.trace)?;
-    let mut warnings = std::mem::take(&mut opened.warnings);
+    let mut session = Session::open(transport, &options.trace, None, progress)?;
     let clock: ClockSpec = options.clocks.clock.parse()?;
     // Measurements are a few bytes: the bandwidth does not matter.
     let latency = options.network.model(10_000_000_000);
     latency.validate()?;
     options.clocks.plan().validate()?;
 
-    let wanted = Wanted {
-        path: &options.output,
-        force: options.made.force,
-        events: opened.archive.event_directory(),
-        with_truth: !options.made.no_truth,
-    };
-    let prepared = prepare(transport, &opened, wanted, &mut warnings)?;
+    let wanted =
+        Wanted { path: &options.output, force: options.made.force, events: None, with_truth: !options.made.no_truth };
+    let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
 
     let load_options = LoadOptions {
@@ -55,9 +49,9 @@ pub fn perturb(
         separation: Parameters::default().minimum_separation,
         own_timelines: false,
     };
-    let loaded = load(transport, &opened, &load_options, progress, &mut warnings)?;
+    let loaded = session.load(&load_options)?;
     let program = &loaded.program;
-    let found = survey(transport, program, &program.times(|timeline| &timeline.time))?;
+    let found = survey(session.transport, program, &program.times(|timeline| &timeline.time))?;
     if found.violated() > 0 {
         let message = format!(
             "{} of {} messages and collectives violate the clock condition in the trace itself: its times are not true",
@@ -69,11 +63,11 @@ pub fn perturb(
                 .in_file(&options.trace)
                 .hint("correct it first and perturb the result, or insist with --anyway"));
         }
-        warnings.add(message);
+        session.warnings.add(message);
     }
 
-    let nodes = assign_nodes(&opened, options.nodes, options.per_process);
-    let resolution = opened.definitions.clock.resolution;
+    let nodes = assign_nodes(&session.opened, options.nodes, options.per_process);
+    let resolution = session.resolution();
     let (first, last) = loaded.span.unwrap_or((Ticks::ZERO, Ticks::ZERO));
     let run = i128::from(last.0 - first.0) * i128::from(SECOND) / i128::from(resolution.max(1));
     let length =
@@ -88,14 +82,15 @@ pub fn perturb(
     };
     let disturb = Disturb { meter, nodes: &nodes, origin: first };
     let with_truth = !options.made.no_truth;
-    let disturbed = disturb_locations(transport, (&opened, &loaded), &disturb, (&target, with_truth), progress)?;
+    let trace = (&session.opened, &loaded);
+    let disturbed = disturb_locations(session.transport, trace, &disturb, (&target, with_truth), progress)?;
 
-    let markers = agree(transport, opened.archive.markers())?;
+    let markers = agree(session.transport, session.opened.archive.markers())?;
     let shift = (loaded.shift + disturbed.shift).0 as u64;
     let markers: Option<Vec<(u64, u64)>> =
         markers.map(|markers| markers.iter().map(|m| (m.time.saturating_add(shift), m.duration)).collect());
     progress.step("publish");
-    opened.unchanged(transport)?;
+    session.unchanged()?;
     let mut path = None;
     let mut outcome = Ok(());
     let mut parameters = vec![
@@ -104,31 +99,33 @@ pub fn perturb(
     ];
     parameters.extend(options.clocks.parameters());
     parameters.extend(options.network.parameters());
-    if let Some(output) = prepared.hand_over(transport)? {
+    if let Some(output) = prepared.hand_over(session.transport)? {
         path = Some(output.path.clone());
-        outcome = write_globals(&opened, &target, disturbed.span, markers.as_deref(), &mut warnings)
+        outcome = write_globals(&session.opened, &target, disturbed.span, markers.as_deref(), &mut session.warnings)
             .and_then(|()| if with_truth { write_parameters(&target, "perturb", &parameters) } else { Ok(()) })
-            .and_then(|()| opened.definitions_unchanged())
+            .and_then(|()| session.opened.definitions_unchanged())
             .and_then(|()| output.publish());
     }
-    agree(transport, outcome)?;
+    agree(session.transport, outcome)?;
     let mut events = [loaded.events() as i64];
-    transport.all_reduce(ReduceOp::Sum, &mut events)?;
-    let Some(path) = path else { return Ok(None) };
+    session.transport.all_reduce(ReduceOp::Sum, &mut events)?;
+    let processes = session.opened.timelines.processes as u64;
+    let locations = session.opened.definitions.locations.len() as u64;
+    let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };
     let clocks = nodes.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
     Ok(Some(Outcome::Made(Box::new(Made {
         schema: SCHEMA,
         command: "perturb".into(),
         output: path.display().to_string(),
         truth: with_truth,
-        processes: opened.timelines.processes as u64,
+        processes,
         nodes: clocks,
-        locations: opened.definitions.locations.len() as u64,
+        locations,
         events: events[0] as u64,
         true_seconds: length as f64 / SECOND as f64,
         largest_error_seconds: Some(disturbed.largest as f64 / resolution.max(1) as f64),
         parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         seconds: watch.lap(),
-        warnings: warnings.into_list(),
+        warnings: finished.warnings,
     }))))
 }

@@ -2,11 +2,11 @@
 
 use super::record::remove;
 use crate::cli::{RecordedOptions, RecoverOptions};
-use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
+use crate::output::directory::Output;
 use crate::pipeline::made::write_parameters;
-use crate::pipeline::output::Output;
 use crate::recording::{Recorded, Settings, assemble, raw_directory, still_running};
+use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;

@@ -1,10 +1,10 @@
 //! `clc-replay report FILE`: a stored report again, as text and as a page.
 
-use crate::archive::open_file;
 use crate::cli::ReportOptions;
-use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
 use crate::report::{Report, SCHEMA};
+use clc_archive::open_file;
+use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::{Error, Result};
 use serde::Deserialize;
 use std::fs::File;

@@ -1,11 +1,11 @@
 //! `clc-replay simulate DIR`: makes a trace whose true times are known.
 
 use crate::cli::SimulateOptions;
-use crate::comm::{Transport, broadcast_value};
 use crate::commands::Outcome;
+use crate::output::directory::Output;
 use crate::pipeline::made::{write_parameters, write_simulated};
-use crate::pipeline::output::Output;
 use crate::report::{Made, SCHEMA, Stopwatch, Warnings};
+use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
 

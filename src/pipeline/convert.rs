@@ -1,11 +1,11 @@
 //! Writing a trace in the other format: same events, same times, same clock offsets.
 
-use crate::archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
-use crate::archive::truth::{self, TruthReader, TruthWriter};
-use crate::archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
-use crate::comm::{Transport, agree, all_gather_values};
 use crate::pipeline::open::Opened;
 use crate::report::Warnings;
+use clc_archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
+use clc_archive::truth::{self, TruthReader, TruthWriter};
+use clc_archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
+use clc_engine::comm::{Transport, agree, all_gather_values};
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Event, LocationId, Result};

@@ -4,7 +4,7 @@
 //! Size, time of modification and inode tell. What changes none of them is not noticed: a write within the same tick of the file system's clock as
 //! the one before, or one on another node that this node's cache does not know yet.
 
-use crate::archive::Archive;
+use clc_archive::Archive;
 use clc_trace::{Definitions, Error, Result, Timeline};
 use std::fs::Metadata;
 use std::ops::Range;

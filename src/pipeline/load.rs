@@ -1,21 +1,21 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
-use crate::archive::ScanSummary;
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
-use crate::matching::calls::Calls;
-use crate::matching::collectives::{Rules, match_collectives};
-use crate::matching::communicators::{CommTable, join_everywhere};
-use crate::matching::extract::{Extract, Extractor, Leftovers, Place};
-use crate::matching::fences::Fences;
-use crate::matching::messages::match_messages;
-use crate::matching::split::{self, Bound, Numbers, Part};
-use crate::matching::threads::{Divided, ThreadSteps};
-use crate::matching::undefined::UndefinedPeer;
 use crate::pipeline::open::Opened;
-use crate::replay::program::{OwnTimelines, Program};
-use crate::replay::settle::settle;
 use crate::report::Warnings;
+use clc_archive::ScanSummary;
 use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::calls::Calls;
+use clc_engine::matching::collectives::{Rules, match_collectives};
+use clc_engine::matching::communicators::{CommTable, join_everywhere};
+use clc_engine::matching::extract::{Extract, Extractor, Leftovers, Place};
+use clc_engine::matching::fences::Fences;
+use clc_engine::matching::messages::match_messages;
+use clc_engine::matching::split::{self, Bound, Numbers, Part};
+use clc_engine::matching::threads::{Divided, ThreadSteps};
+use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::replay::program::{OwnTimelines, Program};
+use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
 use clc_trace::{ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline};

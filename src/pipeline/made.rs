@@ -1,8 +1,8 @@
 //! Writing traces that are made, not corrected: events from a simulation, and the truth beside them.
 
-use crate::archive::Format;
-use crate::archive::native::{NativeEventWriter, NativeWriter, TraceHeader};
-use crate::archive::truth::{self, TruthWriter};
+use clc_archive::Format;
+use clc_archive::native::{NativeEventWriter, NativeWriter, TraceHeader};
+use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
 use clc_simulate::{EventSink, Scenario, Summary};
 use clc_trace::{ClockOffset, Definitions, Error, Event, Result, Ticks};

@@ -1,10 +1,10 @@
 //! Opening a trace: rank 0 reads anchor and definitions, everybody else hears of them. All ranks look at the event files.
 
-use crate::archive::Archive;
-use crate::comm::{Transport, agree, broadcast_value, merge_values};
-use crate::matching::placement::Placement;
 use crate::pipeline::inputs::Inputs;
 use crate::report::Warnings;
+use clc_archive::Archive;
+use clc_engine::comm::{Transport, agree, broadcast_value, merge_values};
+use clc_engine::matching::placement::Placement;
 use clc_trace::workers::Workers;
 use clc_trace::{Definitions, Result, Shipped, Timeline, Timelines};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Calls that send or receive and left no record of it: what to say when records of messages are missing.
 
-use crate::comm::{ReduceOp, Transport, agree};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
+use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_trace::{Definitions, Event, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
 

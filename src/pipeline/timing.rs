@@ -1,11 +1,11 @@
 //! Where the time goes.
 
-use crate::comm::{ReduceOp, Transport};
 use crate::report::{Phase, Stopwatch};
+use clc_engine::comm::{ReduceOp, Transport};
 use clc_trace::Result;
 
 /// Measures the phases of this analysis rank.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Timing {
     watch: Stopwatch,
     laps: Vec<(&'static str, f64, u64)>,

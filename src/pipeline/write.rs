@@ -1,17 +1,17 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
-use crate::comm::{ReduceOp, Transport, agree, all_gather_values};
-use crate::matching::sync::SyncTimeline;
 use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
 use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::Opened;
-use crate::replay::amortise::Corrected;
 use crate::report::Warnings;
-use clc_clock::ModelKind;
+use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::sync::SyncTimeline;
+use clc_engine::replay::amortise::Corrected;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
-use clc_trace::{ClockProperties, Correction, Cursor, Error, LocationId, Position, Result, Ticks};
+use clc_trace::{ClockProperties, Correction, Error, LocationId, Result};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -103,9 +103,8 @@ impl Job<'_> {
         let id = self.opened.definitions.locations[self.location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let sync = &self.loaded.program.timelines[self.timeline];
-        let unchanged = self.correction.is_identity()
-            && self.location.clock.kind() == ModelKind::Identity
-            && self.loaded.shift == Ticks::ZERO;
+        let clock = self.loaded.clock(self.timeline, self.number as usize);
+        let unchanged = self.correction.is_identity() && clock.is_identity();
         if unchanged {
             // Byte for byte, whatever the writer of the archive did.
             if let Some(target) = target {
@@ -120,12 +119,9 @@ impl Job<'_> {
         } else {
             written.unchanged = false;
             let mut map = Map {
-                presync: self.location.clock.cursor(),
-                location: self.location,
+                clock,
                 correction: self.correction,
-                cursor: self.correction.cursor(),
-                shift: self.loaded.shift.0,
-                number: self.number,
+                cursor: clock.corrected_by(self.correction),
                 visited: Visited::new(sync, self.number, self.times),
                 deviating: 0,
                 previous: None,
@@ -166,12 +162,9 @@ fn extend(span: &mut Option<(i64, i64)>, time: i64) {
 
 /// The complete map of one location's timestamps, with everything that is counted on the way.
 struct Map<'a> {
-    presync: clc_clock::Cursor<'a>,
-    location: &'a LoadedLocation,
+    clock: LocationClock<'a>,
     correction: &'a Correction,
-    cursor: Cursor<'a>,
-    shift: i64,
-    number: u32,
+    cursor: CorrectedCursor<'a>,
     visited: Visited<'a>,
     deviating: u64,
     previous: Option<(i64, i64)>,
@@ -237,9 +230,7 @@ impl<'a> Visited<'a> {
 impl TimeMap for Map<'_> {
     #[inline(always)]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
-        let before = self.presync.map(Ticks(time as i64)).0 + self.shift;
-        let at = Position { time: Ticks(before), location: self.number, number };
-        let after = self.cursor.map(at).0;
+        let (before, after) = self.cursor.map(number, time);
         if number == self.visited.number {
             self.deviating += u64::from(after != self.visited.expected());
             self.visited.go_on();
@@ -258,8 +249,7 @@ impl TimeMap for Map<'_> {
 
     fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {
         // It may lie beyond the events that follow, so it goes by time alone, and never before its own event.
-        let before = self.location.clock.map(Ticks(stop.min(clc_clock::RANGE as u64) as i64)).0 + self.shift;
-        let at = Position { time: Ticks(before), location: self.number, number };
+        let at = self.clock.position(number, stop);
         let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));
         self.last = self.last.max(after);
         after.max(0) as u64
@@ -313,12 +303,6 @@ pub fn map_markers(
         times[number as usize] = (begin, end.saturating_sub(begin));
     }
     Ok(Some(times))
-}
-
-/// A time that is global already (snapshots and markers are made from corrected times), mapped by the correction alone.
-fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
-    let time = Ticks(time.min(clc_clock::RANGE as u64) as i64) + shift;
-    correction.map(Position { time, location, number: u64::MAX }).0.max(0) as u64
 }
 
 /// Writes everything of the archive that belongs to no location: global definitions, markers, thumbnails, the files that lie

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::raw::RawFile;
 use super::settings::Settings;
 use super::windows::WindowCatalogue;
-use crate::archive::truth::{self, TruthWriter};
+use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::{ArchiveWriter, CreateOptions};
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;

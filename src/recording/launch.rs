@@ -26,7 +26,7 @@ const RANKS: [&str; 9] = [
 
 /// The rank of this process, if a launcher of MPI processes started it.
 pub fn rank() -> Option<u32> {
-    crate::comm::started_by_launcher()
+    clc_engine::comm::started_by_launcher()
         .then(|| RANKS.iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok()))
         .flatten()
 }

@@ -4,7 +4,7 @@
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
 use super::PairUnit;
-use crate::execution::waiting::{DetailKind, WaitKind};
+use clc_execution::waiting::{DetailKind, WaitKind};
 use serde::{Deserialize, Serialize};
 
 /// Everything that the analysis found.

@@ -1,7 +1,7 @@
 //! An analysis with something in every field.
 
 use super::*;
-use crate::execution::waiting::DetailKind;
+use clc_execution::waiting::DetailKind;
 
 fn waiting(before: f64, after: f64, artefact: f64) -> Waiting {
     Waiting {

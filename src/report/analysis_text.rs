@@ -1,7 +1,7 @@
 //! An analysis as text: metrics, waiting times before and after, critical path.
 
 use super::table::{Table, labelled, shorten};
-use super::text::{left_out, phases, trace, warnings};
+use super::text::{left_out, phases, trace, warnings_text};
 use super::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
 use clc_trace::format::{count, duration, percent, plural};
 
@@ -27,7 +27,7 @@ pub fn analysis_text(report: &Report, rows: usize) -> String {
         traffic(analysis),
         left_out(report),
         phases(report),
-        warnings(report),
+        warnings_text(&report.warnings),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -2,7 +2,7 @@
 
 use super::Warning;
 use super::table::{Table, labelled, shorten};
-use crate::archive::{Format, Thing};
+use clc_archive::{Format, Thing};
 use clc_trace::format::{bytes, count, duration, plural, rate};
 use serde::{Deserialize, Serialize};
 

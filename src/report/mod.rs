@@ -31,7 +31,6 @@ mod text;
 mod violations;
 mod warnings;
 
-pub use crate::execution::waiting::WaitKind;
 pub use analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
     PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
@@ -40,6 +39,7 @@ pub use analysis::{
 pub use analysis_csv::analysis_csv;
 pub use analysis_text::analysis_text;
 pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+pub use clc_execution::waiting::WaitKind;
 pub use conversion::{Conversion, LeftOutCount, conversion_text};
 pub use coverage::Coverage;
 pub use details::{
@@ -67,7 +67,7 @@ pub use run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
     ReplayForm, TraceSummary,
 };
-pub use text::text;
+pub use text::{text, warnings_text};
 pub use violations::{
     CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
 };

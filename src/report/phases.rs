@@ -39,6 +39,12 @@ pub struct Stopwatch {
     since: Instant,
 }
 
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Stopwatch::start()
+    }
+}
+
 impl Stopwatch {
     /// Starts the first phase.
     pub fn start() -> Self {

@@ -1,7 +1,7 @@
 //! The circumstances of a run: program, trace, parameters, passes, memory.
 
-use crate::matching::fences::Fences;
 use clc_clock::Method;
+use clc_engine::matching::fences::Fences;
 use controlled_logical_clock::Form;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};

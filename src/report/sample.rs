@@ -1,8 +1,8 @@
 //! Hand-made reports for the tests.
 
 use super::*;
-use crate::matching::fences::Fences;
 use clc_clock::Method;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{CommId, LocationId};
 use controlled_logical_clock::Form;
 use controlled_logical_clock::latency::LatencyBasis;

@@ -5,7 +5,7 @@ use super::pairs_text::pairs;
 use super::table::{Table, labelled, shorten};
 use super::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
-    Report, Stage, TraceSummary, Verdict, WorstKind,
+    Report, Stage, TraceSummary, Verdict, Warning, WorstKind,
 };
 use clc_clock::Method;
 use clc_trace::format::{bytes, count, duration, percent, plural};
@@ -31,7 +31,7 @@ pub fn text(report: &Report) -> String {
         report.moves.as_ref().map(moves).unwrap_or_default(),
         left_out(report),
         phases(report),
-        warnings(report),
+        warnings_text(&report.warnings),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -385,9 +385,10 @@ pub(super) fn phases(report: &Report) -> String {
     text
 }
 
-pub(super) fn warnings(report: &Report) -> String {
+/// Warnings, one per line.
+pub fn warnings_text(warnings: &[Warning]) -> String {
     let mut text = String::new();
-    for warning in &report.warnings {
+    for warning in warnings {
         let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };
         text += &labelled("Warning:", &format!("{}{times}", warning.text), 9);
     }

@@ -2,8 +2,8 @@
 //! process. Every attempt ends with a result, or with an error that names a file, and leaves nothing behind.
 
 use crate::common::{alone, run};
+use clc_engine::comm::local::LocalTransport;
 use clc_replay::cli::Job;
-use clc_replay::comm::local::LocalTransport;
 use clc_replay::commands;
 use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};

@@ -3,18 +3,18 @@
 //! Whole runs are `scripts/bench`; these tell which kernel has changed. The items of the rates are events, or messages where
 //! the name says so. Input is one simulated trace (halo, 8 processes), made anew for every run of this program.
 
+use clc_archive::Archive;
 use clc_clock::{Clock, LinearClock, Method};
-use clc_replay::archive::Archive;
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::matching::collectives::{Rules, match_collectives};
-use clc_replay::matching::communicators::CommTable;
-use clc_replay::matching::extract::{Extract, Extractor, Place};
-use clc_replay::matching::messages::match_messages;
+use clc_engine::comm::local::LocalTransport;
+use clc_engine::matching::collectives::{Rules, match_collectives};
+use clc_engine::matching::communicators::CommTable;
+use clc_engine::matching::extract::{Extract, Extractor, Place};
+use clc_engine::matching::messages::match_messages;
+use clc_engine::replay::bounds::bounds;
+use clc_engine::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
 use clc_replay::pipeline::made::write_simulated;
 use clc_replay::pipeline::open::{Opened, open};
-use clc_replay::replay::bounds::bounds;
-use clc_replay::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
@@ -55,7 +55,7 @@ static SAMPLE: LazyLock<Sample> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("trace");
     std::fs::create_dir(&path).expect("a directory");
-    write_simulated(&scenario, &path, clc_replay::archive::Format::Otf2, false).expect("a trace");
+    write_simulated(&scenario, &path, clc_archive::Format::Otf2, false).expect("a trace");
     let opened = open(&mut LocalTransport::alone(), &path).expect("a trace");
     let parameters = Parameters::default();
     let loaded = load_again(&opened, &parameters);
@@ -67,7 +67,7 @@ fn load_again(opened: &Opened, parameters: &Parameters) -> Loaded {
         presync: Method::Linear,
         latency: parameters.latency,
         alltoallv: false,
-        fences: clc_replay::matching::fences::Fences::default(),
+        fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
         own_timelines: true,
     };

@@ -12,12 +12,12 @@
 //! Prints one JSON object. `cargo bench` runs it with two threads, to see that it works; `scripts/bench` runs the rest.
 #![allow(clippy::print_stdout)] // the result
 
+use clc_engine::comm::local::LocalTransport;
+use clc_engine::comm::{self, Channel, ReduceOp, Transport, sparse_exchange};
+use clc_engine::matching::communicators::CommTable;
+use clc_engine::matching::placement::Placement;
 use clc_replay::cli::{CorrectOptions, Job};
-use clc_replay::comm::local::LocalTransport;
-use clc_replay::comm::{self, Channel, ReduceOp, Transport, sparse_exchange};
 use clc_replay::commands::{self, Outcome};
-use clc_replay::matching::communicators::CommTable;
-use clc_replay::matching::placement::Placement;
 use clc_replay::report::memory::peak_bytes;
 use clc_simulate::Scenario;
 use clc_trace::codec::{decode, encode};

@@ -4,8 +4,8 @@
 
 mod operations;
 
-use clc_replay::comm::mpi::MpiTransport;
-use clc_replay::comm::{Farewell, Transport};
+use clc_engine::comm::mpi::MpiTransport;
+use clc_engine::comm::{Farewell, Transport};
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 /// One rank of a job.
 fn rank(job: &str) -> ExitCode {
     if job == "start" {
-        return match clc_replay::comm::start() {
+        return match clc_engine::comm::start() {
             Ok(transport) => {
                 println!("{} of {} with {}", transport.rank(), transport.size(), transport.library());
                 ExitCode::SUCCESS

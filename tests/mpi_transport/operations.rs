@@ -1,6 +1,6 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
-use clc_replay::comm::{
+use clc_engine::comm::{
     Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
     merge_to_first, merge_values, sparse_exchange,
 };

@@ -5,7 +5,7 @@
 
 use super::matching::Call;
 use super::model::{Timeline, Trace};
-use clc_replay::matching::fences::Fences;
+use clc_engine::matching::fences::Fences;
 use clc_trace::{Collective, CollectiveOp, CommId, Event, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
 

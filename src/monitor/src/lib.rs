@@ -1,7 +1,10 @@
 //! A monitor of running parallel jobs by gossip between their nodes.
 //!
+//! [`agent`] is what runs on each node, [`state`] what it sees there, [`diagnose`] what that says, [`jobs`] where agents are found, [`query`] and [`collect`] how they are asked.
+//!
 //! [`gossip`] is the protocol: who lives, who is dead by consensus, what each node has to tell, and the times of round trips between
-//! clocks. It opens no socket and reads no clock, so the same code runs in an agent and in a simulation.
+//! clocks. It opens no socket and reads no clock, so the same code runs in an agent and in a [`simulation`].
+//! [`resources`] are what a node has left, with aggregates over groups; [`clocks`] are the time that all clocks make together, and clocks that fail.
 //!
 //! ```
 //! use clc_monitor::gossip::{Config, MILLISECOND, Node, NodeId};
@@ -25,11 +28,17 @@
 //! assert_eq!(nodes[0].get(NodeId(2), 1), Some(&b"load 0.5"[..]));
 //! ```
 
+pub mod agent;
 pub mod clocks;
+pub mod collect;
+pub mod diagnose;
 pub mod gossip;
+pub mod jobs;
+pub mod query;
 mod random;
 pub mod resources;
+pub mod simulation;
+pub mod state;
 mod wire;
 
 pub use wire::Malformed;
-pub mod simulation;

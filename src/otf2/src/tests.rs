@@ -231,7 +231,7 @@ fn a_record_larger_than_a_chunk_is_refused() {
 
 /// An archive written by libotf2 that fills several chunks of every kind of file.
 fn libotf2_archive(directory: &Path) -> Otf2Archive {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/libotf2_archive.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tools/libotf2_archive.py");
     let path = directory.join("libotf2");
     let output = std::process::Command::new("/usr/bin/python3").arg(script).arg(&path).output();
     let output = output.expect("python3 starts (scripts/setup.sh installs it)");
@@ -264,7 +264,7 @@ fn the_rules_of_libotf2_are_ours() {
 }
 
 fn all_recorded() -> Vec<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(data).unwrap() {
         let path = entry.unwrap().path();

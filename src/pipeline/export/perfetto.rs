@@ -1,11 +1,12 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
 
 use super::{Exported, Window};
-use crate::comm::{Transport, agree, gather_values};
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::location_clock::LocationClock;
 use crate::pipeline::open::Opened;
-use crate::replay::partners::senders;
 use crate::report::{GENERATOR, escaped};
+use clc_engine::comm::{Transport, agree, gather_values};
+use clc_engine::replay::partners::senders;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
@@ -100,12 +101,12 @@ impl<'a> Part<'a> {
             let named = json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}});
             let sorted = json!({"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}});
             self.lines.extend([named.to_string(), sorted.to_string()]);
-            for location in locations {
+            for (number, location) in locations.iter().enumerate() {
                 let definition = &opened.definitions.locations[location.index];
                 let named = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": location.index,
                     "args": {"name": definition.name}});
                 self.lines.push(named.to_string());
-                self.location(process, location).map_err(|error| {
+                self.location(process, location, loaded.clock(local, number)).map_err(|error| {
                     error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
                 })?;
             }
@@ -114,22 +115,21 @@ impl<'a> Part<'a> {
     }
 
     /// The regions of one location.
-    fn location(&mut self, process: usize, location: &crate::pipeline::load::LoadedLocation) -> Result<()> {
+    fn location(&mut self, process: usize, location: &LoadedLocation, clock: LocationClock<'_>) -> Result<()> {
         let id = self.opened.definitions.locations[location.index].id;
         let local = self.opened.archive.local_definitions(id)?;
-        let mut clock = location.clock.cursor();
+        let mut clock = clock.cursor();
         let mut stack: Vec<(RegionId, i64)> = Vec::new();
         let mut closed: Vec<(RegionId, i64, i64)> = Vec::new();
         let window = self.window;
         let mut last = window.from;
-        let shift = self.loaded.shift;
         let mut close = |region, from: i64, to: i64| {
             if to >= window.from && from <= window.to {
                 closed.push((region, from.max(window.from), to.min(window.to)));
             }
         };
-        self.opened.archive.scan_with(id, &local, |_, raw, event| {
-            let now = (clock.map(Ticks(raw as i64)) + shift).0;
+        self.opened.archive.scan_with(id, &local, |number, raw, event| {
+            let now = clock.position(number, raw).time.0;
             last = now;
             match event {
                 Event::Enter(region) => stack.push((region, now)),

@@ -1,12 +1,12 @@
 //! Violations as comma-separated values, one line each.
 
 use super::{Exported, Window};
-use crate::comm::{Transport, gather_values};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::open::Opened;
-use crate::replay::bounds::bounds;
-use crate::replay::partners::senders;
-use crate::replay::program::NO_LOWER_BOUND;
+use clc_engine::comm::{Transport, gather_values};
+use clc_engine::replay::bounds::bounds;
+use clc_engine::replay::partners::senders;
+use clc_engine::replay::program::NO_LOWER_BOUND;
 use clc_trace::{Result, Ticks};
 use serde::{Deserialize, Serialize};
 

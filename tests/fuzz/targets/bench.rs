@@ -1,8 +1,8 @@
 //! Where files are replaced: copies of a recorded trace in a directory of their own, and the program's jobs in this process.
 
+use clc_engine::comm::local::LocalTransport;
 use clc_otf2::Otf2Archive;
 use clc_replay::cli::{Job, Stop};
-use clc_replay::comm::local::LocalTransport;
 use clc_replay::commands::{self, Outcome};
 use clc_replay::report;
 use clc_trace::Result;

@@ -34,7 +34,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         alltoallv: choices.below(2) == 1,
         form: Form::Common,
         median: false,
-        fences: clc_replay::matching::fences::Fences::Auto,
+        fences: clc_engine::matching::fences::Fences::Auto,
     };
     let trace = trace(&mut choices);
     let processes = trace.processes.len();

@@ -37,7 +37,8 @@ pub struct Config {
     pub seed: u64,
     /// Time between two gossip messages of a node (T_gossip).
     pub interval: Time,
-    /// Silence after which a node is suspected (T_cleanup). In layer l it is 1 + (l - 1) `upper_every` / 2 times as long.
+    /// Silence after which a node is suspected (T_cleanup). In layer l it is longer by
+    /// 2 (l - 1) `upper_every` intervals for each doubling of the number of groups: for so long word of one is on its way.
     pub cleanup: Time,
     /// How long the consensus has to last before a node is dead.
     pub consensus: Time,
@@ -122,7 +123,7 @@ mod tests {
     fn groups_are_the_square_root_and_nonsense_is_refused() {
         let config = Config::new(NodeId(0), "10.0.0.1:1".parse().expect("an address"), [0; 32]);
         assert!(config.check().is_ok());
-        assert_eq!(config.clone().layered(16).group_sizes, []);
+        assert!(config.clone().layered(16).group_sizes.is_empty());
         assert_eq!(config.clone().layered(64).group_sizes, [8]);
         assert_eq!(config.clone().layered(65).group_sizes, [9]);
         assert!(Config { group_sizes: vec![1], ..config.clone() }.check().is_err());

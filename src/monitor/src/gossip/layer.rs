@@ -44,7 +44,9 @@ pub(crate) struct Layer {
     pub most: usize,
     /// How many nodes an entry stands for.
     pub span: u32,
-    pub cleanup: Time,
+    cleanup: Time,
+    /// What the cleanup time is longer by for each doubling of the number of entries.
+    per_doubling: Time,
     consensus: Time,
     witnesses: usize,
     entries: Vec<Option<Entry>>,
@@ -66,7 +68,9 @@ impl Layer {
                 base,
                 most,
                 span,
-                cleanup: config.cleanup + config.cleanup * u64::from(config.upper_every) * u64::from(level - 1) / 2,
+                cleanup: config.cleanup,
+                // Two messages of each node in this layer.
+                per_doubling: 2 * config.interval * u64::from(config.upper_every) * u64::from(level - 1),
                 consensus: config.consensus,
                 witnesses: config.witnesses as usize,
                 entries: Vec::new(),
@@ -122,7 +126,7 @@ impl Layer {
         if self.entries.len() <= index {
             self.entries.resize(index + 1, None);
         }
-        self.calm = self.calm.max(now + 2 * self.cleanup);
+        self.calm = self.calm.max(now + 2 * self.patience());
         let (liveness, row) = (Liveness::Alive, Set::default());
         self.entries[index] = Some(Entry { heartbeat, heard: now, liveness, since: now, agreed: None, row });
         true
@@ -201,9 +205,15 @@ impl Layer {
         }
     }
 
+    /// Silence after which an entry is suspected.
+    fn patience(&self) -> Time {
+        let doublings = self.entries.len().next_power_of_two().trailing_zeros();
+        self.cleanup + self.per_doubling * u64::from(doublings)
+    }
+
     /// Finds who has been silent for too long, and who is dead by consensus.
     pub(crate) fn tick(&mut self, now: Time, changes: &mut Vec<Change>) {
-        let (own, cleanup) = (self.own, self.cleanup);
+        let (own, cleanup) = (self.own, self.patience());
         for (index, entry) in self.entries.iter_mut().enumerate() {
             let Some(entry) = entry else { continue };
             let silent = now.saturating_sub(entry.heard) > cleanup;

@@ -1,0 +1,368 @@
+//! Streaming the events of a trace beside their true times.
+
+use crate::accuracy::between::{Between, TimelineErrors, Windows};
+use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
+use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::open::Opened;
+use clc_archive::truth::{self, TruthReader};
+use clc_clock::Method;
+use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The phases of a correction, in their order.
+pub const PHASES: [&str; 4] = ["raw", "presync", "forward", "final"];
+/// Number of phases.
+pub const COUNT: usize = PHASES.len();
+/// Place of the times after a phase in [`PHASES`].
+pub const RAW: usize = 0;
+/// After pre-synchronisation.
+pub const PRESYNC: usize = 1;
+/// After the replays, without backward amortisation.
+pub const FORWARD: usize = 2;
+/// In the corrected trace.
+pub const FINAL: usize = 3;
+/// Place of the truth behind the phases.
+const TRUTH: usize = COUNT;
+
+/// What the locations of a rank are compared with.
+pub struct Comparison<'a> {
+    /// The trace before its correction (or the only one).
+    pub opened: &'a Opened,
+    /// The same, scanned and matched.
+    pub loaded: &'a Loaded,
+    /// Forward part and whole of the correction of each hosted timeline, if there is one to compare with.
+    pub corrections: Option<&'a [(Correction, Correction)]>,
+    /// The corrected trace.
+    pub corrected: Option<&'a Opened>,
+    /// Archive directory whose `truth` holds the true times.
+    pub truth: &'a Path,
+}
+
+/// What is known before errors can be counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Errors per phase, for the common offset.
+    pub sums: [Sum; COUNT],
+    /// Earliest and latest true time.
+    pub span: Option<(i64, i64)>,
+    /// Whether the corrected trace has the times that the correction gives here.
+    pub same: bool,
+}
+
+impl Survey {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Survey { sums: [Sum::default(); COUNT], span: None, same: true }
+    }
+
+    /// Adds what was seen elsewhere.
+    pub fn merge(&mut self, other: &Survey) {
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            sum.merge(more);
+        }
+        self.span = match (self.span, other.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.same &= other.same;
+    }
+}
+
+impl Default for Survey {
+    fn default() -> Self {
+        Survey::new()
+    }
+}
+
+/// Times of the visited events of the hosted timelines, and of the entry into the region around each.
+#[derive(Debug)]
+pub struct VisitedTimes {
+    /// `[phase or truth][timeline][visited event]`.
+    pub times: Vec<Vec<Vec<i64>>>,
+    /// The same for the entry into the innermost region.
+    pub enters: Vec<Vec<Vec<i64>>>,
+}
+
+impl VisitedTimes {
+    /// The true ones of `of`.
+    pub fn truth(of: &[Vec<Vec<i64>>]) -> &[Vec<i64>] {
+        &of[TRUTH]
+    }
+}
+
+/// The errors of one location in one phase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LocationErrors {
+    /// All events.
+    pub sum: Sum,
+    /// Largest magnitude.
+    pub largest: u64,
+    /// By slice of the run.
+    pub slices: Vec<Sum>,
+}
+
+/// The errors of one phase on one rank.
+#[derive(Debug)]
+pub struct PhaseErrors {
+    /// Of all events.
+    pub clock: Distribution,
+    /// Local intervals.
+    pub intervals: IntervalCounts,
+    /// Of the timelines against each other.
+    pub between: Between,
+    /// By hosted location, in order of the definitions' index.
+    pub locations: Vec<(usize, LocationErrors)>,
+}
+
+/// The same on its way to rank 0.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PackedErrors {
+    /// Of all events.
+    pub clock: PackedDistribution,
+    /// Local intervals.
+    pub intervals: IntervalCounts,
+    /// By location index.
+    pub locations: Vec<(usize, LocationErrors)>,
+}
+
+impl PhaseErrors {
+    /// Nothing yet.
+    ///
+    /// # Errors
+    /// As [`Distribution::new`].
+    pub fn new() -> Result<Self> {
+        Ok(PhaseErrors {
+            clock: Distribution::new()?,
+            intervals: IntervalCounts::default(),
+            between: Between::default(),
+            locations: Vec::new(),
+        })
+    }
+
+    /// For another rank.
+    pub fn pack(&self) -> PackedErrors {
+        PackedErrors { clock: self.clock.pack(), intervals: self.intervals, locations: self.locations.clone() }
+    }
+
+    /// Adds what another rank has counted.
+    pub fn merge(&mut self, other: PackedErrors) {
+        self.clock.merge(&other.clock);
+        self.intervals.merge(&other.intervals);
+        self.locations.extend(other.locations);
+    }
+}
+
+impl Comparison<'_> {
+    /// The phases that can be judged.
+    pub fn phases(&self) -> Vec<usize> {
+        let mut phases = vec![RAW, PRESYNC];
+        if self.corrections.is_some() {
+            phases.push(FORWARD);
+        }
+        if self.corrected.is_some() {
+            phases.push(FINAL);
+        }
+        phases
+    }
+
+    /// Windows of `ticks` over the true span of the run.
+    pub fn windows(&self, survey: &Survey, ticks: u64) -> Windows {
+        Windows::new(survey.span.unwrap_or((0, 0)), ticks)
+    }
+
+    /// First reading: common offsets, span, and whether the corrected trace is the one that the parameters give.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds other events than the others.
+    pub fn survey(&self) -> Result<Survey> {
+        let mut survey = Survey::new();
+        let phases = self.phases();
+        self.each(|place, _| {
+            self.stream(place, &mut |sample| {
+                for &phase in &phases {
+                    survey.sums[phase].add(sample.times[phase] - sample.times[TRUTH]);
+                }
+                let truth = sample.times[TRUTH];
+                survey.span = Some(survey.span.map_or((truth, truth), |(a, b)| (a.min(truth), b.max(truth))));
+                survey.same &= sample.same;
+                Ok(())
+            })
+        })?;
+        Ok(survey)
+    }
+
+    /// Second reading: errors once the common offsets are removed, and the times of the visited events.
+    ///
+    /// # Errors
+    /// As [`Comparison::survey`].
+    pub fn errors(
+        &self,
+        survey: &Survey,
+        phases: &[usize],
+        windows: &Windows,
+    ) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
+        let program = &self.loaded.program;
+        let empty = || -> Vec<Vec<Vec<i64>>> { (0..=COUNT).map(|_| program.filled(0)).collect() };
+        let mut visited = VisitedTimes { times: empty(), enters: empty() };
+        let mut errors: Vec<PhaseErrors> = phases.iter().map(|_| PhaseErrors::new()).collect::<Result<_>>()?;
+        let offsets: Vec<i64> = phases.iter().map(|&phase| survey.sums[phase].mean()).collect();
+        let (first, last) = survey.span.unwrap_or((0, 0));
+        let length = i128::from(last) - i128::from(first) + 1;
+        // A microsecond, but at least ten ticks.
+        let long = (self.opened.definitions.clock.resolution / 1_000_000).max(10) as i64;
+        // Of the timeline whose locations are being read.
+        let mut whose = None;
+        let mut averages = vec![TimelineErrors::default(); phases.len()];
+        self.each(|(timeline, number), location| {
+            if whose.replace(timeline).is_some_and(|before| before != timeline) {
+                finish(&mut errors, &mut averages);
+            }
+            let sync = &program.timelines[timeline];
+            let mut next = (0..sync.len()).filter(|&event| sync.location(event) as usize == number).peekable();
+            let fresh = || LocationErrors { sum: Sum::default(), largest: 0, slices: vec![Sum::default(); SLICES] };
+            let mut own: Vec<LocationErrors> = phases.iter().map(|_| fresh()).collect();
+            let mut open: Vec<[i64; COUNT + 1]> = Vec::new();
+            let mut before: Option<[i64; COUNT + 1]> = None;
+            self.stream((timeline, number), &mut |sample| {
+                let truth = sample.times[TRUTH];
+                let slice = ((i128::from(truth) - i128::from(first)) * SLICES as i128 / length) as usize;
+                let window = windows.of(truth);
+                for (((&phase, own), averages), (errors, offset)) in
+                    phases.iter().zip(&mut own).zip(&mut averages).zip(errors.iter_mut().zip(&offsets))
+                {
+                    let error = sample.times[phase] - truth - offset;
+                    errors.clock.add(error);
+                    own.sum.add(error);
+                    averages.add(window, error);
+                    own.largest = own.largest.max(error.unsigned_abs());
+                    own.slices[slice.min(SLICES - 1)].add(error);
+                    if let Some(before) = before {
+                        errors.intervals.add(truth - before[TRUTH], sample.times[phase] - before[phase], long);
+                    }
+                }
+                before = Some(sample.times);
+                match sample.event {
+                    Event::Enter(_) => open.push(sample.times),
+                    Event::Leave(_) => {
+                        open.pop();
+                    }
+                    _ => {}
+                }
+                if let Some(event) = next.next_if(|&event| sync.number(event) == sample.number) {
+                    let enter = open.last().unwrap_or(&sample.times);
+                    for (slot, (&time, &enter)) in sample.times.iter().zip(enter).enumerate() {
+                        visited.times[slot][timeline][event] = time;
+                        visited.enters[slot][timeline][event] = enter;
+                    }
+                }
+                Ok(())
+            })?;
+            for (errors, own) in errors.iter_mut().zip(own) {
+                errors.locations.push((location.index, own));
+            }
+            Ok(())
+        })?;
+        finish(&mut errors, &mut averages);
+        Ok((errors, visited))
+    }
+
+    /// Calls `visit` with (timeline, location number) and location of every hosted location.
+    fn each(&self, mut visit: impl FnMut((usize, usize), &LoadedLocation) -> Result<()>) -> Result<()> {
+        for (timeline, locations) in self.loaded.locations.iter().enumerate() {
+            for (number, location) in locations.iter().enumerate() {
+                visit((timeline, number), location)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Streams one location: all its times side by side.
+    fn stream(&self, (timeline, number): (usize, usize), visit: &mut dyn FnMut(&Sample) -> Result<()>) -> Result<()> {
+        let archive = &self.opened.archive;
+        let location = &self.loaded.locations[timeline][number];
+        let id = self.opened.definitions.locations[location.index].id;
+        let path = truth::path(self.truth, id);
+        let mut truth = TruthReader::open(&path)?;
+        check_truth(&truth, id, self.opened.definitions.clock.resolution).map_err(|e| e.in_file(&path))?;
+        let written = self.corrected.map(|corrected| written_times(corrected, id)).transpose()?;
+        let mut clock = self.loaded.clock(timeline, number).cursor();
+        let mut cursors = self.corrections.map(|list| (list[timeline].0.cursor(), list[timeline].1.cursor()));
+        let local = archive.local_definitions(id)?;
+        archive.scan_with(id, &local, |number, raw, event| {
+            let true_time = truth
+                .next_time()?
+                .ok_or_else(|| Error::new("there are fewer true times than events").in_file(&path).at_location(id))?;
+            let mut sample = Sample { number, event, times: [raw as i64; COUNT + 1], same: true };
+            sample.times[TRUTH] = true_time.0;
+            let at = clock.position(number, raw);
+            sample.times[PRESYNC] = at.time.0;
+            if let Some(written) = &written {
+                let time = written.get(number as usize - 1);
+                sample.times[FINAL] =
+                    *time.ok_or_else(|| Error::new("the corrected trace has fewer events").at_location(id))?;
+            }
+            if let Some((forward, whole)) = &mut cursors {
+                sample.times[FORWARD] = forward.map(at).0;
+                sample.same = whole.map(at).0 == sample.times[FINAL];
+            }
+            visit(&sample)
+        })?;
+        if truth.next_time()?.is_some() {
+            return Err(Error::new("there are more true times than events").in_file(&path).at_location(id));
+        }
+        if written.is_some_and(|written| written.len() as u64 != location.summary.events) {
+            return Err(Error::new("the corrected trace has more events than the original").at_location(id));
+        }
+        Ok(())
+    }
+}
+
+/// Closes the averages of a timeline.
+fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
+    for (errors, averages) in errors.iter_mut().zip(averages) {
+        errors.between.timeline(std::mem::take(averages));
+    }
+}
+
+/// One event.
+struct Sample {
+    number: u64,
+    event: Event,
+    /// By phase, and the true time at last.
+    times: [i64; COUNT + 1],
+    /// Whether the written time is the one that the correction gives.
+    same: bool,
+}
+
+fn check_truth(truth: &TruthReader, id: LocationId, resolution: u64) -> Result<()> {
+    if truth.location() != id {
+        return Err(Error::new(format!("this is the truth of location {}, not of {id}", truth.location())));
+    }
+    if truth.resolution() != resolution {
+        return Err(Error::new(format!(
+            "the truth has {} ticks per second, the trace {resolution}",
+            truth.resolution()
+        )));
+    }
+    Ok(())
+}
+
+/// All times of a location in the corrected trace, as its readers see them.
+fn written_times(corrected: &Opened, id: LocationId) -> Result<Vec<i64>> {
+    let archive = &corrected.archive;
+    if !corrected.definitions.locations.iter().any(|location| location.id == id) {
+        return Err(Error::new("the corrected trace does not have this location").at_location(id));
+    }
+    let local = archive.local_definitions(id)?;
+    let clock = Method::Linear
+        .clock(&local.clock_offsets)
+        .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
+    let mut times = Vec::new();
+    let mut cursor = clock.cursor();
+    archive.scan_with(id, &local, |_, raw, _| {
+        times.push(cursor.map(Ticks(raw as i64)).0);
+        Ok(())
+    })?;
+    Ok(times)
+}

@@ -1,0 +1,340 @@
+//! Locks of windows: found in the event files, brought together by window, compared.
+//!
+//! A lock is requested, acquired and released. Where its acquisition is not recorded, it is taken as acquired when the call that requested it was left
+//! (MPI allows that call to return before; the report says how many such locks there are). It is held at least until the call that releases it is
+//! entered. Only traces that define windows and have such events cost anything.
+
+use crate::analysis::replay::waits::LockWait;
+use crate::analysis::scan::mpi_regions;
+use crate::analysis::stages::Stages;
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::report::{EventPlace, LockStages, Locks, Overlap};
+use clc_engine::comm::{Transport, agree, merge_to_first, sparse_exchange};
+use clc_execution::locks::{Lock, befores};
+use clc_execution::waiting::waits_until;
+use clc_trace::{Correction, Event, LocationId, RegionId, Result, WindowId, WindowLock};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Numbers of the OTF2 event records of locks.
+const RECORDS: std::ops::RangeInclusive<usize> = 40..=43;
+
+/// A lock with its times in both stages.
+#[derive(Debug, Clone, Copy)]
+pub struct TimedLock {
+    window: WindowId,
+    target: u32,
+    exclusive: bool,
+    process: u32,
+    location: LocationId,
+    /// Events of the acquisition (or request) and of the release.
+    events: [u64; 2],
+    /// Its acquisition is recorded.
+    recorded: bool,
+    acquired: [i64; 2],
+    held: [i64; 2],
+    released: [i64; 2],
+    /// The local timeline and the operation that waits for it; [`TimedLock::NO_OPERATION`] if there is none.
+    timeline: u32,
+    operation: u32,
+    /// When that was entered.
+    entered: [i64; 2],
+}
+
+impl TimedLock {
+    /// In the place of an operation.
+    pub const NO_OPERATION: u32 = u32::MAX;
+}
+
+/// A lock that has been requested.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    kind: u8,
+    event: u64,
+    operation: u32,
+    entered: [i64; 2],
+    recorded: bool,
+    /// None until it is acquired, or the call is left.
+    acquired: Option<[i64; 2]>,
+}
+
+/// Follows the locks of one location.
+#[derive(Debug)]
+pub struct Tracker {
+    process: u32,
+    location: LocationId,
+    timeline: u32,
+    /// When the regions of MPI were entered that are open.
+    calls: Vec<[i64; 2]>,
+    open: HashMap<(WindowId, u32, u64), Open>,
+    /// Locks that were requested in the present call.
+    requested: Vec<(WindowId, u32, u64)>,
+    /// Locks that are released.
+    pub locks: Vec<TimedLock>,
+}
+
+impl Tracker {
+    /// For a location of `process`, which is local `timeline`.
+    pub fn new(process: u32, timeline: u32, location: LocationId) -> Tracker {
+        let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
+        Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
+    }
+
+    /// A region of MPI is entered.
+    pub fn enter(&mut self, time: [i64; 2]) {
+        self.calls.push(time);
+    }
+
+    /// A region of MPI is left.
+    pub fn leave(&mut self, time: [i64; 2]) {
+        self.calls.pop();
+        for key in self.requested.drain(..) {
+            if let Some(open) = self.open.get_mut(&key) {
+                open.acquired.get_or_insert(time);
+            }
+        }
+    }
+
+    /// A lock event, in `operation`.
+    pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
+        let entered = self.calls.last().copied().unwrap_or(time);
+        let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
+        let new = |lock: &WindowLock| Open {
+            kind: lock.kind,
+            event: number,
+            operation,
+            entered,
+            recorded: false,
+            acquired: None,
+        };
+        match event {
+            Event::RmaRequestLock(lock) => {
+                self.open.insert(key(lock), new(lock));
+                self.requested.push(key(lock));
+            }
+            Event::RmaAcquireLock(lock) => {
+                self.open.insert(key(lock), Open { recorded: true, acquired: Some(time), ..new(lock) });
+            }
+            Event::RmaReleaseLock(lock) => {
+                let Some(open) = self.open.remove(&key(lock)) else { return };
+                let held = self.calls.last().copied().unwrap_or(time);
+                let Some(acquired) = open.acquired else { return };
+                self.locks.push(TimedLock {
+                    window: lock.window,
+                    target: lock.remote,
+                    exclusive: open.kind == 0,
+                    process: self.process,
+                    location: self.location,
+                    events: [open.event, number],
+                    recorded: open.recorded,
+                    acquired,
+                    held: [held[0].max(acquired[0]), held[1].max(acquired[1])],
+                    released: time,
+                    timeline: self.timeline,
+                    operation: open.operation,
+                    entered: open.entered,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a location has such events.
+pub fn has_locks(by_type: &[u64; 256]) -> bool {
+    by_type.get(RECORDS).is_some_and(|counts| counts.iter().any(|&count| count > 0))
+}
+
+/// The locks of all hosted processes, for nothing but their times.
+fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
+    let mut locks = Vec::new();
+    let first = stages.loaded.program.first;
+    for (timeline, locations) in stages.loaded.locations.iter().enumerate() {
+        for (number, location) in locations.iter().enumerate().filter(|(_, own)| has_locks(&own.summary.by_type)) {
+            if !stages.is_process(timeline) {
+                continue;
+            }
+            let id = stages.opened.definitions.locations[location.index].id;
+            let mut tracker = Tracker::new(first + timeline as u32, timeline as u32, id);
+            let mut times = stages.times(timeline, number);
+            let mut stack = Vec::new();
+            let archive = &stages.opened.archive;
+            let place = |error: clc_trace::Error| error.in_file(&archive.event_path(id)).at_location(id);
+            let local = archive.local_definitions(id)?;
+            let visit = |event_number, raw, event| {
+                match event {
+                    Event::Enter(region) => {
+                        stack.push(mpi.contains(&region));
+                        if mpi.contains(&region) {
+                            tracker.enter(times.map(event_number, raw));
+                        }
+                    }
+                    Event::Leave(_) if stack.pop().unwrap_or(false) => {
+                        tracker.leave(times.map(event_number, raw));
+                    }
+                    Event::RmaRequestLock(_) | Event::RmaAcquireLock(_) | Event::RmaReleaseLock(_) => {
+                        tracker.event(event_number, times.map(event_number, raw), &event, TimedLock::NO_OPERATION);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            };
+            archive.scan_with(id, &local, visit).map_err(place)?;
+            locks.append(&mut tracker.locks);
+        }
+    }
+    Ok(locks)
+}
+
+/// Locks by window, each with the rank that it came from, and whether its acquisition is recorded.
+type Windows = BTreeMap<u32, Vec<(Lock, usize, bool)>>;
+
+/// Words of a lock on its way.
+const WORDS: usize = 11;
+
+/// The locks of every window whose home is here, under the times of one stage, each with the rank that it came from. Collective over the analysis ranks.
+fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Windows> {
+    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (number, lock) in locks.iter().enumerate() {
+        let home = lock.window.0 as usize % transport.size();
+        outgoing.entry(home).or_default().extend([
+            u64::from(lock.window.0),
+            lock.acquired[stage] as u64,
+            u64::from(lock.process),
+            lock.held[stage] as u64,
+            lock.released[stage] as u64,
+            u64::from(lock.target),
+            u64::from(lock.exclusive) | u64::from(lock.recorded) << 1,
+            lock.location.0,
+            lock.events[0],
+            lock.events[1],
+            number as u64,
+        ]);
+    }
+    let mut windows = Windows::new();
+    for (rank, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
+        for words in words.chunks_exact(WORDS) {
+            if let &[window, acquired, process, held, released, target, flags, location, first, last, number] = words {
+                let lock = Lock {
+                    acquired: acquired as i64,
+                    process: process as u32,
+                    held: held as i64,
+                    released: released as i64,
+                    target: target as u32,
+                    exclusive: flags & 1 != 0,
+                    location,
+                    events: [first, last],
+                    number: number as u32,
+                };
+                windows.entry(window as u32).or_default().push((lock, rank, flags & 2 != 0));
+            }
+        }
+    }
+    // In an order that does not depend on the number of ranks.
+    windows.values_mut().for_each(|locks| locks.sort_unstable_by_key(|(lock, _, _)| *lock));
+    Ok(windows)
+}
+
+/// Who waited for a lock that another process held, under the times of one stage. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Vec<LockWait>> {
+    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for list in meet(transport, locks, stage)?.into_values() {
+        let plain: Vec<Lock> = list.iter().map(|(lock, _, _)| *lock).collect();
+        for before in befores(&plain) {
+            let (lock, rank, _) = &list[before.lock];
+            if let Some((released, cause)) = before.released {
+                let words = [u64::from(lock.number), released as u64, u64::from(plain[cause].process)];
+                answers.entry(*rank).or_default().extend(words);
+            }
+        }
+    }
+    let mut waits = Vec::new();
+    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
+        for words in words.chunks_exact(3) {
+            let lock = &locks[words[0] as usize];
+            let until = waits_until(lock.entered[stage], words[1] as i64, lock.acquired[stage]);
+            if let Some(until) = until.filter(|_| lock.operation != TimedLock::NO_OPERATION) {
+                let (timeline, operation, cause) = (lock.timeline, lock.operation, words[2] as u32);
+                waits.push(LockWait { timeline, operation, until, cause });
+            }
+        }
+    }
+    Ok(waits)
+}
+
+/// Whether the trace can have locks at all: the same on all ranks.
+pub fn possible(opened: &Opened) -> bool {
+    !opened.definitions.windows.is_empty()
+}
+
+/// Locks that were held at the same time though they exclude each other: as loaded, or with `corrections` as a reader of the trace sees it and
+/// corrected. The result is on rank 0; nothing if there are no locks. Collective over the analysis ranks.
+///
+/// # Errors
+/// The event files cannot be read again, failures of the transport.
+pub fn overlaps(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    corrections: Option<&[Correction]>,
+) -> Result<Option<LockStages>> {
+    if !possible(opened) {
+        return Ok(None);
+    }
+    let stages = agree(transport, Stages::new(opened, loaded, corrections))?;
+    let found = find(&stages, &mpi_regions(&opened.definitions));
+    let locks = agree(transport, found)?;
+    let mut all = Vec::new();
+    let origins: Vec<i64> = stages.windows(transport, 1)?.iter().map(|windows| windows.first).collect();
+    for (stage, &origin) in origins.iter().enumerate() {
+        all.push(of_stage(opened, meet(transport, &locks, stage)?, origin));
+    }
+    let whole = merge_to_first(transport, all, |sums, more| {
+        sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
+    })?;
+    let mut stages = whole.unwrap_or_default().into_iter();
+    let (Some(before), after) = (stages.next(), stages.next()) else { return Ok(None) };
+    Ok((before.compared > 0).then_some(LockStages { before, after }))
+}
+
+fn of_stage(opened: &Opened, windows: Windows, origin: i64) -> Locks {
+    let resolution = opened.definitions.clock.resolution as f64;
+    let mut result = Locks::default();
+    for (window, list) in windows {
+        let plain: Vec<Lock> = list.iter().map(|(lock, _, _)| *lock).collect();
+        let mut own = Locks {
+            compared: plain.len() as u64,
+            assumed: list.iter().filter(|(_, _, recorded)| !recorded).count() as u64,
+            ..Locks::default()
+        };
+        for before in befores(&plain) {
+            let lock = &plain[before.lock];
+            let Some((until, other)) = before.held.filter(|(until, _)| *until > lock.acquired) else { continue };
+            own.overlapping += 1;
+            let ticks = until.min(lock.held) - lock.acquired;
+            let place = |lock: &Lock, which: usize, time: i64| EventPlace {
+                process: lock.process,
+                location: LocationId(lock.location),
+                event: lock.events[which],
+                ticks: time,
+                seconds: (time - origin) as f64 / resolution,
+                region: None,
+            };
+            if own.worst.as_ref().is_none_or(|worst| ticks > worst.ticks) {
+                own.worst = Some(Overlap {
+                    window,
+                    target: Some(lock.target).filter(|&target| target != Lock::ALL),
+                    held: place(&plain[other], 1, until),
+                    acquired: place(lock, 0, lock.acquired),
+                    ticks,
+                    seconds: ticks as f64 / resolution,
+                });
+            }
+        }
+        result.merge(own);
+    }
+    result
+}

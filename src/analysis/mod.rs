@@ -1,0 +1,123 @@
+//! `clc-replay analyze` after the replay: waiting times, execution metrics, critical path, traffic.
+//!
+//! Two more scans of the hosted event files: one keeps the operations that can wait (`scan.rs`), one follows the critical path through
+//! the call paths (`attribute.rs`). Between them the exchanges of [`replay`]. Everything is summed in integers and merged
+//! along a tree, so the result is the same on any number of analysis ranks.
+
+mod attribute;
+mod largest;
+pub mod locks;
+pub mod replay;
+mod report;
+mod scan;
+mod stages;
+mod sums;
+mod traffic;
+
+use crate::analysis::replay::waits::{TimelineWaits, waits};
+use crate::analysis::replay::walk::{Ends, walk};
+use crate::pipeline::load::Loaded;
+use crate::report::Analysis;
+use crate::session::Session;
+use clc_engine::comm::{Transport, agree, merge_to_first, merge_values};
+use clc_execution::parallelism::Parallelism;
+use clc_execution::path::PathWait;
+use clc_execution::windows::Windows;
+use clc_trace::{Correction, Result};
+use scan::Scanned;
+use stages::Stages;
+use std::cmp::Reverse;
+use sums::Part;
+
+/// How much is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalysisOptions {
+    /// Windows of time.
+    pub windows: usize,
+    /// Entries of a list.
+    pub entries: usize,
+}
+
+/// Analyses a loaded trace, whose minimum latency has to be zero; with corrected times if there are `corrections`, one per hosted
+/// timeline. The result is on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// The event files cannot be read again, failures of the transport.
+pub fn analyse(
+    session: &mut Session<'_>,
+    loaded: &Loaded,
+    corrections: Option<&[Correction]>,
+    options: AnalysisOptions,
+) -> Result<Option<Analysis>> {
+    let (opened, progress, transport) = (&session.opened, session.progress, &mut *session.transport);
+    let stages = Stages::new(opened, loaded, corrections);
+    let stages = agree(transport, stages)?;
+    let windows = stages.windows(transport, options.windows)?;
+
+    progress.phase("regions", loaded.events());
+    let scanned = scan::scan(&stages, &windows, progress);
+    progress.finish();
+    let scanned = agree(transport, scanned)?;
+    let computing: Vec<Vec<i128>> = scanned.computing.clone();
+    let computing = merge_values(transport, computing, |sums, more| {
+        for (sums, more) in sums.iter_mut().zip(more) {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    })?;
+    let processes = opened.timelines.processes as u64;
+    let parallelism: Vec<Parallelism> =
+        windows.iter().zip(computing).map(|(&windows, sums)| Parallelism::new(windows, processes, sums)).collect();
+
+    progress.step("waits");
+    let mut waiting: Vec<Vec<TimelineWaits>> = Vec::new();
+    for stage in 0..stages.count() {
+        let locks = match locks::possible(opened) {
+            true => locks::contention(transport, &scanned.locks, stage)?,
+            false => Vec::new(),
+        };
+        waiting.push(waits(transport, &loaded.program, &scanned.operations, &locks, stage)?);
+    }
+    progress.step("path");
+    let ends = ends(transport, loaded, &scanned, &windows)?;
+    let path_waits: Vec<Vec<&[PathWait]>> =
+        waiting.iter().map(|stage| stage.iter().map(|timeline| timeline.path.as_slice()).collect()).collect();
+    let paths = walk(transport, &opened.placement, loaded.program.first, &path_waits, &ends)?;
+
+    let mut part = Part::new(options.entries);
+    part.add_scan(loaded, &scanned, &waiting);
+    part.add_waits(loaded, &scanned, &waiting);
+    progress.phase("path", loaded.events());
+    let attributed = attribute::attribute(&stages, &paths, &parallelism, progress, &mut part);
+    progress.finish();
+    agree(transport, attributed)?;
+    if transport.rank() == 0 && scanned.no_regions {
+        session.warnings.add(
+            "no region is named like a function of MPI (MPI_...): computation, communication and waiting cannot be told apart",
+        );
+    }
+    let Some(whole) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    Ok(Some(report::report(opened, whole, &parallelism, &paths)))
+}
+
+/// Where the critical path of every stage ends: with the last event of any process, the lowest one of several. The same on all ranks.
+fn ends(
+    transport: &mut dyn Transport,
+    loaded: &Loaded,
+    scanned: &Scanned,
+    windows: &[Windows],
+) -> Result<Vec<Option<Ends>>> {
+    let first = loaded.program.first;
+    let last = |stage: usize| {
+        let timelines = scanned.timelines.iter().enumerate();
+        let ends = timelines.filter_map(|(local, timeline)| Some((timeline.spans.as_ref()?[stage].1, local as u32)));
+        ends.map(|(time, local)| (time, Reverse(first + local))).max()
+    };
+    let own: Vec<Option<(i64, Reverse<u32>)>> = (0..windows.len()).map(last).collect();
+    let all = merge_values(transport, own, |latest, more| {
+        latest.iter_mut().zip(more).for_each(|(latest, more)| *latest = (*latest).max(more));
+    })?;
+    let end = |(windows, last): (&Windows, Option<(i64, Reverse<u32>)>)| {
+        last.map(|(time, Reverse(process))| Ends { last: (process, time), first: windows.first })
+    };
+    Ok(windows.iter().zip(all).map(end).collect())
+}

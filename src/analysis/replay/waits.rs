@@ -1,0 +1,248 @@
+//! Waiting times of all operations under the times of one stage.
+//!
+//! Senders tell receivers when they entered the send, members of a communicator when they entered the operation: the exchanges are those
+//! of the bounds ([`clc_engine::replay::bounds`]), with other times. Receivers tell senders when they posted, as for the caps.
+//! The minimum latency of the program has to be zero.
+//!
+//! An operation waits once: for whoever comes last. If it completes several messages, only the wait that ends last counts, so that no time
+//! is counted twice. What is told beside that is in [`super::details`].
+
+use crate::analysis::replay::details;
+use crate::analysis::replay::operations::Operations;
+use clc_engine::comm::Transport;
+use clc_engine::matching::extract::HashMap;
+use clc_engine::matching::messages::Trust;
+use clc_engine::replay::bounds::message_bounds;
+use clc_engine::replay::caps::of_receives;
+use clc_engine::replay::contributions::{Contributions, Direction};
+use clc_engine::replay::program::Program;
+use clc_execution::path::PathWait;
+use clc_execution::waiting::{DetailKind, WaitKind, send_waits_until, waits_until};
+use clc_trace::{CollectiveOp, Result};
+use controlled_logical_clock::semantics::CollectiveClass;
+use std::cmp::Reverse;
+
+/// An operation waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The operation.
+    pub operation: u32,
+    /// For what.
+    pub kind: WaitKind,
+    /// For which process.
+    pub cause: u32,
+    /// How long.
+    pub ticks: i64,
+}
+
+/// Waits of one timeline.
+#[derive(Debug, Clone, Default)]
+pub struct TimelineWaits {
+    /// At most one per operation, in their order.
+    pub waits: Vec<Wait>,
+    /// What the critical path follows, sorted.
+    pub path: Vec<PathWait>,
+    /// What is told beside the waits, by operation and kind.
+    pub details: Vec<Detail>,
+}
+
+/// An operation waited for a lock that another process held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockWait {
+    /// The local timeline.
+    pub timeline: u32,
+    /// The operation.
+    pub operation: u32,
+    /// Until when.
+    pub until: i64,
+    /// Who held it.
+    pub cause: u32,
+}
+
+/// A part of a wait of an operation, or what it took beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Detail {
+    /// The operation.
+    pub operation: u32,
+    /// What it is.
+    pub kind: DetailKind,
+    /// How long.
+    pub ticks: i64,
+}
+
+/// What is known of the waits of one operation so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// The wait that ends last; of several, the first in the order of kinds and processes.
+    wait: Option<(i64, Reverse<(WaitKind, u32)>)>,
+    /// The same for the critical path; broken ones count as earlier.
+    path: Option<(i64, Reverse<(bool, u32)>)>,
+}
+
+/// The waits of every hosted timeline under the times of `stage`, those for `locks` included. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn waits(
+    transport: &mut dyn Transport,
+    program: &Program,
+    operations: &[Operations],
+    locks: &[LockWait],
+    stage: usize,
+) -> Result<Vec<TimelineWaits>> {
+    let mut search = SearchWaits { program, operations, stage, found: vec![HashMap::default(); operations.len()] };
+    let entered: Vec<Vec<i64>> = operations
+        .iter()
+        .map(|timeline| (0..timeline.of_event.len()).map(|event| timeline.entered(stage, event)).collect())
+        .collect();
+    message_bounds(transport, program, &entered, |channel, event, ready| {
+        let channel = &program.messages.incoming[channel];
+        let (timeline, source) = (channel.destination, channel.source);
+        match channel.trust {
+            Trust::Sound | Trust::Aligned => {
+                search.until(timeline, event, ready, Some(WaitKind::LateSender), Some(source));
+            }
+            Trust::Acknowledged => search.until(timeline, event, ready, Some(WaitKind::LateReceiver), Some(source)),
+            Trust::Grouped => search.epoch(timeline, event, ready, source),
+            Trust::Implied => {}
+            // Of threads that have timelines of their own; here processes are whole.
+            Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked => {}
+        }
+    })?;
+    search.late_receivers(transport)?;
+    let comms = &program.collectives.comms;
+    for (comm, contributions) in
+        comms.iter().zip(Contributions::meet(transport, program, &entered, Direction::Forward)?)
+    {
+        contributions.latest(comm, &mut |member, instance, event, latest, rank| {
+            let instance = &comm.instances[instance];
+            let cause = comm.processes[rank as usize];
+            let kind = match instance.class {
+                CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
+                CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),
+                CollectiveClass::NToN => Some(WaitKind::WaitAtNxn),
+                CollectiveClass::OneToN => Some(WaitKind::LateBroadcast),
+                CollectiveClass::Prefix => Some(WaitKind::EarlyScan),
+                CollectiveClass::NToOne => Some(WaitKind::EarlyReduce),
+                CollectiveClass::Unconstrained => None,
+            };
+            search.until(member.timeline, event, latest, kind, Some(cause));
+        });
+    }
+    for lock in locks {
+        search.wait(lock.timeline, lock.operation, lock.until, WaitKind::LockContention, lock.cause);
+    }
+    let mut all = search.finish();
+    let found = details::Input { program, operations, stage, entered: &entered, waits: &mut all };
+    found.add(transport)?;
+    Ok(all)
+}
+
+/// Whether an operation is a fence that counts as a barrier.
+pub(super) fn is_fence(op: CollectiveOp) -> bool {
+    matches!(op, CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
+}
+
+/// Collects the waits of one stage.
+struct SearchWaits<'a> {
+    program: &'a Program,
+    operations: &'a [Operations],
+    stage: usize,
+    /// By operation of each timeline.
+    found: Vec<HashMap<u32, Found>>,
+}
+
+impl SearchWaits<'_> {
+    /// The operation around `event` could not end before `ready`, when `cause` was ready.
+    fn until(&mut self, timeline: u32, event: u32, ready: i64, kind: Option<WaitKind>, cause: Option<u32>) {
+        let own = &self.operations[timeline as usize];
+        let (Some(cause), operation) = (cause, own.of_event[event as usize]) else { return };
+        if operation == Operations::NONE {
+            return;
+        }
+        let times = &own.stages[self.stage];
+        let end = times.event[event as usize];
+        let Some(until) = waits_until(times.enter[operation as usize], ready, end) else { return };
+        let found = self.found[timeline as usize].entry(operation).or_default();
+        found.path = found.path.max(Some((until, Reverse((ready > end, cause)))));
+        if let Some(kind) = kind {
+            found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+        }
+    }
+
+    /// The end of an epoch of a group on a window: an origin could not complete before `cause` had posted, a target could not go on before `cause`
+    /// completed. Where the call that started the epoch was left after the post only, it was there that the origin waited.
+    fn epoch(&mut self, timeline: u32, event: u32, ready: i64, cause: u32) {
+        let own = &self.operations[timeline as usize];
+        let start = own.partner[event as usize];
+        if start == Operations::NONE {
+            return self.until(timeline, event, ready, Some(WaitKind::EarlyWait), Some(cause));
+        }
+        self.until(timeline, event, ready, Some(WaitKind::LatePost), Some(cause));
+        let times = &own.stages[self.stage];
+        let (enter, leave) = (times.enter[start as usize], times.leave[start as usize]);
+        if start != own.of_event[event as usize]
+            && let Some(until) = send_waits_until(enter, ready, leave)
+        {
+            self.wait(timeline, start, until, WaitKind::LatePost, cause);
+        }
+    }
+
+    /// `operation` waited until then.
+    fn wait(&mut self, timeline: u32, operation: u32, until: i64, kind: WaitKind, cause: u32) {
+        let found = self.found[timeline as usize].entry(operation).or_default();
+        found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
+        found.path = found.path.max(Some((until, Reverse((false, cause)))));
+    }
+
+    fn late_receivers(&mut self, transport: &mut dyn Transport) -> Result<()> {
+        let (program, operations, stage) = (self.program, self.operations, self.stage);
+        let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
+        let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
+        let here = transport.rank() as u32;
+        let channels = program.messages.outgoing.iter().zip(&remote);
+        // An operation that receives as well waits for what it receives: the sends in it may have been complete long before.
+        let of_messages = |channel: usize| program.messages.incoming[channel].is_certain();
+        let timelines = operations.iter().zip(&program.timelines);
+        let receives: Vec<Vec<bool>> = timelines.map(|(own, timeline)| own.receiving(timeline, of_messages)).collect();
+        for (channel, remote) in channels.filter(|(channel, _)| channel.is_certain()) {
+            let own = &operations[channel.source as usize];
+            let times = &own.stages[stage];
+            let end = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
+            for (k, &send) in channel.sends.iter().enumerate() {
+                let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
+                let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
+                let operation = own.partner[send as usize];
+                if operation == Operations::NONE || receives[channel.source as usize][operation as usize] {
+                    continue;
+                }
+                let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);
+                if let Some(until) = send_waits_until(enter, posted, leave) {
+                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, channel.destination);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<TimelineWaits> {
+        let SearchWaits { operations, stage, found, .. } = self;
+        let timelines = found.into_iter().zip(operations);
+        let waits_of = |(found, own): (HashMap<u32, Found>, &Operations)| {
+            let mut all = TimelineWaits::default();
+            for (operation, found) in found {
+                let enter = own.stages[stage].enter[operation as usize];
+                if let Some((until, Reverse((kind, cause)))) = found.wait {
+                    all.waits.push(Wait { operation, kind, cause, ticks: until - enter });
+                }
+                if let Some((end, Reverse((broken, cause)))) = found.path {
+                    all.path.push(PathWait { end, cause, broken });
+                }
+            }
+            all.waits.sort_unstable_by_key(|wait| wait.operation);
+            all.path.sort_unstable();
+            all
+        };
+        timelines.map(waits_of).collect()
+    }
+}

@@ -1,0 +1,438 @@
+//! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
+
+use crate::analysis::locks::{TimedLock, Tracker, has_locks};
+use crate::analysis::replay::operations::Operations;
+use crate::analysis::stages::{Spans, Stages, Times};
+use crate::analysis::traffic::TrafficSums;
+use clc_engine::matching::calls::{Call, Calls};
+use clc_engine::matching::requests::OpenRequests;
+use clc_engine::matching::sync::{SyncKind, SyncTimeline};
+use clc_execution::call_tree::CallTree;
+use clc_execution::windows::Windows;
+use clc_trace::progress::Progress;
+use clc_trace::{Definitions, Error, Event, RegionId, Result, WindowId};
+use std::collections::{HashMap, HashSet};
+
+/// Deepest nesting of regions that is followed.
+pub const DEPTH: usize = 1 << 16;
+
+/// What the scan found.
+pub struct Scanned {
+    /// Operations of every hosted timeline.
+    pub operations: Vec<Operations>,
+    /// The rest of every hosted timeline.
+    pub timelines: Vec<ScannedTimeline>,
+    /// Time that the hosted processes compute, by stage and window.
+    pub computing: Vec<Vec<i128>>,
+    /// Locks of windows.
+    pub locks: Vec<TimedLock>,
+    /// Messages sent here.
+    pub traffic: TrafficSums,
+    /// Communication events outside of MPI regions.
+    pub without_region: u64,
+    /// The trace defines no regions of MPI, but communicates.
+    pub no_regions: bool,
+}
+
+/// What the scan found at one timeline.
+#[derive(Default)]
+pub struct ScannedTimeline {
+    /// Its call paths.
+    pub tree: CallTree,
+    /// Its first and last event by stage; `None` without events, and for timelines that are no processes.
+    pub spans: Option<Spans>,
+    /// Time in MPI by stage.
+    pub communication: Vec<i64>,
+}
+
+/// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
+pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
+    let is_mpi = |name: &str| {
+        let name = name.as_bytes();
+        let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+        begins(b"mpi_") || begins(b"pmpi_")
+    };
+    definitions.regions.iter().filter(|region| is_mpi(&region.name)).map(|region| region.id).collect()
+}
+
+/// Scans all hosted processes.
+///
+/// # Errors
+/// The event files cannot be read again.
+pub fn scan(stages: &Stages<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<Scanned> {
+    let program = &stages.loaded.program;
+    let mpi = mpi_regions(&stages.opened.definitions);
+    let calls = Calls::of(&stages.opened.definitions);
+    let mut scanned = Scanned {
+        operations: Vec::new(),
+        timelines: Vec::new(),
+        computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
+        traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
+        locks: Vec::new(),
+        without_region: 0,
+        no_regions: false,
+    };
+    for (timeline, sync) in program.timelines.iter().enumerate() {
+        let mut operations = Operations::new(if stages.is_process(timeline) { sync.len() } else { 0 }, windows.len());
+        let mut own = ScannedTimeline { communication: vec![0; windows.len()], ..ScannedTimeline::default() };
+        if stages.is_process(timeline) {
+            own.spans = stages.timeline_span(timeline);
+            let locations = stages.loaded.locations[timeline].len();
+            let mut busy = Busy::new(windows.len(), locations > 1);
+            for number in 0..locations {
+                let mut location = LocationScan {
+                    stages,
+                    timeline,
+                    number: number as u32,
+                    mpi: &mpi,
+                    calls: &calls,
+                    sync,
+                    next: next_of(sync, number as u32, 0),
+                    times: stages.times(timeline, number),
+                    stack: Vec::new(),
+                    deeper: 0,
+                    operations: &mut operations,
+                    tree: &mut own.tree,
+                    busy: &mut busy,
+                    windows,
+                    scanned: &mut scanned,
+                    sends: OpenRequests::default(),
+                    receives: OpenRequests::default(),
+                    starts: HashMap::new(),
+                    accesses: HashMap::new(),
+                    locks: None,
+                };
+                location.run(progress)?;
+                let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
+                scanned.locks.extend(locks);
+            }
+            own.communication = busy.finish(windows, &mut scanned.computing);
+            for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
+                let computing = &mut scanned.computing[stage];
+                windows[stage].parts(from, to, |index, from, to| computing[index] += i128::from(to - from));
+            }
+        }
+        scanned.operations.push(operations);
+        scanned.timelines.push(own);
+    }
+    scanned.no_regions = mpi.is_empty() && stages.opened.timelines.processes > 0;
+    Ok(scanned)
+}
+
+/// The first visited event of location `number` from `event` on.
+fn next_of(sync: &SyncTimeline, number: u32, event: usize) -> usize {
+    (event..sync.len()).find(|&event| sync.location(event) == number).unwrap_or(sync.len())
+}
+
+/// Time in MPI of one process: whenever one of its locations is in MPI.
+struct Busy {
+    sums: Vec<i64>,
+    /// Intervals by stage, if those of several locations have to be joined.
+    several: Option<Vec<Vec<(i64, i64)>>>,
+}
+
+impl Busy {
+    fn new(stages: usize, several: bool) -> Busy {
+        Busy { sums: vec![0; stages], several: several.then(|| vec![Vec::new(); stages]) }
+    }
+
+    fn add(&mut self, enter: [i64; 2], leave: [i64; 2], windows: &[Windows], computing: &mut [Vec<i128>]) {
+        for stage in 0..self.sums.len() {
+            let (from, to) = (enter[stage], leave[stage].max(enter[stage]));
+            match &mut self.several {
+                Some(all) => all[stage].push((from, to)),
+                None => take(stage, from, to, &mut self.sums, windows, computing),
+            }
+        }
+    }
+
+    /// Time in MPI by stage.
+    fn finish(mut self, windows: &[Windows], computing: &mut [Vec<i128>]) -> Vec<i64> {
+        for (stage, mut intervals) in self.several.take().unwrap_or_default().into_iter().enumerate() {
+            intervals.sort_unstable();
+            let mut done = i64::MIN;
+            for (from, to) in intervals {
+                let from = from.max(done);
+                if to > from {
+                    take(stage, from, to, &mut self.sums, windows, computing);
+                    done = to;
+                }
+            }
+        }
+        self.sums
+    }
+}
+
+/// Counts an interval in MPI and takes it off the time of computing.
+fn take(stage: usize, from: i64, to: i64, sums: &mut [i64], windows: &[Windows], computing: &mut [Vec<i128>]) {
+    sums[stage] += to - from;
+    windows[stage].parts(from, to, |index, from, to| computing[stage][index] -= i128::from(to - from));
+}
+
+/// A region that has been entered.
+#[derive(Clone, Copy)]
+struct Frame {
+    node: u32,
+    /// Index of the innermost frame of MPI, this one included.
+    mpi: Option<usize>,
+    /// When it was entered; of frames of MPI only.
+    enter: [i64; 2],
+    operation: u32,
+    region: RegionId,
+    /// The visited event where it was entered, if that is one.
+    visited: Option<u32>,
+    /// The window that it accesses, or of which it starts or completes an epoch.
+    window: Option<WindowId>,
+}
+
+/// Scans one location.
+struct LocationScan<'a, 'b> {
+    stages: &'a Stages<'a>,
+    timeline: usize,
+    number: u32,
+    mpi: &'a HashSet<RegionId>,
+    calls: &'a Calls,
+    sync: &'a SyncTimeline,
+    /// The next visited event of this location.
+    next: usize,
+    times: Times<'a>,
+    stack: Vec<Frame>,
+    /// Regions entered that are nested too deeply to be kept.
+    deeper: u64,
+    operations: &'b mut Operations,
+    tree: &'b mut CallTree,
+    busy: &'b mut Busy,
+    windows: &'a [Windows],
+    scanned: &'b mut Scanned,
+    /// Incomplete sends: request -> visited event.
+    sends: OpenRequests<u32>,
+    /// Posted receives: request -> operation.
+    receives: OpenRequests<u32>,
+    /// The operation that has started the present epoch on a window.
+    starts: HashMap<WindowId, u32>,
+    /// When the last access to a window was over.
+    accesses: HashMap<WindowId, [i64; 2]>,
+    /// If it has any.
+    locks: Option<Tracker>,
+}
+
+impl LocationScan<'_, '_> {
+    fn run(&mut self, progress: &dyn Progress) -> Result<()> {
+        let (archive, definitions) = (&self.stages.opened.archive, &self.stages.opened.definitions);
+        let location = &self.stages.loaded.locations[self.timeline][self.number as usize];
+        let id = definitions.locations[location.index].id;
+        let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
+        let local = archive.local_definitions(id)?;
+        self.locks = has_locks(&location.summary.by_type)
+            .then(|| Tracker::new(self.stages.loaded.program.first + self.timeline as u32, self.timeline as u32, id));
+        let mut counted = 0u64;
+        let mut last = None;
+        archive
+            .scan_with(id, &local, |number, raw, event| {
+                counted += 1;
+                if counted == 1 << 16 {
+                    progress.advance(std::mem::take(&mut counted));
+                }
+                last = Some((number, raw));
+                self.event(number, raw, &event)
+            })
+            .map_err(place)?;
+        progress.advance(counted);
+        // What is still open ends with the last event.
+        if let Some((number, raw)) = last {
+            let end = self.times.map(number, raw);
+            while !self.stack.is_empty() {
+                self.leave(end);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn event(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
+        match event {
+            Event::Enter(region) => {
+                self.enter(number, raw, *region);
+                self.boundary(number, raw)?;
+            }
+            Event::Leave(_) if self.deeper > 0 => self.deeper -= 1,
+            Event::Leave(_) => {
+                self.boundary(number, raw)?;
+                let is_mpi = self.stack.len().checked_sub(1).is_some_and(|top| self.stack[top].mpi == Some(top));
+                let time = if is_mpi { self.times.map(number, raw) } else { [0; 2] };
+                self.leave(time);
+            }
+            Event::Other | Event::Thread(_) => {}
+            _ => self.communication(number, raw, event)?,
+        }
+        while self.next < self.sync.len() && self.sync.number(self.next) <= number {
+            self.next = next_of(self.sync, self.number, self.next + 1);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, number: u64, raw: u64, region: RegionId) {
+        if self.stack.len() >= DEPTH {
+            self.deeper += 1;
+            return;
+        }
+        let caller = self.stack.last();
+        let node = self.tree.call(caller.map_or(CallTree::ROOT, |caller| caller.node), region.0);
+        let (mpi, enter) = if self.mpi.contains(&region) {
+            let time = self.times.map(number, raw);
+            if let Some(locks) = &mut self.locks {
+                locks.enter(time);
+            }
+            (Some(self.stack.len()), time)
+        } else {
+            (caller.and_then(|caller| caller.mpi), [0; 2])
+        };
+        let operation = Operations::NONE;
+        self.stack.push(Frame { node, mpi, enter, operation, region, visited: None, window: None });
+    }
+
+    fn leave(&mut self, time: [i64; 2]) {
+        let Some(frame) = self.stack.pop() else { return };
+        if frame.mpi != Some(self.stack.len()) {
+            return;
+        }
+        if let Some(locks) = &mut self.locks {
+            locks.leave(time);
+        }
+        if frame.operation != Operations::NONE {
+            self.operations.leave(frame.operation, time);
+        }
+        if let Some(window) = frame.window.filter(|_| self.calls.get(frame.region).is_none()) {
+            self.accesses.insert(window, time);
+        }
+        // The outermost region of MPI.
+        if self.stack.last().is_none_or(|caller| caller.mpi.is_none()) {
+            self.busy.add(frame.enter, time, self.windows, &mut self.scanned.computing);
+        }
+    }
+
+    /// The operation that the present event belongs to.
+    fn operation(&mut self) -> Result<u32> {
+        let Some(index) = self.stack.last().and_then(|frame| frame.mpi) else { return Ok(Operations::NONE) };
+        let frame = &mut self.stack[index];
+        if frame.operation == Operations::NONE {
+            frame.operation = self.operations.enter(frame.node, frame.enter)?;
+        }
+        Ok(frame.operation)
+    }
+
+    /// Where a region is entered or left, if that is a visited event: it belongs to the operation that begins or ends there.
+    #[inline]
+    fn boundary(&mut self, number: u64, raw: u64) -> Result<()> {
+        let index = self.next;
+        if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
+            return Ok(());
+        }
+        let times = self.times.map(number, raw);
+        for (stage, time) in self.operations.stages.iter_mut().zip(times) {
+            stage.event[index] = time;
+        }
+        let operation = self.operation()?;
+        self.operations.of_event[index] = operation;
+        self.operations.partner[index] = operation;
+        let Some(frame) = self.stack.last_mut() else { return Ok(()) };
+        match (self.sync.kind(index), self.calls.get(frame.region)) {
+            (SyncKind::Send | SyncKind::Fan, _) => frame.visited = Some(index as u32),
+            // The end of an exposure epoch was started by nothing that waits.
+            (_, Some(Call::WinWait)) => self.operations.partner[index] = Operations::NONE,
+            (_, Some(Call::WinComplete)) => {
+                let start = frame.window.and_then(|window| self.starts.remove(&window));
+                self.operations.partner[index] = start.unwrap_or(operation);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An access to a window, which is over when its call is.
+    fn access(&mut self, number: u64, raw: u64, window: WindowId) {
+        match self.stack.last_mut().filter(|frame| frame.mpi.is_some()) {
+            Some(frame) => frame.window = Some(window),
+            None => drop(self.accesses.insert(window, self.times.map(number, raw))),
+        }
+    }
+
+    /// A step of an epoch of a group on a window.
+    fn group_sync(&mut self, window: WindowId) -> Result<()> {
+        let Some(frame) = self.stack.last_mut() else { return Ok(()) };
+        frame.window = Some(window);
+        match (self.calls.get(frame.region), frame.visited) {
+            (Some(Call::WinStart), _) => {
+                let operation = self.operation()?;
+                self.starts.insert(window, operation);
+                self.accesses.remove(&window);
+            }
+            (Some(Call::WinComplete), Some(entered)) => {
+                let start = self.starts.get(&window).map(|&start| {
+                    let leave =
+                        |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);
+                    [leave(0), leave(1)]
+                });
+                if let Some(last) = self.accesses.remove(&window).or(start) {
+                    self.operations.accessed.insert(entered, last);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn communication(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
+        match event {
+            Event::MpiIrecvRequest(request) => {
+                let operation = self.operation()?;
+                self.receives.insert(*request, operation);
+            }
+            Event::MpiIsendComplete(request) => {
+                if let Some(send) = self.sends.remove(*request) {
+                    self.operations.partner[send as usize] = self.operation()?;
+                }
+            }
+            Event::MpiRequestCancelled(request) => {
+                self.sends.remove(*request);
+                self.receives.remove(*request);
+            }
+            Event::RmaRequestLock(_) | Event::RmaAcquireLock(_) | Event::RmaReleaseLock(_) => {
+                let (time, operation) = (self.times.map(number, raw), self.operation()?);
+                if let Some(locks) = &mut self.locks {
+                    locks.event(number, time, event, operation);
+                }
+            }
+            Event::RmaGroupSync(sync) => self.group_sync(sync.window)?,
+            Event::RmaPut(access) | Event::RmaGet(access) => self.access(number, raw, access.window),
+            Event::RmaAtomic(access) => self.access(number, raw, access.window),
+            _ => {}
+        }
+        let (index, sync) = (self.next, self.sync);
+        if index >= sync.len() || sync.number(index) != number || sync.kind(index) == SyncKind::Local {
+            return Ok(());
+        }
+        let times = self.times.map(number, raw);
+        for (stage, time) in self.operations.stages.iter_mut().zip(times) {
+            stage.event[index] = time;
+        }
+        let operation = self.operation()?;
+        self.scanned.without_region += u64::from(operation == Operations::NONE);
+        self.operations.of_event[index] = operation;
+        let posted = match event {
+            Event::MpiIrecv(_, request) => self.receives.remove(*request),
+            _ => None,
+        };
+        match event {
+            Event::MpiIsend(_, request) => drop(self.sends.insert(*request, index as u32)),
+            _ => self.operations.partner[index] = posted.unwrap_or(operation),
+        }
+        if let (Event::MpiSend(message) | Event::MpiIsend(message, _), SyncKind::Send) = (event, sync.kind(index)) {
+            let channel = &self.stages.loaded.program.messages.outgoing[sync.link(index)];
+            let source = self.stages.loaded.program.first + channel.source;
+            let last = times[self.windows.len() - 1];
+            self.scanned.traffic.add(source, channel.destination, message.length, last);
+        }
+        Ok(())
+    }
+}

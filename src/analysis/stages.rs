@@ -1,0 +1,128 @@
+//! Times of one event in up to two stages: as a reader of the trace sees it, and corrected.
+
+use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::location_clock::LocationCursor;
+use crate::pipeline::open::Opened;
+use clc_clock::{Clock, Method};
+use clc_engine::comm::{ReduceOp, Transport};
+use clc_execution::windows::Windows;
+use clc_trace::{Correction, Cursor, Result, Ticks};
+
+/// First and last time by stage.
+pub type Spans = Vec<(i64, i64)>;
+
+/// The hosted part of a trace with the clocks of both stages.
+pub struct Stages<'a> {
+    /// The trace.
+    pub opened: &'a Opened,
+    /// Its hosted part.
+    pub loaded: &'a Loaded,
+    corrections: Option<&'a [Correction]>,
+    /// What a reader of the trace sees, by timeline and location; empty if that is what was loaded.
+    readers: Vec<Vec<Clock>>,
+}
+
+impl<'a> Stages<'a> {
+    /// Two stages with `corrections`, else one.
+    ///
+    /// # Errors
+    /// Recorded clock offsets that cannot be used.
+    pub fn new(opened: &'a Opened, loaded: &'a Loaded, corrections: Option<&'a [Correction]>) -> Result<Stages<'a>> {
+        let clock = |location: &LoadedLocation| {
+            let id = opened.definitions.locations[location.index].id;
+            let checked = Method::Linear.clock(&location.offsets).map(Clock::from).and_then(|clock| {
+                let (first, last) = location.summary.time_span.unwrap_or((0, 0));
+                clock.check_range(Ticks(first as i64), Ticks(last as i64)).map(|()| clock)
+            });
+            checked.map_err(|error| error.in_file(&opened.archive.local_definition_path(id)).at_location(id))
+        };
+        let readers = match corrections {
+            Some(_) => loaded.locations.iter().map(|list| list.iter().map(clock).collect()).collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
+        Ok(Stages { opened, loaded, corrections, readers })
+    }
+
+    /// How many stages there are.
+    pub fn count(&self) -> usize {
+        1 + usize::from(self.corrections.is_some())
+    }
+
+    /// Whether a hosted timeline is a process.
+    pub fn is_process(&self, timeline: usize) -> bool {
+        self.opened.timelines.all[self.loaded.program.first as usize + timeline].process.is_some()
+    }
+
+    /// For the events of location `number` of a hosted timeline, in order.
+    pub fn times(&self, timeline: usize, number: usize) -> Times<'_> {
+        Times {
+            loaded: self.loaded.clock(timeline, number).cursor(),
+            corrected: self
+                .corrections
+                .map(|corrections| (self.readers[timeline][number].cursor(), corrections[timeline].cursor())),
+        }
+    }
+
+    /// First and last event of a hosted location by stage; `None` without events.
+    pub fn span(&self, timeline: usize, number: usize) -> Option<Spans> {
+        let summary = &self.loaded.locations[timeline][number].summary;
+        let (first, last) = summary.time_span?;
+        let mut times = self.times(timeline, number);
+        let first = times.map(1, first);
+        let last = times.map(summary.events, last);
+        Some((0..self.count()).map(|stage| (first[stage], last[stage].max(first[stage]))).collect())
+    }
+
+    /// First and last event of a hosted timeline by stage.
+    pub fn timeline_span(&self, timeline: usize) -> Option<Spans> {
+        let spans = (0..self.loaded.locations[timeline].len()).filter_map(|number| self.span(timeline, number));
+        spans.reduce(|whole, span| whole.into_iter().zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect())
+    }
+
+    /// `count` windows over the events of all processes, by stage; fewer if the trace has fewer ticks, so that none is empty. Collective
+    /// over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn windows(&self, transport: &mut dyn Transport, count: usize) -> Result<Vec<Windows>> {
+        // The latest is negated: one minimum for both.
+        let mut ends = vec![i64::MAX; 2 * self.count()];
+        for timeline in (0..self.loaded.locations.len()).filter(|&timeline| self.is_process(timeline)) {
+            for (ends, (first, last)) in ends.chunks_exact_mut(2).zip(self.timeline_span(timeline).unwrap_or_default())
+            {
+                ends[0] = ends[0].min(first);
+                ends[1] = ends[1].min(-last);
+            }
+        }
+        transport.all_reduce(ReduceOp::Min, &mut ends)?;
+        let windows = |ends: &[i64]| match ends[0] {
+            i64::MAX => Windows::new(0, 0, 1),
+            first => Windows::new(first, -ends[1], count),
+        };
+        let mut windows: Vec<Windows> = ends.chunks_exact(2).map(windows).collect();
+        // As many in all stages.
+        let shortest = windows.iter().map(Windows::length).min().unwrap_or(0);
+        let count = usize::try_from(shortest).map_or(count, |ticks| count.min(ticks)).max(1);
+        windows.iter_mut().for_each(|windows| windows.count = count);
+        Ok(windows)
+    }
+}
+
+/// Maps the times of one location.
+pub struct Times<'a> {
+    loaded: LocationCursor<'a>,
+    corrected: Option<(clc_clock::Cursor<'a>, Cursor<'a>)>,
+}
+
+impl Times<'_> {
+    /// Before and after of event `number`, recorded at `raw`, which comes no earlier than the one asked for last. Both are the same if
+    /// there is one stage only.
+    #[inline]
+    pub fn map(&mut self, number: u64, raw: u64) -> [i64; 2] {
+        let at = self.loaded.position(number, raw);
+        match &mut self.corrected {
+            None => [at.time.0; 2],
+            Some((reader, correction)) => [reader.map(Ticks(raw as i64)).0, correction.map(at).0],
+        }
+    }
+}

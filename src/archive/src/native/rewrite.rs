@@ -1,0 +1,81 @@
+//! Writing a native trace again with other times.
+
+use super::files::NativeTrace;
+use super::records::Record;
+use super::write::{NativeWriter, replace_offsets};
+use crate::{TimeMap, copy};
+use clc_trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
+use std::path::Path;
+
+impl NativeTrace {
+    /// Writes the event file of a location into `target` (the directory of another trace), with every time mapped and the same clock
+    /// offsets, in the version of the format that it has. Times must not decrease.
+    ///
+    /// # Errors
+    /// The event file is missing or damaged, the map fails or runs backwards, the target cannot be written.
+    pub fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
+        self.with_events(location, |events| {
+            let target = NativeWriter::within(target, self.resolution());
+            let mut writer = target.events_as(location, events.version())?;
+            let offsets = events.clock_offsets()?;
+            let mut last = 0;
+            while let Some((number, time, record)) = events.next()? {
+                let time = map.event(number, time)?;
+                if time < last {
+                    return Err(Error::new(format!("the corrected time {time} lies before {last}; this is a bug"))
+                        .at_event(number));
+                }
+                last = time;
+                let record = match record {
+                    Record::BufferFlush(stop) => Record::BufferFlush(map.flush_stop(number, stop)),
+                    other => other,
+                };
+                writer.record(time, &record)?;
+            }
+            writer.finish(&offsets).map(|_| ())
+        })
+    }
+
+    /// Maps the times of a location like [`NativeTrace::rewrite_events`], without writing anything.
+    ///
+    /// # Errors
+    /// The event file is missing or damaged, the map fails.
+    pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
+        self.with_events(location, |events| {
+            while let Some((number, time, record)) = events.next()? {
+                map.event(number, time)?;
+                if let Record::BufferFlush(stop) = record {
+                    map.flush_stop(number, stop);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies the event file of a location into `target` byte for byte.
+    ///
+    /// # Errors
+    /// Reading or writing fails.
+    pub fn copy_events(&self, location: LocationId, target: &Path) -> Result<()> {
+        copy(&self.event_path(location), &self.at(target).event_path(location))
+    }
+
+    /// Puts `offsets`, in increasing order of time, in the place of the clock offsets of a location whose event file is in `target` already.
+    ///
+    /// # Errors
+    /// Reading or writing fails.
+    pub fn replace_clock_offsets(&self, location: LocationId, target: &Path, offsets: &[ClockOffset]) -> Result<()> {
+        replace_offsets(&self.at(target).event_path(location), offsets)
+    }
+
+    /// Writes the definitions into `target`, with the clock properties `clock` in the place of the old ones.
+    ///
+    /// # Errors
+    /// Reading or writing fails.
+    pub fn rewrite_definitions(&self, target: &Path, clock: Option<&ClockProperties>) -> Result<()> {
+        let Some(clock) = clock else { return copy(&self.definition_path(), &self.at(target).definition_path()) };
+        let mut definitions = self.read_definitions()?;
+        definitions.clock = *clock;
+        NativeWriter::within(target, clock.resolution).finish(self.header(), &definitions)
+    }
+}

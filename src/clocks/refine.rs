@@ -1,0 +1,257 @@
+//! Refining the clocks of a loaded trace with what its messages tell.
+//!
+//! Level by level, from one window over the whole trace to as many as the messages support, each level with the clocks that
+//! the one before has found: all ranks observe bounds (one exchange, memory by pairs of clocks and windows), rank 0 solves
+//! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
+
+use crate::clocks::latency::settle_latency;
+use crate::clocks::model_selection::choose;
+use crate::clocks::waiting_calls::Waiting;
+use crate::pipeline::load::{LoadOptions, Loaded, load_with};
+use crate::pipeline::open::Opened;
+use crate::report::{ClockEstimate, Warnings};
+use clc_clock::estimator::{Decision, Estimator, FIRST};
+use clc_clock::reference::Reference;
+use clc_clock::windows::Grid;
+use clc_clock::{ClockMap, Limits, Method, RANGE, Recorded, RefinedClocks, Stretch};
+use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use clc_engine::replay::observe::{inspect, observe};
+use clc_trace::progress::{Progress, Silent};
+use clc_trace::workers::Workers;
+use clc_trace::{Error, Result, Ticks};
+
+/// Two clock offsets of one node that are farther apart than this many seconds are not of one clock: measurements are off by
+/// a round trip at most.
+const SAME_CLOCK: f64 = 20e-6;
+/// What is wanted beside the model of [`LoadOptions::presync`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// What is global time.
+    pub reference: Reference,
+    /// Minimum latencies from the trace.
+    pub latency: bool,
+    /// Which measurements count.
+    pub limits: Limits,
+}
+
+/// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
+const OUT_OF_RANGE: &str = "estimated clocks would leave the range of times";
+
+/// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
+/// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport; the trace cannot be read a second time.
+pub fn refine(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &mut Loaded,
+    options: &LoadOptions,
+    wanted: Wanted,
+    progress: &dyn Progress,
+) -> Result<Option<ClockEstimate>> {
+    if !options.presync.refines() && wanted.reference != Reference::Auto {
+        let message = format!("--presync {} has no reference to choose", options.presync.name());
+        return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+    }
+    let usual = Limits::default();
+    let unused = [
+        ("--confidence", wanted.limits.confidence != usual.confidence && !options.presync.refines()),
+        ("--segment", wanted.limits.segment != usual.segment && !options.presync.refines()),
+        (
+            "--max-delay",
+            wanted.limits.longest_delay(1.0) != usual.longest_delay(1.0)
+                && !options.presync.refines()
+                && !wanted.latency,
+        ),
+    ];
+    if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
+        let message = format!("--presync {} makes no use of {option}", options.presync.name());
+        return Err(Error::new(message).hint("it goes with auto, network, regression or hull"));
+    }
+    if let Reference::Process(process) = wanted.reference
+        && process as usize >= opened.timelines.processes
+    {
+        let message = format!("--reference {process}: the trace has {} processes", opened.timelines.processes);
+        return Err(Error::new(message));
+    }
+    if !options.presync.refines() && !wanted.latency {
+        return Ok(None);
+    }
+    let resolution = opened.definitions.clock.resolution;
+    let estimator_of = |map: &ClockMap| {
+        Estimator::new(map, resolution, options.presync, wanted.reference, wanted.limits).with_workers(opened.workers)
+    };
+    let apart = SAME_CLOCK * resolution as f64;
+    let recorded = recorded_offsets(transport, loaded)?;
+    let nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
+    let mut split = Vec::new();
+    let mut map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
+    let mut estimator = estimator_of(&map);
+    let mut refined = RefinedClocks::new(&map, &[])?;
+    let mut windows = FIRST;
+    let mut asked: Option<Vec<Stretch>> = None;
+    let mut waiting: Option<Waiting> = None;
+    let decision = loop {
+        let decision = match asked.take() {
+            Some(stretches) => {
+                let times = mapped_times(opened.workers, loaded, &RefinedClocks::new(&map, &[])?)?;
+                let messages = inspect(transport, &loaded.program, &times, &map.of_timeline, &stretches)?;
+                messages.map(|messages| estimator.inspected(&messages))
+            }
+            None => {
+                let times = mapped_times(opened.workers, loaded, &refined)?;
+                let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
+                if first <= -RANGE || last >= RANGE {
+                    break Decision::Nothing(OUT_OF_RANGE.to_owned());
+                }
+                let grid = Grid::new(first, last, windows);
+                let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
+                if matches!(options.presync, Method::Auto | Method::Network) {
+                    let known = match waiting.take() {
+                        Some(known) => known,
+                        None => Waiting::new(transport, opened, loaded, &map, table.as_ref())?,
+                    };
+                    let waits = known.observe(transport, loaded, &refined, &times, &map, &grid)?;
+                    if let Some((table, waits)) = table.as_mut().zip(waits) {
+                        table.waits = waits;
+                    }
+                    waiting = Some(known);
+                }
+                table.map(|table| estimator.level(&table, grid, &map))
+            }
+        };
+        match broadcast_value(transport, 0, decision)? {
+            Some(Decision::Inspect(stretches)) => asked = Some(stretches),
+            Some(Decision::Split(clocks)) => {
+                split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
+                map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
+                estimator = estimator_of(&map);
+                refined = RefinedClocks::new(&map, &[])?;
+                windows = FIRST;
+                waiting = None;
+            }
+            Some(Decision::Level(knots, count)) => match RefinedClocks::new(&map, &knots) {
+                Ok(better) => {
+                    refined = better;
+                    windows = count;
+                }
+                Err(_) => break Decision::Nothing(OUT_OF_RANGE.to_owned()),
+            },
+            Some(done) => break done,
+            None => return Err(Error::new("no clocks were estimated; this is a bug")),
+        }
+    };
+    if !options.presync.refines() {
+        let found = broadcast_value(transport, 0, estimator.latency())?;
+        settle_latency(transport, loaded, found)?;
+        return Ok(None);
+    }
+    let (chosen, reason) = match decision {
+        Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
+            Ok(refined) => {
+                let times = mapped_times(opened.workers, loaded, &refined)?;
+                let (chosen, reason) = choose(transport, loaded, &times, options.presync, fit)?;
+                if chosen {
+                    adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                }
+                (chosen, reason)
+            }
+            Err(_) => (false, OUT_OF_RANGE.to_owned()),
+        },
+        Decision::Nothing(reason) => (false, reason),
+        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => (false, String::new()),
+    };
+    if wanted.latency {
+        let found = broadcast_value(transport, 0, estimator.latency())?;
+        settle_latency(transport, loaded, found)?;
+    }
+    Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
+}
+
+/// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
+fn adopt(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &mut Loaded,
+    options: &LoadOptions,
+    refined: &RefinedClocks,
+    times: Vec<Vec<i64>>,
+    progress: &dyn Progress,
+) -> Result<()> {
+    // Rounding can make equal what was apart, and then the order of a timeline's locations may be another one.
+    let mut disordered = [0i64];
+    for (timeline, times) in loaded.program.timelines.iter().zip(&times) {
+        let keys =
+            times.iter().enumerate().map(|(event, time)| (time, timeline.location(event), timeline.number(event)));
+        disordered[0] |= i64::from(!keys.is_sorted());
+    }
+    transport.all_reduce(ReduceOp::Max, &mut disordered)?;
+    if disordered[0] != 0 {
+        let latency = loaded.program.latency;
+        // Its warnings are those of the first time.
+        *loaded = load_with(transport, opened, options, Some(refined), progress, &mut Warnings::default())?;
+        loaded.program.set_latency(latency);
+        return Ok(());
+    }
+    let mut outcome = Ok(());
+    for (local, locations) in loaded.locations.iter_mut().enumerate() {
+        let clock = refined.of(loaded.program.number(local as u32) as usize);
+        for location in locations {
+            if let Some((first, last)) = location.summary.time_span {
+                outcome = outcome.and(clock.check_range(Ticks(first as i64), Ticks(last as i64)));
+            }
+            location.clock = clock.clone();
+        }
+    }
+    agree(transport, outcome)?;
+    let ends = span(transport, loaded, refined)?;
+    let shift = ends.map_or(0, |(first, _)| (-first).max(0));
+    for (timeline, times) in loaded.program.timelines.iter_mut().zip(times) {
+        timeline.time = times;
+        timeline.time.iter_mut().for_each(|time| *time += shift);
+    }
+    loaded.shift = Ticks(shift);
+    loaded.span = ends.map(|(first, last)| (Ticks(first + shift), Ticks(last + shift)));
+    Ok(())
+}
+
+/// The recorded offsets of all timelines, on all ranks, in order of timelines.
+fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Vec<Recorded>> {
+    let own: Vec<Recorded> = loaded
+        .locations
+        .iter()
+        .enumerate()
+        .filter_map(|(local, locations)| {
+            let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
+            Some(Recorded { timeline: loaded.program.number(local as u32), offsets: offsets.clone() })
+        })
+        .collect();
+    let mut all: Vec<Recorded> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
+    all.sort_by_key(|record| record.timeline);
+    Ok(all)
+}
+
+/// The times of all visited events under other clocks, without a shift.
+fn mapped_times(workers: Workers, loaded: &Loaded, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
+    let timelines = &loaded.program.timelines;
+    workers.run(timelines.len(), &Silent, |local, _| {
+        let mut cursor = refined.of(loaded.program.number(local as u32) as usize).cursor();
+        Ok(timelines[local].raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect())
+    })
+}
+
+/// Earliest and latest time of any event of the trace under other clocks.
+fn span(transport: &mut dyn Transport, loaded: &Loaded, refined: &RefinedClocks) -> Result<Option<(i64, i64)>> {
+    // The latest is negated: one minimum for both.
+    let mut ends = [i64::MAX; 2];
+    for (local, locations) in loaded.locations.iter().enumerate() {
+        let clock = refined.of(loaded.program.number(local as u32) as usize);
+        for (first, last) in locations.iter().filter_map(|location| location.summary.time_span) {
+            let map = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
+            ends = [ends[0].min(map(first)), ends[1].min(-map(last))];
+        }
+    }
+    transport.all_reduce(ReduceOp::Min, &mut ends)?;
+    Ok((ends[0] != i64::MAX).then_some((ends[0], -ends[1])))
+}

@@ -1,0 +1,181 @@
+//! How long the calls around sends and receives took: a second look at the event files, where messages go one way only.
+
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use clc_clock::RANGE;
+use clc_clock::waits::{Waits, Wanted, wanted};
+use clc_clock::windows::{BoundTable, Grid};
+use clc_clock::{ClockMap, RefinedClocks};
+use clc_engine::comm::{Transport, agree, broadcast_value};
+use clc_engine::matching::sync::SyncKind;
+use clc_engine::replay::calls::{Call, Calls, Search, observe_waits};
+use clc_trace::progress::Silent;
+use clc_trace::{Event, Result, Ticks};
+use std::collections::BTreeSet;
+
+/// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
+/// at most so many seconds are asked for.
+const WAITED: (i64, f64, f64) = (4, 1e-6, 20e-6);
+/// The same for a send that was blocked.
+const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);
+/// One in so many calls is quicker than the quick ones.
+const QUICK: usize = 50;
+
+/// An open region.
+struct Open {
+    entered: u64,
+    /// Events of communication in it.
+    seen: u32,
+    /// The send or receive among them, and when it was recorded.
+    call: Option<(Call, bool, u64)>,
+}
+
+/// What is looked for beside the bounds of messages, and the calls that tell.
+#[derive(Debug)]
+pub struct Waiting {
+    wanted: Wanted,
+    calls: Vec<Calls>,
+    resolution: u64,
+}
+
+impl Waiting {
+    /// For a trace with the bounds of `table` (on rank 0). Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport; an event file cannot be read again.
+    pub fn new(
+        transport: &mut dyn Transport,
+        opened: &Opened,
+        loaded: &Loaded,
+        map: &ClockMap,
+        table: Option<&BoundTable>,
+    ) -> Result<Waiting> {
+        let wanted: Wanted =
+            broadcast_value(transport, 0, table.map(|table| wanted(table, map.bases.len())))?.unwrap_or_default();
+        let none = wanted.one_way.is_empty();
+        let calls = if none { Ok(Vec::new()) } else { scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way) };
+        let resolution = opened.definitions.clock.resolution;
+        Ok(Waiting { wanted, calls: agree(transport, calls)?, resolution })
+    }
+
+    /// What was waited for under `refined` clocks, with which the visited events have these `times`; on rank 0, if there is anything to be looked for. Collective
+    /// over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn observe(
+        &self,
+        transport: &mut dyn Transport,
+        loaded: &Loaded,
+        refined: &RefinedClocks,
+        times: &[Vec<i64>],
+        map: &ClockMap,
+        grid: &Grid,
+    ) -> Result<Option<Waits>> {
+        if self.wanted == Wanted::default() {
+            return Ok(None);
+        }
+        let mapped = self.calls.iter().enumerate().map(|(local, calls)| -> Vec<i64> {
+            let clock = refined.of(loaded.program.number(local as u32) as usize);
+            calls.iter().map(|call| clock.map(Ticks(call.other)).0).collect()
+        });
+        let others: Vec<Vec<i64>> = mapped.collect();
+        let Waiting { wanted, calls, resolution } = self;
+        let search = Search { wanted, calls, others: &others, resolution: *resolution };
+        observe_waits(transport, &loaded.program, times, &map.of_timeline, grid, search)
+    }
+}
+
+/// The calls of the hosted timelines whose messages go between the pairs of clocks in `one_way`; `clocks` has the clock of every timeline of the trace.
+///
+/// # Errors
+/// An event file cannot be read again.
+fn scan_calls(opened: &Opened, loaded: &Loaded, clocks: &[u32], one_way: &BTreeSet<(u32, u32)>) -> Result<Vec<Calls>> {
+    opened.workers.run(loaded.locations.len(), &Silent, |local, _| of_timeline(opened, loaded, clocks, one_way, local))
+}
+
+fn of_timeline(
+    opened: &Opened,
+    loaded: &Loaded,
+    clocks: &[u32],
+    one_way: &BTreeSet<(u32, u32)>,
+    local: usize,
+) -> Result<Calls> {
+    let program = &loaded.program;
+    let timeline = &program.timelines[local];
+    let own = clocks[program.number(local as u32) as usize];
+    let clock = |process: u32| clocks[process as usize];
+    let wanted = |(kind, link): (SyncKind, usize)| match kind {
+        SyncKind::Send => {
+            program.messages.outgoing.get(link).is_some_and(|end| one_way.contains(&(own, clock(end.destination))))
+        }
+        SyncKind::Receive => {
+            program.messages.incoming.get(link).is_some_and(|end| one_way.contains(&(clock(end.source), own)))
+        }
+        _ => false,
+    };
+    let events = timeline.parts().enumerate().filter(|(_, part)| wanted(*part)).map(|(event, _)| event);
+    let mut events: Vec<(u32, u64, u32)> =
+        events.map(|event| (timeline.location(event), timeline.number(event), event as u32)).collect();
+    events.sort_unstable();
+    // Whether it is a send, how long it took, and the call.
+    let mut found: Vec<(bool, i64, Call)> = Vec::new();
+    for (number, location) in (0..).zip(&loaded.locations[local]) {
+        let begin = events.partition_point(|event| event.0 < number);
+        let mut events = events[begin..].iter().take_while(|event| event.0 == number).peekable();
+        if events.peek().is_none() {
+            continue;
+        }
+        let id = opened.definitions.locations[location.index].id;
+        let definitions = opened.archive.local_definitions(id)?;
+        let mut regions: Vec<Open> = Vec::new();
+        let scanned = opened.archive.scan_with(id, &definitions, |number, raw, event| {
+            let raw = raw.min(RANGE as u64);
+            match event {
+                Event::Enter(_) => regions.push(Open { entered: raw, seen: 0, call: None }),
+                Event::Leave(_) => {
+                    let closed = regions.pop().filter(|region| region.seen == 1);
+                    if let Some((entered, (mut call, sends, at))) = closed.and_then(|r| Some((r.entered, r.call?))) {
+                        call.other = if sends { raw } else { entered } as i64;
+                        found.push((sends, at.abs_diff(call.other as u64) as i64, call));
+                    }
+                }
+                Event::Other | Event::MpiRequestTest(_) | Event::Thread(_) => {}
+                _ => {
+                    let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| wanted.2);
+                    let Some(region) = regions.last_mut() else { return Ok(()) };
+                    region.seen += 1;
+                    let (message, blocking, sends) = match event {
+                        Event::MpiSend(message) => (message, true, true),
+                        Event::MpiRecv(message) => (message, true, false),
+                        Event::MpiIrecv(message, _) => (message, false, false),
+                        _ => return Ok(()),
+                    };
+                    region.call = event_here.map(|event| {
+                        let call = Call { event, other: 0, length: message.length, blocking, waited: false };
+                        (call, sends, raw)
+                    });
+                }
+            }
+            Ok(())
+        });
+        scanned.map_err(|error| error.in_file(&opened.archive.event_path(id)).at_location(id))?;
+    }
+    let resolution = opened.definitions.clock.resolution as f64;
+    for (kind, (times, least, most)) in [(false, WAITED), (true, BLOCKED)] {
+        let mut took: Vec<i64> = found.iter().filter(|found| found.0 == kind).map(|found| found.1).collect();
+        if took.is_empty() {
+            continue;
+        }
+        let at = took.len() / QUICK;
+        let quick = *took.select_nth_unstable(at).1;
+        let [least, most] = [least, most].map(|seconds| (seconds * resolution) as i64);
+        let long = quick.saturating_mul(times).clamp(least, most);
+        found.iter_mut().filter(|found| found.0 == kind).for_each(|found| found.2.waited = found.1 >= long);
+    }
+    // A send that was not blocked says nothing.
+    let mut calls: Calls = found.into_iter().filter(|found| !found.0 || found.2.waited).map(|found| found.2).collect();
+    calls.sort_unstable_by_key(|call| call.event);
+    calls.shrink_to_fit();
+    Ok(calls)
+}

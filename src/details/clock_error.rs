@@ -1,0 +1,152 @@
+//! How far the clocks of the nodes were off over time, in the parts that the phases of the correction removed.
+
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::report::{ClockError, NodeCurve};
+use clc_clock::windows::Grid;
+use clc_engine::comm::{Transport, all_gather_values, gather_values};
+use clc_trace::{Correction, Result, Ticks};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The events of a node in one window.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Cell {
+    events: u64,
+    /// Sums of the parts: presync, forward, backward.
+    sums: [i128; 3],
+    /// Largest forward and backward part.
+    largest: [i64; 2],
+}
+
+impl Cell {
+    fn add(&mut self, parts: [i64; 3]) {
+        self.merge(&Cell { events: 1, sums: parts.map(i128::from), largest: [parts[1], parts[2]] });
+    }
+
+    fn merge(&mut self, other: &Cell) {
+        self.events += other.events;
+        for (sum, more) in self.sums.iter_mut().zip(other.sums) {
+            *sum += more;
+        }
+        for (most, other) in self.largest.iter_mut().zip(other.largest) {
+            *most = (*most).max(other);
+        }
+    }
+}
+
+/// Curves of the nodes from `first` to `last`, on rank 0. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn clock_error(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    corrections: Option<&[Correction]>,
+    first: i64,
+    last: i64,
+) -> Result<Option<ClockError>> {
+    let nodes = opened.timelines.nodes.min(ClockError::NODES);
+    let windows = (ClockError::VALUES / nodes.max(1)).min(ClockError::WINDOWS);
+    let grid = Grid::new(first, last, windows);
+    let chosen = choose(transport, opened, loaded, corrections)?;
+    let mut cells: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
+    samples(loaded, corrections, &mut |node, time, parts| {
+        if chosen.contains(&node) {
+            let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
+            cells[grid.window(time)].add(parts);
+        }
+    });
+    let Some(parts) = gather_values(transport, 0, &cells)? else { return Ok(None) };
+    let mut whole: BTreeMap<u32, Vec<Cell>> =
+        chosen.iter().map(|&node| (node, vec![Cell::default(); grid.count])).collect();
+    for (node, more) in parts.into_iter().flatten() {
+        if let Some(cells) = whole.get_mut(&node) {
+            cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
+        }
+    }
+    let curves = whole.iter().map(|(&node, cells)| curve(opened, node, cells, corrections.is_some()));
+    Ok(Some(ClockError {
+        window_seconds: Ticks(grid.width).seconds(opened.definitions.clock.resolution),
+        windows: grid.count as u64,
+        nodes: curves.collect(),
+        further_nodes: (opened.timelines.nodes - chosen.len()) as u64,
+    }))
+}
+
+/// The nodes to be shown: all, or those whose clocks were corrected most.
+fn choose(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    corrections: Option<&[Correction]>,
+) -> Result<BTreeSet<u32>> {
+    let count = opened.timelines.nodes as u32;
+    if count as usize <= ClockError::NODES {
+        return Ok((0..count).collect());
+    }
+    // Largest move by the correction, then by pre-synchronisation.
+    let mut largest: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    samples(loaded, corrections, &mut |node, _, [presync, forward, backward]| {
+        let most = largest.entry(node).or_default();
+        *most = (most.0.max(forward + backward), most.1.max(presync.saturating_abs()));
+    });
+    let mut whole: BTreeMap<u32, (i64, i64)> = (0..count).map(|node| (node, (0, 0))).collect();
+    for (node, (moved, presync)) in all_gather_values(transport, &largest)?.into_iter().flatten() {
+        let most = whole.entry(node).or_default();
+        *most = (most.0.max(moved), most.1.max(presync));
+    }
+    let mut order: Vec<(Reverse<(i64, i64)>, u32)> = whole.into_iter().map(|(n, most)| (Reverse(most), n)).collect();
+    order.sort_unstable();
+    Ok(order.into_iter().take(ClockError::NODES).map(|(_, node)| node).collect())
+}
+
+/// Calls `visit` with node, pre-synchronised time and parts of the correction of every visited event, and of the first and
+/// last event of every location.
+fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
+    let identity = Correction::identity();
+    for (local, timeline) in loaded.program.timelines.iter().enumerate() {
+        let whole = corrections.map_or(&identity, |corrections| &corrections[local]);
+        let forward = whole.forward_part();
+        let node = loaded.program.nodes[loaded.program.number(local as u32) as usize];
+        let parts =
+            |raw: i64, time: i64, forward: Ticks, whole: Ticks| [time - raw, forward.0 - time, whole.0 - forward.0];
+        let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());
+        for event in 0..timeline.len() {
+            let at = timeline.position(event);
+            visit(node, at.time.0, parts(timeline.raw[event], at.time.0, forwards.map(at), wholes.map(at)));
+        }
+        for (number, location) in loaded.locations[local].iter().enumerate() {
+            let Some((first, last)) = location.summary.time_span else { continue };
+            let clock = loaded.clock(local, number);
+            for (raw, event) in [(first, 1), (last, location.summary.events)] {
+                let at = clock.position(event, raw);
+                visit(node, at.time.0, parts(raw as i64, at.time.0, forward.map(at), whole.map(at)));
+            }
+        }
+    }
+}
+
+fn curve(opened: &Opened, node: u32, cells: &[Cell], corrected: bool) -> NodeCurve {
+    let timelines = || opened.timelines.all.iter().filter(move |timeline| timeline.node == node);
+    let name = timelines().next().and_then(|timeline| opened.node_name(timeline)).unwrap_or_default();
+    let list = |wanted: bool, value: &dyn Fn(&Cell) -> i64| -> Vec<Option<i64>> {
+        if !wanted {
+            return Vec::new();
+        }
+        cells.iter().map(|cell| (cell.events > 0).then(|| value(cell))).collect()
+    };
+    let mean = |part: usize| move |cell: &Cell| cell.sums[part].div_euclid(i128::from(cell.events.max(1))) as i64;
+    NodeCurve {
+        name,
+        first_process: timelines().find_map(|timeline| timeline.process),
+        processes: timelines().filter(|timeline| timeline.process.is_some()).count() as u64,
+        presync_ticks: list(true, &mean(0)),
+        forward_ticks: list(corrected, &mean(1)),
+        backward_ticks: list(corrected, &mean(2)),
+        forward_largest_ticks: list(corrected, &|cell| cell.largest[0]),
+        backward_largest_ticks: list(corrected, &|cell| cell.largest[1]),
+    }
+}

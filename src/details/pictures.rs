@@ -1,0 +1,287 @@
+//! What happens around the worst violations: the regions of both locations during a short time, before and after.
+//!
+//! Each hosted location with an event of interest is scanned once more, and no further than needed.
+
+use crate::details::Seen;
+use crate::pipeline::load::Loaded;
+use crate::pipeline::open::Opened;
+use crate::report::{Bar, Lane, Picture};
+use clc_engine::comm::{Transport, all_gather_values};
+use clc_engine::replay::survey::Worst;
+use clc_trace::{Correction, Error, Event, LocationId, RegionId, Result, Ticks};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What surrounds one violation.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Region of the send and of the receive.
+    pub regions: [Option<String>; 2],
+    /// Before, and after.
+    pub pictures: Vec<Picture>,
+}
+
+/// Regions narrower than this share of a picture are not drawn.
+const NARROW: i64 = 400;
+
+/// An event of interest at a location.
+#[derive(Debug, Clone)]
+struct Target {
+    /// Which violation, and which side of it (0 sends).
+    case: usize,
+    side: usize,
+    number: u64,
+    /// Begin and end of each picture.
+    windows: Vec<(i64, i64)>,
+}
+
+/// What was found around a target, on its way to the other ranks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Found {
+    case: usize,
+    side: usize,
+    region: Option<String>,
+    /// Bars of each picture, times in ticks.
+    bars: Vec<Vec<Strip>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Open {
+    region: RegionId,
+    /// When it was entered, by picture.
+    since: [i64; 2],
+}
+
+/// A bar before it is in seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Strip {
+    depth: u32,
+    from: i64,
+    to: i64,
+    region: u32,
+}
+
+/// The surroundings of each of `worst` (the same on all ranks, as they were found under the times of `stage`); the same on all
+/// ranks. Collective over the analysis ranks.
+///
+/// # Errors
+/// Failures of the transport. What cannot be found is left out.
+pub fn surroundings(
+    transport: &mut dyn Transport,
+    opened: &Opened,
+    loaded: &Loaded,
+    stage: &Seen<'_>,
+    worst: &[Worst],
+    corrections: Option<&[Correction]>,
+) -> Result<Vec<Surroundings>> {
+    let hosted = hosted(opened, loaded);
+    let raw = stage.name == "raw";
+    // Where both events are, before and after.
+    let mut here: Vec<(usize, usize, i64)> = Vec::new();
+    for (case, worst) in worst.iter().enumerate() {
+        for (side, place) in ends(worst) {
+            let Some(&(local, number)) = hosted.get(&place.location) else { continue };
+            let Some(corrections) = corrections else { continue };
+            let timeline = &loaded.program.timelines[local];
+            let event = (0..timeline.len())
+                .find(|&event| timeline.location(event) == number && timeline.number(event) == place.number);
+            if let Some(event) = event {
+                let at = timeline.position(event);
+                here.push((case, side, corrections[local].map(at).0));
+            }
+        }
+    }
+    let mut times: Vec<[[Option<i64>; 2]; 2]> = vec![[[None; 2]; 2]; worst.len()];
+    for (case, worst) in worst.iter().enumerate() {
+        for (side, place) in ends(worst) {
+            times[case][0][side] = Some(place.time);
+        }
+    }
+    for (case, side, after) in all_gather_values(transport, &here)?.into_iter().flatten() {
+        times[case][1][side] = Some(after);
+    }
+    let pictures = if corrections.is_some() { 2 } else { 1 };
+    let windows: Vec<Vec<(i64, i64)>> = times.iter().map(|times| windows(&times[..pictures])).collect();
+
+    let mut targets: BTreeMap<LocationId, Vec<Target>> = BTreeMap::new();
+    for (case, worst) in worst.iter().enumerate() {
+        for (side, place) in ends(worst) {
+            if hosted.contains_key(&place.location) && !windows[case].is_empty() {
+                let windows = windows[case].clone();
+                targets.entry(place.location).or_default().push(Target { case, side, number: place.number, windows });
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (location, targets) in targets {
+        let (local, number) = hosted[&location];
+        let correction = corrections.map(|corrections| &corrections[local]);
+        found.extend(look(opened, loaded, (local, number), location, correction, raw, &targets));
+    }
+    let found: Vec<Found> = all_gather_values(transport, &found)?.into_iter().flatten().collect();
+    let resolution = opened.definitions.clock.resolution;
+    let names: BTreeMap<u32, &str> =
+        opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
+    let mut all: Vec<Surroundings> = Vec::new();
+    for case in 0..worst.len() {
+        let mut around = Surroundings::default();
+        for (picture, &(from, to)) in windows[case].iter().enumerate() {
+            let seconds = |ticks: i64| Ticks(ticks - from).seconds(resolution);
+            let lane = |side: usize| {
+                let strips = found.iter().find(|found| (found.case, found.side) == (case, side));
+                let strips = strips.map(|found| found.bars[picture].as_slice()).unwrap_or_default();
+                let outermost = strips.iter().map(|strip| strip.depth).min().unwrap_or(0);
+                let bar = |strip: &Strip| Bar {
+                    region: names.get(&strip.region).copied().unwrap_or_default().to_owned(),
+                    level: strip.depth - outermost,
+                    from_seconds: seconds(strip.from.max(from)),
+                    to_seconds: seconds(strip.to.min(to)),
+                };
+                Lane {
+                    at_seconds: times[case][picture][side].map_or(0.0, seconds),
+                    bars: strips.iter().map(bar).collect(),
+                }
+            };
+            around.pictures.push(Picture {
+                stage: if picture == 1 { "corrected" } else { stage.name }.to_owned(),
+                seconds: seconds(to),
+                lanes: [lane(0), lane(1)],
+            });
+        }
+        for found in found.iter().filter(|found| found.case == case) {
+            around.regions[found.side].clone_from(&found.region);
+        }
+        all.push(around);
+    }
+    Ok(all)
+}
+
+fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::survey::EventPlace)> {
+    worst.send.iter().map(|send| (0, send)).chain([(1, &worst.receive)])
+}
+
+/// Local timeline, and number in it, of every hosted location.
+fn hosted(opened: &Opened, loaded: &Loaded) -> BTreeMap<LocationId, (usize, u32)> {
+    let timelines = loaded.locations.iter().enumerate();
+    timelines
+        .flat_map(|(local, list)| list.iter().enumerate().map(move |(number, location)| (local, number, location)))
+        .map(|(local, number, location)| (opened.definitions.locations[location.index].id, (local, number as u32)))
+        .collect()
+}
+
+/// Begin and end of the pictures of one violation: both events and as much again on either side, equally long in all pictures.
+/// None if an event is missing. Clocks that are centuries apart get what fits into the range of times.
+fn windows(times: &[[Option<i64>; 2]]) -> Vec<(i64, i64)> {
+    let known: Option<Vec<(i64, i64)>> =
+        times.iter().map(|[a, b]| a.zip(*b).map(|(a, b)| (a.min(b), a.max(b)))).collect();
+    let known = known.unwrap_or_default();
+    let distance = known.iter().map(|(from, to)| to.saturating_sub(*from)).max().unwrap_or(0).max(8);
+    known
+        .into_iter()
+        .map(|(from, to)| {
+            let middle = from.midpoint(to);
+            let from = middle.saturating_sub(distance.saturating_add(distance / 2)).max(0);
+            (from, from.saturating_add(distance.saturating_mul(3)))
+        })
+        .collect()
+}
+
+/// Scans one location for what lies around `targets`.
+fn look(
+    opened: &Opened,
+    loaded: &Loaded,
+    (local, number): (usize, u32),
+    location: LocationId,
+    correction: Option<&Correction>,
+    raw: bool,
+    targets: &[Target],
+) -> Vec<Found> {
+    // The file has been read before: failures would have been noticed then.
+    let Ok(definitions) = opened.archive.local_definitions(location) else { return Vec::new() };
+    let clock = loaded.clock(local, number as usize);
+    let identity = Correction::identity();
+    let mut cursor = clock.corrected_by(correction.unwrap_or(&identity));
+    let mut stack: Vec<Open> = Vec::new();
+    let mut kept: Vec<Vec<Vec<Strip>>> = targets.iter().map(|target| vec![Vec::new(); target.windows.len()]).collect();
+    let mut at: Vec<Option<(u32, Option<RegionId>)>> = vec![None; targets.len()];
+    let keep = |kept: &mut Vec<Vec<Vec<Strip>>>, open: Open, depth: usize, until: [i64; 2]| {
+        for (target, kept) in targets.iter().zip(kept) {
+            for (picture, &(from, to)) in target.windows.iter().enumerate() {
+                let (begin, end) = (open.since[picture].max(from), until[picture].min(to));
+                if end > begin && (end - begin).saturating_mul(NARROW) >= to - from {
+                    kept[picture].push(Strip { depth: depth as u32, from: begin, to: end, region: open.region.0 });
+                }
+            }
+        }
+    };
+    // Ends early with an error as soon as all is known.
+    let _ = opened.archive.scan_with(location, &definitions, |event_number, local_time, event| {
+        let (before, after) = cursor.map(event_number, local_time);
+        let now = [if raw { local_time as i64 } else { before }, after];
+        let noted = |at: &mut Vec<Option<(u32, Option<RegionId>)>>, stack: &[Open]| {
+            for (target, at) in targets.iter().zip(at) {
+                if target.number == event_number {
+                    *at = Some((stack.len() as u32, stack.last().map(|open| open.region)));
+                }
+            }
+        };
+        match event {
+            Event::Enter(region) => {
+                stack.push(Open { region, since: now });
+                noted(&mut at, &stack);
+            }
+            Event::Leave(_) => {
+                noted(&mut at, &stack);
+                if let Some(open) = stack.pop() {
+                    keep(&mut kept, open, stack.len() + 1, now);
+                }
+            }
+            _ => noted(&mut at, &stack),
+        }
+        let beyond = |target: &Target| {
+            event_number > target.number && target.windows.iter().zip(now).all(|(&(_, to), now)| now > to)
+        };
+        if targets.iter().all(beyond) { Err(Error::new("found")) } else { Ok(()) }
+    });
+    while let Some(open) = stack.pop() {
+        keep(&mut kept, open, stack.len() + 1, [i64::MAX; 2]);
+    }
+    let name = |id: RegionId| opened.definitions.regions.iter().find(|region| region.id == id).map(|r| r.name.clone());
+    let found = targets.iter().zip(kept).zip(at).map(|((target, bars), at)| {
+        let (depth, region) = at.unwrap_or((0, None));
+        let region = region.and_then(name).filter(|name| !name.is_empty());
+        let bars = bars.into_iter().map(|strips| shorten(strips, depth)).collect();
+        Found { case: target.case, side: target.side, region, bars }
+    });
+    found.collect()
+}
+
+/// The levels around the event, and the longest bars if there are many; outer ones first.
+fn shorten(mut strips: Vec<Strip>, depth: u32) -> Vec<Strip> {
+    strips.retain(|strip| strip.depth <= depth && strip.depth + Lane::LEVELS > depth);
+    strips.sort_by_key(|strip| (std::cmp::Reverse(strip.to - strip.from), strip.depth, strip.from));
+    strips.truncate(Lane::BARS);
+    strips.sort_by_key(|strip| (strip.depth, strip.from));
+    strips
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_have_both_events_in_the_middle_third() {
+        let pictures = windows(&[[Some(1000), Some(1100)], [Some(2000), Some(1990)]]);
+        assert_eq!(pictures, [(900, 1200), (1845, 2145)]);
+        assert!(windows(&[[Some(1), None]]).is_empty());
+    }
+
+    #[test]
+    fn any_two_times_have_a_picture() {
+        for ends in [[0, i64::MAX], [i64::MAX, 0], [i64::MAX - 1, i64::MAX], [0, i64::MAX / 2]] {
+            for (from, to) in windows(&[ends.map(Some), [Some(5), Some(9)]]) {
+                assert!(0 <= from && from < to, "{ends:?}: {from} to {to}");
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The replay: timelines run, timestamps travel, corrections come out. Knows the clock's mathematics, matching and transport;
+//! no file formats, no printing.
+
+pub mod amortise;
+pub mod blocking;
+pub mod bounds;
+pub mod calls;
+pub mod caps;
+pub mod common;
+pub mod components;
+pub mod contributions;
+pub mod dataflow;
+pub mod finish;
+pub mod forward;
+pub mod latest;
+pub mod mirror;
+pub mod observe;
+pub mod partners;
+pub mod passes;
+pub mod profile;
+pub mod program;
+pub mod settle;
+pub mod stall;
+pub mod survey;
+pub mod violation;

@@ -1,0 +1,157 @@
+//! What an analysis rank replays: its timelines, and how they are tied to others.
+
+use crate::matching::collectives::{CollectiveComm, Collectives, Member};
+use crate::matching::messages::Messages;
+use crate::matching::sync::SyncTimeline;
+use crate::matching::undefined::UndefinedPeer;
+use clc_trace::LocationId;
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::semantics::CollectiveClass;
+use std::collections::HashMap;
+
+/// The matched synchronisation events of the timelines that one analysis rank hosts.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Global number of the first hosted timeline.
+    pub first: u32,
+    /// Hosted timelines.
+    pub timelines: Vec<SyncTimeline>,
+    /// Messages with an end here.
+    pub messages: Messages,
+    /// Collectives with a member here.
+    pub collectives: Collectives,
+    /// Minimum latencies.
+    pub latency: MinimumLatency,
+    /// Node of every process of the application.
+    pub nodes: Vec<u32>,
+    /// Ids of the locations of each hosted timeline.
+    pub locations: Vec<Vec<LocationId>>,
+    /// The first hosted events that name no partner, in the order of the timelines.
+    pub undefined_peers: Vec<UndefinedPeer>,
+    /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
+    pub shared_latency: Vec<i64>,
+    /// Whether this is the program of a mirrored replay ([`crate::replay::mirror`]).
+    pub mirrored: bool,
+    /// Index into `collectives.comms` by definition index of the communicator.
+    pub comm_index: HashMap<u32, u32>,
+    /// Locations with timelines of their own.
+    pub own: OwnTimelines,
+}
+
+/// Timelines of locations whose clock is not that of their process: their numbers follow those of all other timelines, and at the rank that hosts their process
+/// they come last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnTimelines {
+    /// Number of the first of them that is hosted here.
+    pub first: u32,
+    /// How many are.
+    pub here: u32,
+    /// Number of other timelines of the trace.
+    pub others: u32,
+    /// The timeline of the process of each of them, of the whole trace.
+    pub of: Vec<u32>,
+}
+
+/// No logical send bounds this event.
+pub const NO_LOWER_BOUND: i64 = i64::MIN;
+/// No logical receive bounds this event.
+pub const NO_UPPER_BOUND: i64 = i64::MAX;
+
+impl Program {
+    /// Global number of a hosted timeline.
+    #[inline]
+    pub fn number(&self, local: u32) -> u32 {
+        match local.checked_sub(self.timelines.len() as u32 - self.own.here) {
+            Some(own) => self.own.first + own,
+            None => self.first + local,
+        }
+    }
+
+    /// The timeline of the process that the locations of a timeline belong to: itself, unless they have one of their own.
+    #[inline]
+    pub fn process_of(&self, number: u32) -> u32 {
+        if self.own.of.is_empty() {
+            return number;
+        }
+        let own = number.checked_sub(self.own.others).and_then(|own| self.own.of.get(own as usize));
+        own.copied().unwrap_or(number)
+    }
+
+    /// μ of the messages from process `source` to process `destination`; none within a process.
+    pub fn message_latency(&self, source: u32, destination: u32) -> i64 {
+        if !self.own.of.is_empty() && self.process_of(source) == self.process_of(destination) {
+            return 0;
+        }
+        self.latency.of_pair(self.nodes[source as usize], self.nodes[destination as usize]).0
+    }
+
+    /// One value per visited event, taken from each timeline.
+    pub fn times(&self, of: impl Fn(&SyncTimeline) -> &Vec<i64>) -> Vec<&[i64]> {
+        self.timelines.iter().map(|timeline| of(timeline).as_slice()).collect()
+    }
+
+    /// Frees the memory of the recorded times, which only checks of the trace as it was need.
+    pub fn forget_recorded_times(&mut self) {
+        self.timelines.iter_mut().for_each(SyncTimeline::forget_recorded_times);
+    }
+
+    /// `value` for every visited event.
+    pub fn filled(&self, value: i64) -> Vec<Vec<i64>> {
+        self.timelines.iter().map(|timeline| vec![value; timeline.len()]).collect()
+    }
+
+    /// Number of visited events.
+    pub fn events(&self) -> u64 {
+        self.timelines.iter().map(|timeline| timeline.len() as u64).sum()
+    }
+
+    /// Other minimum latencies.
+    pub fn set_latency(&mut self, latency: MinimumLatency) {
+        self.latency = latency;
+        self.index_communicators();
+    }
+
+    /// Fills the tables that follow from the communicators: where other ranks' words find them, and their shared latency.
+    pub fn index_communicators(&mut self) {
+        self.shared_latency =
+            self.collectives.comms.iter().map(|comm| comm.spread.all_pairs(&self.latency).0).collect();
+        self.comm_index = self.collectives.comms.iter().enumerate().map(|(i, c)| (c.comm, i as u32)).collect();
+    }
+}
+
+/// μ of the end of `member` in an instance of `comm`: of its pair with the root where there is exactly one sender, else
+/// the smallest of the pairs that meet in the maximum. `shared` is the smallest over all pairs of the communicator
+/// ([`controlled_logical_clock::latency::Spread::all_pairs`]), computed once by the caller.
+pub fn instance_latency(
+    comm: &CollectiveComm,
+    instance: usize,
+    member: &Member,
+    latency: &MinimumLatency,
+    shared: i64,
+) -> i64 {
+    let instance = &comm.instances[instance];
+    if comm.mirrored {
+        return match instance.class {
+            // It was an N-to-1 operation.
+            CollectiveClass::OneToN => comm.spread.pairs_with(instance.root as usize, latency).0,
+            CollectiveClass::NToN | CollectiveClass::Prefix => shared,
+            CollectiveClass::NToOne | CollectiveClass::Unconstrained => 0,
+        };
+    }
+    match instance.class {
+        CollectiveClass::OneToN => comm.spread.pair(instance.root as usize, member.rank as usize, latency).0,
+        CollectiveClass::NToOne => comm.spread.pairs_with(instance.root as usize, latency).0,
+        CollectiveClass::NToN | CollectiveClass::Prefix => shared,
+        CollectiveClass::Unconstrained => 0,
+    }
+}
+
+/// What `member` adds to its contribution to an instance of `comm`, beside the latency that all receivers add: mirrored, a 1-to-N operation
+/// has become an N-to-1 one, but every pair with its root keeps its own μ.
+pub fn contribution_latency(comm: &CollectiveComm, instance: usize, member: &Member, latency: &MinimumLatency) -> i64 {
+    let instance = &comm.instances[instance];
+    if !comm.mirrored || instance.class != CollectiveClass::NToOne || instance.root == member.rank {
+        return 0;
+    }
+    comm.spread.pair(instance.root as usize, member.rank as usize, latency).0
+}

@@ -1,0 +1,132 @@
+//! The one map from a time that was recorded to the pre-synchronised and to the written one.
+//!
+//!     recorded --(clock of the location)--> + shift = pre-synchronised --(correction of its timeline)--> written
+//!
+//! Whoever needs a time of an event gets it from here; nobody else adds the shift.
+
+use crate::pipeline::load::Loaded;
+use clc_clock::{Clock, ModelKind, RANGE};
+use clc_trace::{Correction, Cursor, Position, Ticks};
+
+/// The clock of one location.
+#[derive(Debug, Clone, Copy)]
+pub struct LocationClock<'a> {
+    clock: &'a Clock,
+    shift: Ticks,
+    location: u32,
+}
+
+impl Loaded {
+    /// The clock of a location: the hosted timeline, and its place in it.
+    pub fn clock(&self, timeline: usize, location: usize) -> LocationClock<'_> {
+        LocationClock { clock: &self.locations[timeline][location].clock, shift: self.shift, location: location as u32 }
+    }
+}
+
+impl<'a> LocationClock<'a> {
+    /// The pre-synchronised time at a recorded one, which need not be that of an event: beyond the range of clocks it is that of the range's end.
+    pub fn presynchronised(&self, recorded: u64) -> Ticks {
+        self.clock.map(Ticks(recorded.min(RANGE as u64) as i64)) + self.shift
+    }
+
+    /// The same of event `number` (from 1), as a place in the order of its timeline.
+    pub fn position(&self, number: u64, recorded: u64) -> Position {
+        Position { time: self.presynchronised(recorded), location: self.location, number }
+    }
+
+    /// Whether recorded times are pre-synchronised ones.
+    pub fn is_identity(&self) -> bool {
+        self.clock.kind() == ModelKind::Identity && self.shift == Ticks::ZERO
+    }
+
+    /// For the events of the location, in order.
+    pub fn cursor(&self) -> LocationCursor<'a> {
+        LocationCursor { clock: self.clock.cursor(), shift: self.shift.0, location: self.location }
+    }
+
+    /// For the events of the location, in order, with the correction of its timeline.
+    pub fn corrected_by(&self, correction: &'a Correction) -> CorrectedCursor<'a> {
+        CorrectedCursor { location: self.cursor(), correction: correction.cursor() }
+    }
+}
+
+/// Pre-synchronises the times of the events of one location. They have been checked when the trace was loaded: all lie in the range of clocks.
+#[derive(Debug, Clone)]
+pub struct LocationCursor<'a> {
+    clock: clc_clock::Cursor<'a>,
+    shift: i64,
+    location: u32,
+}
+
+impl LocationCursor<'_> {
+    /// Event `number` (from 1), recorded no earlier than the one asked for last.
+    #[inline(always)]
+    pub fn position(&mut self, number: u64, recorded: u64) -> Position {
+        let time = Ticks(self.clock.map(Ticks(recorded as i64)).0 + self.shift);
+        Position { time, location: self.location, number }
+    }
+}
+
+/// Pre-synchronises and corrects the times of the events of one location.
+#[derive(Debug, Clone)]
+pub struct CorrectedCursor<'a> {
+    location: LocationCursor<'a>,
+    correction: Cursor<'a>,
+}
+
+impl CorrectedCursor<'_> {
+    /// Before and after the correction: event `number` (from 1), recorded no earlier than the one asked for last.
+    #[inline(always)]
+    pub fn map(&mut self, number: u64, recorded: u64) -> (i64, i64) {
+        let position = self.location.position(number, recorded);
+        (position.time.0, self.correction.map(position).0)
+    }
+}
+
+/// A time that is global already (those of snapshots and markers are made from pre-synchronised ones), shifted and corrected. It comes after every event
+/// of that time.
+pub fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
+    let time = Ticks(time.min(RANGE as u64) as i64) + shift;
+    correction.map(Position { time, location, number: u64::MAX }).0.max(0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_clock::LinearClock;
+    use clc_trace::ClockOffset;
+    use proptest::prelude::*;
+
+    /// A clock through two offsets.
+    fn clock(drift: i64) -> Clock {
+        let offset = |time, offset| ClockOffset { time, offset, standard_deviation: 0.0 };
+        Clock::from(LinearClock::new(&[offset(0, 5), offset(1_000_000, 5 + drift)]).expect("a clock"))
+    }
+
+    proptest! {
+        #[test]
+        fn cursors_say_what_the_map_says(
+            drift in -5000i64..5000, shift in 0i64..100, mut times in prop::collection::vec(0u64..2_000_000, 1..50)
+        ) {
+            times.sort_unstable();
+            let (clock, correction) = (clock(drift), Correction::identity());
+            let clock = LocationClock { clock: &clock, shift: Ticks(shift), location: 3 };
+            let (mut cursor, mut corrected) = (clock.cursor(), clock.corrected_by(&correction));
+            for (number, &time) in (1..).zip(&times) {
+                let position = clock.position(number, time);
+                prop_assert_eq!((position.location, position.number), (3, number));
+                prop_assert_eq!(cursor.position(number, time), position);
+                prop_assert_eq!(corrected.map(number, time), (position.time.0, position.time.0));
+                prop_assert_eq!(map_global(&correction, Ticks(shift), 3, time), time + shift as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_all_clocks_is_that_of_their_end() {
+        let clock = clock(0);
+        let clock = LocationClock { clock: &clock, shift: Ticks(1), location: 0 };
+        assert_eq!(clock.presynchronised(u64::MAX), clock.presynchronised(RANGE as u64));
+        assert!(!clock.is_identity());
+    }
+}

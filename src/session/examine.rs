@@ -1,0 +1,64 @@
+//! From the opened trace to its violations with recorded and with pre-synchronised times.
+
+use crate::clocks::refine::Wanted;
+use crate::details::regions::{Regions, regions_of_worst};
+use crate::pipeline::load::{LoadOptions, Loaded};
+use crate::report::ClockEstimate;
+use crate::session::Session;
+use clc_engine::replay::survey::{Survey, survey};
+use clc_trace::Result;
+
+/// How a trace is examined.
+#[derive(Debug, Clone, Copy)]
+pub struct Examination {
+    /// How it is loaded.
+    pub load: LoadOptions,
+    /// What the clocks are refined to.
+    pub clocks: Wanted,
+    /// Whether recorded times are kept for details.
+    pub keep_recorded: bool,
+}
+
+/// A trace whose violations are known.
+pub struct Examined {
+    /// The hosted part of the trace.
+    pub loaded: Loaded,
+    /// How it was loaded; with the latency in force.
+    pub load_options: LoadOptions,
+    /// What was learnt about the clocks, on rank 0.
+    pub clocks: Option<ClockEstimate>,
+    /// Violations as recorded.
+    pub raw: Survey,
+    /// Violations after pre-synchronisation.
+    pub presynchronised: Survey,
+}
+
+impl Session<'_> {
+    /// Loads, refines the clocks, and looks for violations. The time since the phase "clocks" is left to the caller to name.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn examine(&mut self, examination: Examination) -> Result<Examined> {
+        let mut load_options = examination.load;
+        let mut loaded = self.load(&load_options)?;
+        let clocks = self.refine(&mut loaded, &load_options, examination.clocks)?;
+        load_options.latency = loaded.program.latency;
+
+        self.progress.step("check");
+        let raw = survey(self.transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+        if !examination.keep_recorded {
+            loaded.program.forget_recorded_times();
+        }
+        let times = loaded.program.times(|timeline| &timeline.time);
+        let presynchronised = survey(self.transport, &loaded.program, &times)?;
+        Ok(Examined { loaded, load_options, clocks, raw, presynchronised })
+    }
+
+    /// The regions in which the worst violations of `surveys` happen.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn regions(&mut self, loaded: &Loaded, surveys: &[&Survey]) -> Result<Regions> {
+        regions_of_worst(self.transport, &self.opened, loaded, surveys)
+    }
+}

@@ -1,0 +1,173 @@
+//! The end of a session that makes a report: what all ranks found, in one.
+
+use crate::details::regions::Regions;
+use crate::details::{Corrected, Seen, details};
+use crate::pipeline::load::Loaded;
+use crate::pipeline::moves::MoveCounts;
+use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Violations};
+use crate::session::{Examined, Replayed, Session, Verified, Written, summary};
+use clc_engine::comm::merge_to_first;
+use clc_engine::replay::passes::Passes;
+use clc_engine::replay::survey::Survey;
+use clc_trace::{Result, Ticks};
+use controlled_logical_clock::{Form, Parameters};
+
+/// What a session has found, on this rank; what is said to be on rank 0 is nothing elsewhere.
+pub struct Findings<'a> {
+    /// The trace before a correction.
+    pub examined: Examined,
+    /// The regions in which the worst violations happen.
+    pub regions: Regions,
+    /// If it was corrected: the constants of the clock, the passes, the violations left, and the time of the first event as written.
+    pub corrected: Option<(Parameters, Passes, Survey, Ticks)>,
+    /// Moves of the hosted locations' events, if all were mapped.
+    pub moves: Option<MoveCounts>,
+    /// Where the corrected trace is, on rank 0.
+    pub output: Option<String>,
+    /// For pictures, on rank 0.
+    pub details: Option<Details>,
+    /// Locks that overlap, on rank 0.
+    pub locks: Option<LockStages>,
+    /// Waiting times and critical path, on rank 0.
+    pub analysis: Option<Analysis>,
+    /// Words that go with the verdict.
+    pub remarks: Vec<String>,
+    /// How the program was called.
+    pub command_line: &'a [String],
+}
+
+impl<'a> Findings<'a> {
+    /// Of a trace that was examined only.
+    pub fn of_examined(examined: Examined, regions: Regions, command_line: &'a [String]) -> Findings<'a> {
+        Findings {
+            examined,
+            regions,
+            corrected: None,
+            moves: None,
+            output: None,
+            details: None,
+            locks: None,
+            analysis: None,
+            remarks: Vec::new(),
+            command_line,
+        }
+    }
+
+    /// Of a trace that was corrected, verified and perhaps written.
+    pub fn of_corrected(
+        replayed: Replayed,
+        written: Written,
+        verified: Verified,
+        command_line: &'a [String],
+    ) -> Findings<'a> {
+        let Replayed { examined, parameters, passes, .. } = replayed;
+        let mut remarks = Vec::new();
+        if verified.corrected.violated() > 0 {
+            remarks
+                .push("violations are left in the corrected times; this is a bug, nothing was put into place".into());
+        }
+        if let Some(last) = passes.passes.last()
+            && !last.accepted
+        {
+            let why = match parameters.form {
+                Form::Common => "what was moved has moved others, whatever gamma",
+                Form::Paper => "the clocks disagree more than the correction can forget",
+            };
+            let limit = parameters.max_error.value();
+            remarks.push(format!("the error is still above {limit} after the last pass: {why}"));
+        }
+        let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
+        Findings {
+            corrected: Some((parameters, passes, verified.corrected, origin)),
+            moves: Some(written.moves),
+            remarks,
+            ..Findings::of_examined(examined, verified.regions, command_line)
+        }
+    }
+}
+
+/// Time of the first event of a trace after pre-synchronisation.
+pub fn origin(loaded: &Loaded) -> Ticks {
+    loaded.span.map_or(Ticks::ZERO, |(first, _)| first)
+}
+
+impl Session<'_> {
+    /// What the pictures of a report need, on rank 0.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn details(
+        &mut self,
+        examined: &Examined,
+        corrected: Option<(&Replayed, &Written, &Verified)>,
+    ) -> Result<Option<Details>> {
+        let loaded = &examined.loaded;
+        let program = &loaded.program;
+        let raw = program.times(|timeline| &timeline.raw);
+        let times = program.times(|timeline| &timeline.time);
+        let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
+        let mut stages = vec![
+            Seen { name: "raw", survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
+            Seen { name: "presynchronised", survey: &examined.presynchronised, times: &times, origin: origin(loaded) },
+        ];
+        let mut done = None;
+        if let (Some((replayed, written, verified)), Some(times)) = (corrected, &new_times) {
+            let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
+            stages.push(Seen { name: "corrected", survey: &verified.corrected, times, origin });
+            done = Some(Corrected { corrections: &replayed.result.corrections, moves: &written.by_location });
+        }
+        let alltoallv = examined.load_options.alltoallv;
+        let details = details(self.transport, &self.opened, loaded, &stages, done, alltoallv)?;
+        self.lap("details", program.events());
+        Ok(details)
+    }
+
+    /// Ends the session; the report is on rank 0.
+    ///
+    /// # Errors
+    /// Failures of the transport; the event files cannot be read again, where records of messages are missing.
+    pub fn report(mut self, findings: Findings<'_>) -> Result<Option<Report>> {
+        let Examined { loaded, load_options, clocks, raw, presynchronised } = findings.examined;
+        let timing = std::mem::take(&mut self.timing);
+        let phases = timing.gather(self.transport)?;
+        let memory = summary::memory_use(self.transport)?;
+        let total = match findings.moves {
+            Some(moves) => merge_to_first(self.transport, moves, |sum, part| sum.merge(&part))?,
+            None => None,
+        };
+        let whole = summary::gather(&mut self, &loaded, load_options.presync, clocks.as_ref())?;
+        let Some(mut whole) = whole else { return Ok(None) };
+        findings.remarks.into_iter().for_each(|remark| whole.warnings.add(remark));
+        let resolution = self.resolution();
+        let stage = |survey: &Survey, origin| {
+            Some(summary::stage(survey, resolution, origin, load_options.alltoallv, &findings.regions))
+        };
+        let violations = Violations {
+            raw: stage(&raw, loaded.raw_origin),
+            presynchronised: stage(&presynchronised, origin(&loaded)),
+            corrected: findings.corrected.as_ref().and_then(|(_, _, corrected, origin)| stage(corrected, *origin)),
+        };
+        let (coverage, verdict) = summary::verdict(&whole, &violations);
+        let constants = findings.corrected.as_ref().map(|(parameters, ..)| parameters);
+        Ok(Some(Report {
+            schema: SCHEMA,
+            verdict,
+            coverage,
+            program: summary::program(self.transport, findings.command_line),
+            parameters: summary::parameters(&load_options, loaded.latency_basis, whole.clocks, resolution, constants),
+            trace: whole.trace,
+            clocks,
+            matching: whole.matching,
+            violations,
+            replay: findings.corrected.as_ref().map(|(_, passes, ..)| summary::replay(passes, resolution)),
+            moves: total.map(|total| total.report(resolution)),
+            phases,
+            memory,
+            warnings: whole.warnings.into_list(),
+            output: findings.output,
+            details: findings.details,
+            locks: findings.locks,
+            analysis: findings.analysis,
+        }))
+    }
+}

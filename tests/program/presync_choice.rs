@@ -1,0 +1,72 @@
+//! `--presync auto`, the default: when estimated clocks are taken, and when recorded ones stay.
+
+use crate::common::{alone, assert_same_tree, run};
+use serde_json::Value;
+use std::path::Path;
+
+#[track_caller]
+fn clc(arguments: &str, directory: &Path) -> crate::common::Finished {
+    run(alone().args(arguments.split_whitespace()).current_dir(directory)).expect(0, arguments)
+}
+
+#[track_caller]
+fn json(finished: &crate::common::Finished) -> Value {
+    serde_json::from_str(&finished.stdout).expect("JSON")
+}
+
+/// Corrects DIRECTORY/trace; root mean square of the clock error of the result in seconds, and the model in force.
+#[track_caller]
+fn judge(presync: &str, directory: &Path) -> (f64, String) {
+    let report = json(&clc(&format!("trace -o {presync} -q --presync {presync} --report -"), directory));
+    let chosen = report["clocks"]["chosen"].as_str().unwrap_or(presync).to_owned();
+    let result = json(&clc(&format!("evaluate {presync} --truth trace --presync {presync} --report -"), directory));
+    let last = result["phases"].as_array().and_then(|phases| phases.last()).expect("phases");
+    (last["clock"]["rms_seconds"].as_f64().expect("a number"), chosen)
+}
+
+#[test]
+fn auto_is_the_default_of_a_correction_and_linear_that_of_a_check() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc("simulate trace --ranks 8 --ranks-per-node 2 --events 4k --compute 1ms --clock sine -q", path);
+    let report = json(&clc("trace -o plain -q --report -", path));
+    assert_eq!((&report["parameters"]["presync"], &report["clocks"]["chosen"]), (&"auto".into(), &"network".into()));
+    clc("trace -o auto -q --presync auto", path);
+    assert_same_tree(&path.join("plain"), &path.join("auto"), "the default");
+    // The trace as it is: what a reader sees is broken, whatever could be made of it.
+    let check = run(alone().args(["check", "trace", "--report", "-"]).current_dir(path)).expect(1, "check");
+    assert_eq!(json(&check)["parameters"]["presync"], "linear");
+    assert_eq!(json(&clc("check trace --presync auto --report -", path))["verdict"], "corrected");
+}
+
+#[test]
+fn recorded_offsets_stay_where_receivers_always_wait() {
+    // Compute time is so unbalanced that messages hold clocks to a waiting time only.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern halo1d --clock linear,jump=20us --ranks 6 --ranks-per-node 2 --events 1k --compute 3ms \
+         --imbalance 0.5 --seed 830585415 -q",
+        path,
+    );
+    let ((linear, _), (network, _), (auto, chosen)) =
+        (judge("linear", path), judge("network", path), judge("auto", path));
+    assert!(network > 5.0 * linear, "the trace is no test: {network} {linear}");
+    assert_eq!((chosen.as_str(), auto), ("linear", linear));
+}
+
+#[test]
+fn a_jump_does_not_hide_that_estimated_clocks_are_better() {
+    // A few messages in the window of the jump are violated under the estimated clocks, too; all others are much better there.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern halo2d --clock jump,sine=5us/0.3s --ranks 4 --ranks-per-node 2 --events 8k --compute 300us \
+         --imbalance 0.5 --measurements 5 --seed 49009525 -q",
+        path,
+    );
+    let ((linear, _), (network, _), (auto, chosen)) =
+        (judge("linear", path), judge("network", path), judge("auto", path));
+    assert!(linear > 1.5 * network, "the trace is no test: {network} {linear}");
+    assert_eq!((chosen.as_str(), auto), ("network", network));
+}

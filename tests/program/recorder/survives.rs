@@ -1,0 +1,108 @@
+//! Whatever happens to a program: nothing is recorded twice, what was recorded is kept, and the program notices nothing.
+
+use super::{App, MPICH, OPEN_MPI, clc_replay, events};
+use crate::common::run;
+
+/// The program for these tests, in one of its ways.
+fn app(library: super::Library) -> App {
+    App::build(library, library.compiler, "children.c", &[])
+}
+
+#[test]
+fn children_are_not_recorded_again() {
+    for library in [OPEN_MPI, MPICH] {
+        let app = app(library);
+        let plain = {
+            let launch = app.launch(2);
+            let mut command = std::process::Command::new(&launch[0]);
+            command.args(&launch[1..]).arg(app.path("app")).arg("children");
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            run(&mut command).expect(0, "the program alone")
+        };
+        let recorded = run(&mut app.record(&["--keep-raw"], 2, &["children"])).expect(0, "a recording");
+        assert_eq!(recorded.stdout, plain.stdout);
+        let counts = events(&app.recorded());
+        // 20 barriers of both processes, MPI_Init and MPI_Finalize, and nothing that children did.
+        assert_eq!(counts["ENTER"], 2 * 22, "{counts:?}");
+        assert_eq!(counts["ENTER"], counts["LEAVE"]);
+        let raw: Vec<String> = std::fs::read_dir(app.path("run.raw"))
+            .expect("the raw files")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.ends_with(".raw") || name.ends_with(".buffer"))
+            .collect();
+        assert_eq!(raw.len(), 2, "one file of each process, no buffers: {raw:?}");
+    }
+}
+
+#[test]
+fn abort_and_crashes_leave_what_was_recorded() {
+    for library in [OPEN_MPI, MPICH] {
+        for (way, within) in [("abort", "in MPI_Abort"), ("crash", "outside of MPI"), ("exit", "outside of MPI")] {
+            let app = app(library);
+            let recorded = run(&mut app.record(&[], 2, &[way]));
+            assert_ne!(recorded.status, 0, "{way}");
+            assert!(recorded.stderr.contains(&format!("rank 1 ended {within}")), "{way}: {}", recorded.stderr);
+            let counts = events(&app.recorded());
+            assert_eq!(counts["ENTER"], counts["LEAVE"], "{way}");
+            assert!(counts["MPI_COLLECTIVE_END"] >= 2 * 21 - 1, "{way}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn small_buffers_lose_nothing() {
+    let app = App::c(OPEN_MPI);
+    let mut command = app.record(&["--memory", "64K", "--keep-raw"], 2, &["60"]);
+    let recorded = run(&mut command).expect(0, "a recording");
+    super::assert_complete(&app.recorded(), &recorded.stdout);
+    let size = std::fs::metadata(app.path("run.raw/0-0.raw")).expect("a raw file").len();
+    assert!(size > 3 * (32 << 10), "several buffers have been written: {size} bytes");
+    // Written as soon as they are full, the same.
+    let again = App::c(OPEN_MPI);
+    let mut command = again.record(&["--memory", "64K"], 2, &["60"]);
+    let recorded = run(command.env("CLC_RECORDER_WRITE", "static")).expect(0, "a recording");
+    super::assert_complete(&again.recorded(), &recorded.stdout);
+}
+
+#[test]
+fn a_ring_keeps_the_latest_events() {
+    let app = App::c(OPEN_MPI);
+    run(&mut app.record(&["--ring", "--memory", "128K", "--keep-raw"], 2, &["300"])).expect(0, "a recording");
+    let size = std::fs::metadata(app.path("run.raw/0-0.ring.raw")).expect("a raw file").len();
+    assert!((64 << 10..=140 << 10).contains(&size), "{size} bytes");
+    let counts = events(&app.recorded());
+    assert_eq!(counts["ENTER"], counts["LEAVE"]);
+    // The last collective operations of the program are there, and most of its sends are not.
+    assert!(counts["MPI_ISEND"] > 100 && counts["MPI_ISEND"] < 2 * 300 * 27 / 2, "{counts:?}");
+    let checked = run(clc_replay("check").arg(app.recorded()));
+    assert!(matches!(checked.status, 0 | 1 | 3), "{}", checked.stderr);
+}
+
+#[test]
+fn recording_starts_and_stops_at_regions() {
+    let header = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/src/marks");
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "marks.c", &[header]);
+    run(&mut app.record(&["--start", "iteration=step 1:2", "--stop", "iteration=step 1:2"], 2, &[]))
+        .expect(0, "a recording");
+    let counts = events(&app.recorded());
+    // The second "step 1" with its barrier; MPI_Init and MPI_Finalize always.
+    assert_eq!(counts["MPI_COLLECTIVE_END"], 2 * 3, "{counts:?}");
+    assert_eq!(counts["ENTER"], 2 * 4, "{counts:?}");
+    assert_eq!(counts["METRIC"], 2);
+    let wrong = run(clc_replay("record").args(["-o", "x", "--start", "soon", "--", "true"]));
+    assert!(wrong.status == 2 && wrong.stderr.contains("iteration=NAME:N"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_signal_keeps_what_a_ring_holds() {
+    let app = app(OPEN_MPI);
+    // The process sends it to itself after 2,000 barriers and goes on with 100,000 probes that would push them out.
+    let options = ["--ring", "--memory", "64K", "--on-signal", "USR1", "--keep-raw"];
+    run(&mut app.record(&options, 1, &["signal"])).expect(0, "a recording");
+    let printed = run(std::process::Command::new("otf2-print").arg(app.recorded().join("traces.otf2")));
+    let calls =
+        |name: &str| printed.stdout.lines().filter(|line| line.starts_with("ENTER") && line.contains(name)).count();
+    assert!(calls("\"MPI_Barrier\"") >= 500, "{} barriers", calls("\"MPI_Barrier\""));
+    assert!(calls("\"MPI_Iprobe\"") < 50_000, "{} probes", calls("\"MPI_Iprobe\""));
+}

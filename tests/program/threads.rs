@@ -1,0 +1,322 @@
+//! Threads whose clocks are not those of their processes: what is a timeline of its own, and what ties it to the others.
+
+use crate::common::{alone, found, report, run};
+use crate::reference::against::{on_ranks, write, write_with};
+use crate::reference::backward::backward;
+use crate::reference::common::{Constants, Passes, common as common_time};
+use crate::reference::forward::{Control, forward_of, lamport_advance};
+use crate::reference::matching::{Rules, matching};
+use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
+use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
+use clc_engine::matching::fences::Fences;
+use clc_trace::{
+    ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
+    ThreadStart, ThreadTask, Ticks,
+};
+use controlled_logical_clock::latency::MinimumLatency;
+use controlled_logical_clock::{Centre, Decay, Form, Parameters, Slope};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Decay, slope, δ, latency, and the form.
+type Choice = (u64, u64, i64, i64, Form);
+
+/// The program and the oracle come to the same times of all events, and to the same timelines. Returns how many locations had timelines of their own.
+fn compare(seed: u64, (decay, slope, delta, latency, form): Choice, ranks: &[usize]) -> Result<usize, String> {
+    let mut program = hybrid(seed);
+    disturb(&mut program, seed.rotate_left(17));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    write(&program.trace, &path);
+    let rules = Rules { same_node: latency, other_node: latency, vector_all_to_all: false, fences: Fences::Auto };
+    let parameters = Parameters {
+        latency: MinimumLatency { same_node: Ticks(latency), other_node: Ticks(latency) },
+        decay: Decay::from_units(decay).unwrap(),
+        slope: Slope::from_ratio(slope, Fraction::ONE.bits()).unwrap(),
+        minimum_separation: Ticks(delta),
+        max_passes: 1,
+        form,
+        centre: Centre::Mean,
+        ..Parameters::default()
+    };
+    let own = with_own_clocks(&program);
+    let (trace, matching) = divided(&program, &own, &matching(&program.trace, &rules));
+    let control = Control { decay: decay as i64, delta };
+    let Ok(oracle) = forward_of(&trace, &matching.dependencies, control) else { return Ok(0) };
+    let times = trace.times();
+    let least_advance = lamport_advance(&times, &matching.dependencies).unwrap();
+    let constants =
+        Constants { control, slope: slope as i64, passes: Passes { most: 1, max_error: 3 << 39 }, median: false };
+    let corrected = match form {
+        Form::Paper => backward(&times, &matching.dependencies, &oracle, slope as i64).corrected,
+        Form::Common => common_time(&trace, &matching, constants).0,
+    };
+    // Back to where the locations were.
+    let mut expected: PerLocation = trace.split(&corrected);
+    let further = expected.split_off(program.trace.processes.len());
+    for (&(process, location), mut list) in own.iter().zip(further) {
+        expected[process].insert(location, list.remove(0));
+    }
+    for &ranks in ranks {
+        let outcome = on_ranks(ranks, &path, &program.trace, &parameters, &rules)
+            .map_err(|error| format!("on {ranks} ranks: {error}"))?;
+        let found: Vec<(usize, usize)> = outcome.own.iter().map(|&(p, l)| (p as usize, l as usize)).collect();
+        if found != own {
+            return Err(format!("own timelines on {ranks} ranks: {found:?}, expected {own:?}"));
+        }
+        if outcome.least_advance != least_advance {
+            return Err(format!("D0 on {ranks} ranks: {}, expected {least_advance}", outcome.least_advance));
+        }
+        if outcome.times != expected {
+            return Err(format!("times on {ranks} ranks: {:?}, expected {expected:?}", outcome.times));
+        }
+        if outcome.violated.1 != 0 {
+            return Err(format!("{} violations on {ranks} ranks", outcome.violated.1));
+        }
+    }
+    Ok(own.len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hybrid_programs_agree_with_the_oracle(
+        seed in any::<u64>(),
+        decay in prop_oneof![Just(0u64), Just(10_995_116), Just(1 << 30), Just(1 << 39)],
+        slope in prop_oneof![Just(10_995_116_278u64), Just(1 << 40)],
+        delta in 0i64..3,
+        latency in prop_oneof![Just(0i64), 0i64..20],
+        paper in any::<bool>(),
+    ) {
+        let form = if paper { Form::Paper } else { Form::Common };
+        compare(seed, (decay, slope, delta, latency, form), &[1, 2, 3, 5]).map_err(TestCaseError::fail)?;
+    }
+}
+
+#[test]
+fn some_of_the_random_programs_have_timelines_of_their_own() {
+    let choice = (10_995_116, 10_995_116_278, 1, 0, Form::Common);
+    let own: usize = (0..12).map(|seed| compare(seed, choice, &[2]).unwrap()).sum();
+    assert!(own >= 12, "{own}");
+}
+
+const US: i64 = 1000;
+const TEAM: CommId = CommId(5);
+
+/// Threads of a process: events at true times in microseconds, and how far the thread's clock is ahead.
+type Threads = Vec<(Vec<(i64, Event)>, i64)>;
+
+fn trace(processes: Vec<Threads>) -> Trace {
+    let world: Vec<u32> = (0..processes.len() as u32).collect();
+    let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
+    let location = |(events, ahead): (Vec<(i64, Event)>, i64)| -> Vec<Recorded> {
+        events.into_iter().map(|(time, event)| Recorded { time: (time + ahead) * US, event }).collect()
+    };
+    let process = |(node, threads): (usize, Threads)| Process {
+        node: node as u32,
+        locations: threads.into_iter().map(location).collect(),
+    };
+    Trace {
+        processes: processes.into_iter().enumerate().map(process).collect(),
+        communicators: vec![
+            communicator(CommId(0), CommMembers::Intra(world.into())),
+            communicator(TEAM, CommMembers::NotMpi),
+        ],
+        ..Trace::default()
+    }
+}
+
+fn thread(time: i64, step: ThreadEvent) -> (i64, Event) {
+    (time, Event::Thread(step))
+}
+
+fn fork(time: i64, threads: u32) -> (i64, Event) {
+    thread(time, ThreadEvent::Fork { model: 3, threads })
+}
+
+fn join(time: i64) -> (i64, Event) {
+    thread(time, ThreadEvent::Join { model: 3 })
+}
+
+fn begin(time: i64) -> (i64, Event) {
+    thread(time, ThreadEvent::TeamBegin(TEAM))
+}
+
+fn end(time: i64) -> (i64, Event) {
+    thread(time, ThreadEvent::TeamEnd(TEAM))
+}
+
+fn barrier(arrive: i64, depart: i64) -> [(i64, Event); 2] {
+    [(arrive, Event::Enter(RegionId(BARRIER))), (depart, Event::Leave(RegionId(BARRIER)))]
+}
+
+fn message(peer: u32) -> Message {
+    Message { peer, comm: CommId(0), tag: 1, length: 8 }
+}
+
+/// Two processes that exchange a message; the first has `threads`.
+fn with_partner(mut threads: Threads) -> Trace {
+    threads[0].0.push((9000, Event::MpiSend(message(1))));
+    trace(vec![threads, vec![(vec![(9010, Event::MpiRecv(message(0)))], 0)]])
+}
+
+fn written(directory: &Path, trace: &Trace) -> PathBuf {
+    let path = directory.join("trace");
+    write(trace, &path);
+    path
+}
+
+/// `check` finds `violated` of `checked` of a kind, and the correction leaves none.
+fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), trace);
+    let before = report(&path, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
+    assert_eq!(found(&before, kind), (checked, violated), "{kind}: {}", before["violations"]);
+    for presync in ["none", "auto"] {
+        let out = directory.path().join(presync);
+        run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, "correct");
+        let after = report(&out, &["check", "--presync", "none"], 0);
+        assert_eq!(found(&after, kind).1, 0);
+    }
+    // The native form says the same.
+    let native = directory.path().join("trace.clct");
+    run(alone().args(["convert", "-q"]).arg(&path).arg(&native)).expect(0, "convert");
+    let same = report(&native, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
+    assert_eq!(same["violations"], before["violations"]);
+    assert_eq!(same["matching"], before["matching"]);
+}
+
+fn team(ahead: i64) -> Trace {
+    let [a, b] = barrier(200, 310);
+    let [c, d] = barrier(300, 311);
+    let main = vec![fork(100, 2), begin(101), a, b, end(400), join(420)];
+    let worker = vec![begin(110), c, d, end(410)];
+    with_partner(vec![(main, 0), (worker, ahead)])
+}
+
+#[test]
+fn threads_that_share_a_clock_are_checked_and_stay_together() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &team(0));
+    let report = report(&path, &["check"], 0);
+    assert_eq!((found(&report, "fork"), found(&report, "thread_barrier")), ((2, 0), (1, 0)));
+    assert_eq!(report["matching"]["threads"][0]["one_timeline"], 2);
+    assert_eq!(report["matching"]["threads"][0]["several_timelines"], 0);
+}
+
+#[test]
+fn a_team_that_begins_before_its_fork_has_another_clock() {
+    assert_corrected(&team(-50), "fork", 2, 1);
+}
+
+#[test]
+fn a_team_that_ends_after_its_join_has_another_clock() {
+    assert_corrected(&team(50), "fork", 2, 1);
+}
+
+#[test]
+fn nobody_leaves_a_barrier_before_all_have_arrived() {
+    // The fork and the join allow it, the barrier does not: the worker arrives at 320, and the main thread leaves at 310.
+    let [a, b] = barrier(200, 310);
+    let [c, d] = barrier(300, 311);
+    let main = vec![fork(10, 2), begin(11), a, b, end(400), join(900)];
+    let worker = vec![begin(110), c, d, end(410)];
+    assert_corrected(&with_partner(vec![(main, 0), (worker, 20)]), "thread_barrier", 2, 1);
+}
+
+#[test]
+fn a_thread_begins_after_its_creation_and_ends_before_the_wait_for_it() {
+    let start = ThreadStart { contingent: TEAM, sequence: 3 };
+    let main = vec![thread(100, ThreadEvent::Create(start)), thread(500, ThreadEvent::Wait(start))];
+    let other = vec![thread(110, ThreadEvent::Begin(start)), thread(490, ThreadEvent::End(start))];
+    assert_corrected(&with_partner(vec![(main.clone(), 0), (other.clone(), -30)]), "thread_creation", 2, 1);
+    assert_corrected(&with_partner(vec![(main, 0), (other, 30)]), "thread_creation", 2, 1);
+}
+
+#[test]
+fn a_task_runs_after_it_was_created() {
+    let task = ThreadTask { team: TEAM, creator: 0, generation: 4 };
+    let main = vec![thread(100, ThreadEvent::TaskCreate(task))];
+    let other = vec![thread(110, ThreadEvent::TaskSwitch(task)), thread(150, ThreadEvent::TaskComplete(task))];
+    assert_corrected(&with_partner(vec![(main, 0), (other, -30)]), "task", 1, 1);
+}
+
+#[test]
+fn a_lock_is_acquired_after_its_release() {
+    let lock = |order| ThreadLock { model: 7, lock: 1, order };
+    let acquire = |time, order| thread(time, ThreadEvent::AcquireLock(lock(order)));
+    let release = |time, order| thread(time, ThreadEvent::ReleaseLock(lock(order)));
+    let main = vec![acquire(100, 1), release(200, 1), acquire(400, 3), release(500, 3)];
+    let other = vec![acquire(210, 2), release(300, 2)];
+    assert_corrected(&with_partner(vec![(main, 0), (other, -30)]), "thread_lock", 2, 1);
+}
+
+#[test]
+fn steps_without_a_partner_are_counted() {
+    // A worker that was in the team of a fork which is not in the trace.
+    let main = vec![fork(100, 2), begin(101), end(400), join(420)];
+    let worker = vec![begin(90), end(95), begin(110), end(410)];
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &with_partner(vec![(main, 0), (worker, 0)]));
+    let said = run(alone().args(["check", "--report", "-", "-q"]).arg(&path)).stdout;
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(report["matching"]["threads"][0]["left_out"], 2, "{}", report["matching"]);
+    assert_eq!(found(&report, "fork").1, 0);
+}
+
+/// The recorded time of the first event of a location after `job`.
+fn first_time(path: &Path, location: u64) -> i64 {
+    use clc_otf2::Otf2Archive;
+    use clc_trace::LocationId;
+    let archive = Otf2Archive::open(path).unwrap();
+    let local = archive.local_definitions(LocationId(location)).unwrap();
+    let mut first = None;
+    archive
+        .scan_with(LocationId(location), &local, |_, time, _| {
+            first.get_or_insert(time as i64);
+            Ok(())
+        })
+        .unwrap();
+    first.unwrap()
+}
+
+/// Two threads of a process have clocks that are apart by 300 us, and their recorded offsets say so. All models respect that, also those that estimate clocks.
+#[test]
+fn recorded_offsets_of_threads_are_their_own() {
+    let mut trace = team(0);
+    // Many messages, so that there is something to estimate from.
+    for k in 0..200 {
+        let time = (10_000 + 100 * k) * US;
+        let mut add = |process: usize, time, event| {
+            trace.processes[process].locations[0].push(Recorded { time, event });
+        };
+        add(0, time, Event::MpiSend(message(1)));
+        add(1, time + 5 * US, Event::MpiRecv(message(0)));
+        add(1, time + 20 * US, Event::MpiSend(message(0)));
+        add(0, time + 25 * US, Event::MpiRecv(message(1)));
+    }
+    let truth = trace.processes[0].locations[1][0].time;
+    trace.processes[0].locations[1].iter_mut().for_each(|recorded| recorded.time += 300 * US);
+    let offsets = |process: usize, location: usize| {
+        let offset = if (process, location) == (0, 1) { -300 * US } else { 0 };
+        let at = |time| ClockOffset { time, offset, standard_deviation: 0.0 };
+        vec![at(0), at(40_000_000)]
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    write_with(&trace, &path, offsets);
+    for presync in ["linear", "auto", "network", "regression", "hull"] {
+        let out = directory.path().join(presync);
+        run(alone().args(["-q", "--presync", presync, "-o"]).arg(&out).arg(&path)).expect(0, presync);
+        let off = first_time(&out, trace.location_id(0, 1).0) - truth;
+        assert!(off.abs() < 10 * US, "{presync}: {off}");
+        let checked = report(&out, &["check", "--presync", "none"], 0);
+        assert_eq!(found(&checked, "fork"), (2, 0), "{presync}");
+    }
+    let checked = report(&path, &["check"], 0);
+    assert_eq!(found(&checked, "fork"), (2, 0));
+    let said = checked["warnings"].to_string();
+    assert!(said.contains("clocks of their own"), "{said}");
+}

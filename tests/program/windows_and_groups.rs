@@ -1,0 +1,241 @@
+//! What a trace records of synchronisation beside messages and collective operations on one group: fences and epochs of windows, synchronous sends,
+//! inter-communicators. Small traces made by hand, in microseconds, whose processes run on nodes with clocks that are off by a known time.
+
+use crate::common::{alone, found, report, run};
+use crate::reference::against::write;
+use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
+use clc_engine::matching::fences::Fences;
+use clc_trace::{
+    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
+    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const US: i64 = 1000;
+const WORLD: CommId = CommId(0);
+const BETWEEN: CommId = CommId(1);
+const WINDOW: WindowId = WindowId(4);
+
+/// The events of a process at true times in microseconds, and how far its clock is behind.
+type Recording = (Vec<(i64, Event)>, i64);
+
+/// One process after the other.
+fn trace(processes: &[Recording]) -> Trace {
+    let count = processes.len() as u32;
+    let world: Vec<u32> = (0..count).collect();
+    let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
+    let process = |(node, (events, behind)): (usize, &Recording)| Process {
+        node: node as u32,
+        locations: vec![events.iter().map(|&(time, event)| Recorded { time: (time - behind) * US, event }).collect()],
+    };
+    let single = |process: u32| (GroupId(process + 2), [process].into());
+    Trace {
+        processes: processes.iter().enumerate().map(process).collect(),
+        communicators: vec![
+            communicator(WORLD, CommMembers::Intra(world.into())),
+            communicator(BETWEEN, CommMembers::Inter([0].into(), (1..count).collect::<Vec<u32>>().into())),
+        ],
+        windows: vec![Window { id: WINDOW, name: "w".into(), comm: WORLD }],
+        groups: (0..count).map(single).collect(),
+    }
+}
+
+fn region(name: &str) -> RegionId {
+    RegionId(REGION_NAMES.iter().position(|known| *known == name).expect("a region") as u32)
+}
+
+/// A call from `enter` to `leave`.
+fn call(name: &str, enter: i64, leave: i64, inside: &[(i64, Event)]) -> Vec<(i64, Event)> {
+    [&[(enter, Event::Enter(region(name)))], inside, &[(leave, Event::Leave(region(name)))]].concat()
+}
+
+fn fence(begin: i64, end: i64) -> Vec<(i64, Event)> {
+    let (op, root) = (CollectiveOp::BARRIER, Root::None);
+    let ended = WindowCollective { op, level: 3, window: WINDOW, root, sent: 0, received: 0 };
+    vec![(begin, Event::RmaCollectiveBegin), (end, Event::RmaCollectiveEnd(ended))]
+}
+
+fn put(time: i64) -> (i64, Event) {
+    (time, Event::RmaPut(WindowTransfer { window: WINDOW, remote: 0, bytes: 8, matching: 1 }))
+}
+
+fn written(directory: &Path, trace: &Trace) -> PathBuf {
+    let path = directory.join("trace");
+    write(trace, &path);
+    path
+}
+
+/// `check` finds `violated` of `checked` of a kind, and the correction leaves none; nothing else is wrong.
+fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), trace);
+    let before = report(&path, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
+    assert_eq!(found(&before, kind), (checked, violated), "{kind}: {}", before["violations"]);
+    let out = directory.path().join("out");
+    run(alone().arg("-q").arg("-o").arg(&out).arg(&path)).expect(0, "correct");
+    let after = report(&out, &["check", "--presync", "none"], 0);
+    assert_eq!(found(&after, kind), (checked, 0));
+    // The native form says the same.
+    let native = directory.path().join("trace.clct");
+    run(alone().args(["convert", "-q"]).arg(&path).arg(&native)).expect(0, "convert");
+    let same = report(&native, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
+    assert_eq!(same["violations"], before["violations"]);
+    assert_eq!(same["matching"], before["matching"]);
+}
+
+#[test]
+fn fences_alone_are_something_to_check() {
+    // Process 1 is 500 behind; nothing is accessed.
+    let fences: Vec<(i64, Event)> = (1..=5).flat_map(|k| fence(1000 * k, 1000 * k + 5)).collect();
+    assert_corrected(&trace(&[(fences.clone(), 0), (fences, 500)]), "fence", 5, 5);
+}
+
+#[test]
+fn a_fence_that_somebody_left_before_another_came_is_none() {
+    // Every second one is left early by process 0, which must have been asserted; accesses end at the others.
+    let fences = |early: bool| -> Vec<(i64, Event)> {
+        let one = |k: i64| match k % 2 {
+            0 => [vec![put(1000 * k - 100)], fence(1000 * k, 1000 * k + 10)].concat(),
+            _ if early => fence(1000 * k, 1000 * k + 10),
+            _ => fence(1000 * k + 300, 1000 * k + 310),
+        };
+        (1..=8).flat_map(one).collect()
+    };
+    let trace = trace(&[(fences(true), 0), (fences(false), 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    for (choice, expected) in [("auto", (4, 0)), ("operations", (4, 0)), ("all", (8, 4)), ("none", (0, 0))] {
+        let arguments = ["check", "--presync", "none", "--fences", choice];
+        let said = run(alone().args(arguments).args(["--report", "-", "-q"]).arg(&path));
+        let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(found(&report, "fence"), expected, "{choice}");
+        assert_eq!(report["parameters"]["fences"], choice);
+    }
+}
+
+#[test]
+fn accesses_under_a_lock_end_at_no_fence_and_are_named() {
+    let lock = WindowLock { window: WINDOW, remote: 0, lock: 0, kind: 0 };
+    let own = |k: i64| {
+        let locked =
+            [(1000 * k, Event::RmaRequestLock(lock)), put(1000 * k + 1), (1000 * k + 2, Event::RmaReleaseLock(lock))];
+        [locked.to_vec(), fence(1000 * k + 10, 1000 * k + 20)].concat()
+    };
+    let events: Vec<(i64, Event)> = (1..=3).flat_map(own).collect();
+    let trace = trace(&[(events.clone(), 0), (events, 0)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    let said = run(alone().args(["check", "--presync", "none", "--fences", "operations"]).arg(&path)).stdout;
+    assert!(said.contains("6  accesses to windows under locks"), "{said}");
+    assert!(said.contains("3  win_fence_unordered"), "{said}");
+}
+
+#[test]
+fn a_synchronous_send_does_not_end_before_its_receive_is_posted() {
+    // Process 1 is 400 ahead, so its receives are posted after the sends are over.
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let rounds = 1..=10;
+    let sends = |k: i64| call("MPI_Ssend", 1000 * k, 1000 * k + 5, &[(1000 * k, Event::MpiSend(message(1)))]);
+    let receives = |k: i64| call("MPI_Recv", 1000 * k, 1000 * k + 5, &[(1000 * k + 4, Event::MpiRecv(message(0)))]);
+    let ends = (rounds.clone().flat_map(sends).collect(), rounds.flat_map(receives).collect());
+    assert_corrected(&trace(&[(ends.0, 0), (ends.1, -400)]), "synchronous_send", 10, 10);
+}
+
+#[test]
+fn nor_is_a_non_blocking_one_complete() {
+    let message = |peer| Message { peer, comm: WORLD, tag: 7, length: 8 };
+    let sends = |k: i64| {
+        let t = 1000 * k;
+        let begin = call("MPI_Issend", t, t + 1, &[(t, Event::MpiIsend(message(1), 3))]);
+        [begin, vec![(t + 50, Event::MpiIsendComplete(3))]].concat()
+    };
+    let receives = |k: i64| {
+        let t = 1000 * k;
+        let posted = call("MPI_Irecv", t + 20, t + 21, &[(t + 21, Event::MpiIrecvRequest(5))]);
+        [posted, vec![(t + 60, Event::MpiIrecv(message(0), 5))]].concat()
+    };
+    let ends = ((1..=10).flat_map(sends).collect(), (1..=10).flat_map(receives).collect());
+    assert_corrected(&trace(&[(ends.0, 0), (ends.1, -400)]), "synchronous_send", 10, 10);
+}
+
+#[test]
+fn epochs_wait_for_posts_and_completions() {
+    let sync = |name: &str, enter: i64, leave: i64, level: u32, group: u32| {
+        let event = Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group: GroupId(group + 2) });
+        call(name, enter, leave, &[(enter, event)])
+    };
+    // 0 is the target of 1 and then of 2, whose clock is 300 ahead of theirs: it seems to post late.
+    let target = |k: i64| {
+        let (t, origin) = (1000 * k, 1 + (k % 2) as u32);
+        [sync("MPI_Win_post", t, t + 1, 1, origin), sync("MPI_Win_wait", t + 50, t + 60, 3, origin)].concat()
+    };
+    let origin = |rank: i64| {
+        let one = move |k: i64| {
+            let t = 1000 * k;
+            [sync("MPI_Win_start", t, t + 5, 1, 0), vec![put(t + 6)], sync("MPI_Win_complete", t + 10, t + 40, 3, 0)]
+                .concat()
+        };
+        (1..=6).filter(move |k| 1 + k % 2 == rank).flat_map(one).collect::<Vec<_>>()
+    };
+    let trace = trace(&[((1..=6).flat_map(target).collect(), -300), (origin(1), 0), (origin(2), 0)]);
+    // Six times post and complete are in the wrong order, six times complete and wait are not.
+    assert_corrected(&trace, "group", 12, 6);
+}
+
+#[test]
+fn groups_of_an_inter_communicator_wait_for_each_other() {
+    // 1 and 2 are one group; 2 is 200 behind. 1 leaves before 2 comes, which it need not wait for.
+    let operation = |op, root, begin: i64, end: i64| {
+        let ended = Collective { op, comm: BETWEEN, root, sent: 8, received: 8 };
+        vec![(begin, Event::MpiCollectiveBegin), (end, Event::MpiCollectiveEnd(ended))]
+    };
+    let all = |enter: i64, leave: i64| {
+        (1..=4)
+            .flat_map(|k| operation(CollectiveOp::ALLREDUCE, Root::None, 1000 * k + enter, 1000 * k + leave))
+            .collect()
+    };
+    assert_corrected(&trace(&[(all(0, 150), 0), (all(5, 50), 0), (all(100, 160), 200)]), "n_to_n", 4, 4);
+    let right: Vec<(i64, Event)> = all(100, 160);
+    assert_corrected(&trace(&[(all(0, 150), 0), (all(5, 50), 0), (right, 0)]), "n_to_n", 4, 0);
+
+    // The root is in the group of two: the other one of it does not wait.
+    let rooted = |root, enter: i64, leave: i64| {
+        (1..=4).flat_map(|k| operation(CollectiveOp::BCAST, root, 1000 * k + enter, 1000 * k + leave)).collect()
+    };
+    let members = |behind| {
+        trace(&[
+            (rooted(Root::Rank(1), 0, 150), behind),
+            (rooted(Root::OwnGroup, 5, 6), 0),
+            (rooted(Root::ThisProcess, 100, 110), 0),
+        ])
+    };
+    assert_corrected(&members(0), "one_to_n", 4, 0);
+    assert_corrected(&members(200), "one_to_n", 4, 4);
+}
+
+#[test]
+fn these_traces_agree_with_the_oracle() {
+    use crate::reference::against::{Choice, compare};
+    use controlled_logical_clock::Form;
+    let fences = |late: i64| -> Vec<(i64, Event)> {
+        (1..=5).flat_map(|k| fence(1000 * k + late, 1000 * k + late + 5 * k)).collect()
+    };
+    for (form, choice) in [(Form::Paper, Fences::All), (Form::Common, Fences::Auto)] {
+        let choice = Choice {
+            decay: 10_995_116,
+            slope: 10_995_116_278,
+            delta: 1,
+            same_node: 0,
+            other_node: 100,
+            alltoallv: false,
+            form,
+            median: false,
+            fences: choice,
+        };
+        let processes = [(fences(0), 0), (fences(2), 500), (fences(1), -70)];
+        let mut trace = trace(&processes);
+        trace.processes.iter_mut().flat_map(|p| &mut p.locations[0]).for_each(|r| r.time += 1_000_000);
+        assert_eq!(compare(&trace, choice, &[1, 2, 3]), Ok(true));
+    }
+}
