@@ -28,10 +28,16 @@
 //! ```
 
 pub mod agent;
+pub mod clocks;
 pub mod collect;
 pub mod diagnose;
 pub mod gossip;
 pub mod jobs;
 pub mod query;
 mod random;
+pub mod resources;
+pub mod simulation;
 pub mod state;
+mod wire;
+
+pub use wire::Malformed;

@@ -37,7 +37,7 @@ pub struct Config {
     pub seed: u64,
     /// Time between two gossip messages of a node (T_gossip).
     pub interval: Time,
-    /// Silence after which a node is suspected (T_cleanup). In layer l it is l times as long.
+    /// Silence after which a node is suspected (T_cleanup). In layer l it is 1 + (l - 1) `upper_every` / 2 times as long.
     pub cleanup: Time,
     /// How long the consensus has to last before a node is dead.
     pub consensus: Time,
@@ -73,9 +73,9 @@ impl Config {
             consensus: 100 * MILLISECOND,
             witnesses: 2,
             group_sizes: Vec::new(),
-            upper_every: 2,
+            upper_every: 3,
             probe_every: 5,
-            budget: 400,
+            budget: 320,
             directory: true,
             choice: Choice::BinaryRoundRobin,
         }

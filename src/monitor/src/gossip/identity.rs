@@ -3,7 +3,7 @@
 use super::config::MAX_NAME;
 use super::message::Contact;
 use super::types::NodeId;
-use super::wire::{Malformed, Reader, put_address, put_bytes, put_number};
+use crate::wire::{Malformed, Reader, put_address, put_bytes, put_number};
 
 /// Key of the record; data of callers have lower ones.
 pub(crate) const KEY: u16 = u16::MAX;

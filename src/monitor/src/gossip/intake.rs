@@ -12,8 +12,10 @@ use std::net::SocketAddr;
 
 /// Most answers to requests to join that wait to be sent.
 const MOST_WELCOMES: usize = 64;
+/// How often a nearer node that somebody told of is asked, if the first packet is lost.
+const ASK_NEARER: u32 = 20;
 /// Most packets with all that is known for one newcomer.
-const MOST_PACKETS: usize = 64;
+const MOST_PACKETS: usize = 48;
 /// Bytes of records in each of them.
 const PACKET: usize = 1_200;
 
@@ -70,7 +72,7 @@ impl Node {
             self.apply(level, changes, now);
         }
         for record in &message.records {
-            self.take_record(record, now);
+            self.take_record(record, common > 0, now);
         }
         if message.probe {
             self.outgoing.push(Outgoing::Answer(sender, header.time, stamp));
@@ -98,9 +100,11 @@ impl Node {
     /// Newcomers get everything; a newcomer itself goes on to ever nearer nodes until it is in its group.
     fn greet(&mut self, header: &Header, sender: Contact, message: &Message) {
         if header.kind == Kind::Welcome {
-            self.joining.retain(|&address| address != sender.address);
             self.outgoing.push(Outgoing::Hello(sender));
             self.closest = self.closest.min(self.common(sender.id).map_or(usize::MAX, |(level, _)| level));
+        }
+        if header.kind == Kind::Gossip {
+            self.joining.retain(|&(address, _)| address != sender.address);
         }
         let mut nearest = self.closest;
         let own = self.config.id;
@@ -109,6 +113,7 @@ impl Node {
             let level = self.common(contact.id).map_or(usize::MAX, |(level, _)| level);
             if level < self.closest {
                 self.outgoing.push(Outgoing::Hello(contact));
+                self.ask(contact.address, ASK_NEARER);
                 nearest = nearest.min(level);
             }
         }
@@ -148,22 +153,26 @@ impl Node {
         }
     }
 
-    fn take_record(&mut self, record: &Record, now: Time) {
+    fn take_record(&mut self, record: &Record, from_afar: bool, now: Time) {
         let RecordKey { layer, id, key } = record.key;
         if layer == 0 && id == self.config.id.0 {
             return self.keep_own(record);
         }
-        if !self.records.take(record) {
+        // Nobody can gossip with a member of the group before its address is known.
+        let near = self.layers[0].local(id).is_some();
+        if !self.records.take_as(record, layer > 0 || near && key == identity::KEY) {
             return;
         }
         if layer > 0 {
+            if from_afar {
+                self.news[1].push(record.key);
+            }
             if let Some(liveness) = status::decode(record.bytes) {
                 self.take_status(usize::from(layer) - 1, id, status::heartbeat(record.version), liveness, now);
             }
             return;
         }
         let id = NodeId(id);
-        let near = self.layers[0].local(id.0).is_some();
         let mut restarted = false;
         if key == identity::KEY {
             let Ok((contact, _)) = identity::decode(id, record.bytes) else { return };

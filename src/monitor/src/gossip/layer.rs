@@ -48,6 +48,8 @@ pub(crate) struct Layer {
     consensus: Time,
     witnesses: usize,
     entries: Vec<Option<Entry>>,
+    /// Nobody is called dead before: while nodes still meet, those who know each other are too few to judge.
+    calm: Time,
 }
 
 impl Layer {
@@ -64,10 +66,11 @@ impl Layer {
                 base,
                 most,
                 span,
-                cleanup: config.cleanup * u64::from(level),
+                cleanup: config.cleanup + config.cleanup * u64::from(config.upper_every) * u64::from(level - 1) / 2,
                 consensus: config.consensus,
                 witnesses: config.witnesses as usize,
                 entries: Vec::new(),
+                calm: 0,
             };
             // A job of more nodes than the layers hold: such a node stays alone in the last one.
             if layer.own < layer.most {
@@ -119,6 +122,7 @@ impl Layer {
         if self.entries.len() <= index {
             self.entries.resize(index + 1, None);
         }
+        self.calm = self.calm.max(now + 2 * self.cleanup);
         let (liveness, row) = (Liveness::Alive, Set::default());
         self.entries[index] = Some(Entry { heartbeat, heard: now, liveness, since: now, agreed: None, row });
         true
@@ -210,10 +214,10 @@ impl Layer {
         }
         for suspect in self.others(|state| state == Liveness::Suspect) {
             let agreed = self.consensus(suspect);
-            let wait = self.consensus;
+            let (wait, calm) = (self.consensus, now >= self.calm);
             let Some(entry) = self.get_mut(suspect) else { continue };
             entry.agreed = if agreed { entry.agreed.or(Some(now)) } else { None };
-            if entry.agreed.is_some_and(|since| now - since.min(now) >= wait) {
+            if calm && entry.agreed.is_some_and(|since| now - since.min(now) >= wait) {
                 self.set(suspect, Liveness::Dead, now);
                 changes.push(Change::Dead(suspect));
             }
@@ -260,3 +264,7 @@ impl Layer {
 fn is_listed(liveness: Liveness) -> bool {
     matches!(liveness, Liveness::Alive | Liveness::Suspect)
 }
+
+#[cfg(test)]
+#[path = "layer_tests.rs"]
+mod tests;

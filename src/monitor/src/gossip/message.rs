@@ -6,7 +6,7 @@
 
 use super::sets::{MOST, Set};
 use super::types::{NodeId, Time};
-use super::wire::{Malformed, Reader, put_address, put_bytes, put_difference, put_number};
+use crate::wire::{Malformed, Reader, put_address, put_bytes, put_difference, put_number};
 use std::net::SocketAddr;
 
 /// Where another node can be reached, and which start of it.

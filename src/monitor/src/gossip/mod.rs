@@ -19,7 +19,6 @@ mod seal;
 mod sets;
 mod status;
 mod types;
-mod wire;
 
 #[cfg(test)]
 mod tests;

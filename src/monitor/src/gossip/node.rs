@@ -36,11 +36,13 @@ pub struct Node {
     pub(crate) next_round: Time,
     /// When the caller called last.
     pub(crate) last_call: Time,
-    /// Where to ask for admission, until somebody answers.
-    pub(crate) joining: Vec<SocketAddr>,
+    /// Where to ask for admission, until gossip comes from there, and how often still.
+    pub(crate) joining: Vec<(SocketAddr, u32)>,
     /// The lowest layer in which a node was greeted so far.
     pub(crate) closest: usize,
     pub(crate) outgoing: Vec<Outgoing>,
+    /// Deaths and returns to be told at once, found here, and told by other groups.
+    pub(crate) news: [Vec<RecordKey>; 2],
     pub(crate) events: Vec<Event>,
     pub(crate) round_trips: Vec<RoundTrip>,
     pub(crate) counters: Counters,
@@ -81,6 +83,7 @@ impl Node {
             joining: Vec::new(),
             closest: usize::MAX,
             outgoing: Vec::new(),
+            news: Default::default(),
             events: Vec::new(),
             round_trips: Vec::new(),
             counters: Counters::default(),
@@ -105,8 +108,12 @@ impl Node {
 
     /// Asks whoever receives packets there to be let in, again and again until somebody answers.
     pub fn join(&mut self, address: SocketAddr) {
-        if address != self.config.address && !self.joining.contains(&address) {
-            self.joining.push(address);
+        self.ask(address, u32::MAX);
+    }
+
+    pub(crate) fn ask(&mut self, address: SocketAddr, times: u32) {
+        if address != self.config.address && !self.joining.iter().any(|&(asked, _)| asked == address) {
+            self.joining.push((address, times));
         }
     }
 
@@ -141,7 +148,7 @@ impl Node {
         let key = RecordKey { layer: 0, id: self.config.id.0, key };
         let last = self.records.version(key).unwrap_or(0);
         let version = self.heartbeat().max(last.saturating_add(1));
-        self.records.take(&Record { key, everywhere, version, bytes });
+        self.records.take_as(&Record { key, everywhere, version, bytes }, key.key == identity::KEY);
     }
 
     /// A datum of a node, by its key.
@@ -150,6 +157,9 @@ impl Node {
         if key == identity::KEY || record.bytes.is_empty() { None } else { Some(record.bytes) }
     }
 
+    pub fn status_of(&self, id: u32) -> String {
+        format!("{:?}", self.records.get(status::key(1, id)))
+    }
     /// This node's heartbeat.
     pub fn heartbeat(&self) -> u64 {
         self.layers[0].heartbeat()
@@ -231,7 +241,8 @@ impl Node {
 
     /// When [`poll`](Self::poll) has something to do next. At once if packets wait.
     pub fn next_deadline(&self) -> Time {
-        if self.outgoing.is_empty() { self.next_round } else { 0 }
+        let waiting = !self.outgoing.is_empty() || self.news.iter().any(|news| !news.is_empty());
+        if waiting && !self.leaving { 0 } else { self.next_round }
     }
 
     /// Notices if the caller itself stood still, as a stopped process does: that is no silence of others.
@@ -275,7 +286,9 @@ impl Node {
         let heartbeat = layer.get(index).map_or(0, |entry| entry.heartbeat);
         let key = status::key(layer.level, layer.base + index as u32);
         let version = status::version(heartbeat, liveness);
-        self.records.take(&Record { key, everywhere: true, version, bytes: &status::encode(liveness) });
+        if self.records.take(&Record { key, everywhere: true, version, bytes: &status::encode(liveness) }) {
+            self.news[0].push(key);
+        }
     }
 }
 

@@ -87,3 +87,31 @@ impl Peers {
         matches
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contact(id: u32, incarnation: u64) -> Contact {
+        Contact { id: NodeId(id), address: ([10, 0, 0, id as u8], 1).into(), incarnation }
+    }
+
+    #[test]
+    fn a_few_contacts_of_each_other_group_are_kept_and_later_starts_replace_earlier() {
+        let (mut peers, mut random) = (Peers::default(), Random::new(1));
+        (0..20).for_each(|id| assert!(!peers.learn(contact(id, 5), Some((2, 7)), false, &mut random)));
+        assert_eq!(peers.contacts().count(), CONTACTS);
+        let someone = peers.of_group(2, 7, &mut random).expect("somebody");
+        assert!(peers.learn(contact(someone.0, 6), Some((2, 7)), false, &mut random));
+        assert!(!peers.learn(contact(someone.0, 5), Some((2, 7)), false, &mut random));
+        assert_eq!(peers.get(someone).map(|contact| contact.incarnation), Some(6));
+        assert_eq!(peers.of_group(2, 8, &mut random), None);
+    }
+
+    #[test]
+    fn a_probe_is_answered_once() {
+        let mut peers = Peers::default();
+        peers.probed(NodeId(1), 40);
+        assert!(!peers.answered(NodeId(1), 39) && peers.answered(NodeId(1), 40) && !peers.answered(NodeId(1), 40));
+    }
+}

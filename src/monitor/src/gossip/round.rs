@@ -13,6 +13,10 @@ const TRY_DEAD: u64 = 10;
 const ASK_AGAIN: u64 = 5;
 /// To how many a farewell is said.
 const FAREWELLS: usize = 5;
+/// Most of a layer to whom news are told at once.
+const MOST_TOLD: usize = 64;
+/// Most news told at once: one packet holds them.
+const MOST_NEWS: usize = 64;
 /// Contacts for a newcomer.
 const INTRODUCTIONS: usize = 8;
 
@@ -28,6 +32,8 @@ pub(crate) enum Outgoing {
     Gossip(Contact),
     /// Records for a newcomer, and others whom it should know.
     Everything(Contact, Vec<RecordKey>),
+    /// These records at once.
+    News(Contact, Vec<RecordKey>),
     /// The times of a probe: t1, t2.
     Answer(Contact, Time, Time),
 }
@@ -44,6 +50,7 @@ impl Node {
                 self.next_round = (self.next_round + self.config.interval).max(now + self.config.interval / 2);
             }
         }
+        self.broadcast();
         let outgoing = std::mem::take(&mut self.outgoing);
         outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
     }
@@ -73,9 +80,13 @@ impl Node {
         }
         self.layers[0].beat(now, 0);
         if round % ASK_AGAIN == 1 {
-            self.outgoing.extend(self.joining.iter().copied().map(Outgoing::Join));
+            self.outgoing.extend(self.joining.iter().map(|&(address, _)| Outgoing::Join(address)));
+            self.joining.retain_mut(|(_, times)| {
+                *times = times.saturating_sub(u32::from(*times < u32::MAX));
+                *times > 0
+            });
         }
-        if let Some(index) = self.target(0, round) {
+        if let Some(index) = self.target(round) {
             self.gossip_with(NodeId(self.layers[0].base + index as u32));
         }
         let every = u64::from(self.config.upper_every);
@@ -87,6 +98,37 @@ impl Node {
         }
         if round.is_multiple_of(TRY_DEAD) {
             self.try_dead();
+        }
+    }
+
+    /// Tells deaths and returns at once: those found here to the group and to two nodes of each other group, those told by
+    /// another group to the own one. Gossip carries them to whom that does not reach.
+    fn broadcast(&mut self) {
+        let [own, told] = std::mem::take(&mut self.news).map(|mut news| {
+            news.truncate(MOST_NEWS);
+            news
+        });
+        if own.is_empty() && told.is_empty() || self.leaving {
+            return;
+        }
+        let near = self.layers[0].others(|state| state == Liveness::Alive);
+        let mut targets: Vec<NodeId> = near.iter().map(|&index| NodeId(self.layers[0].base + index as u32)).collect();
+        let everything: Vec<RecordKey> = own.iter().chain(&told).copied().collect();
+        targets.truncate(MOST_TOLD);
+        let group: Vec<Contact> = targets.into_iter().filter_map(|id| self.peers.get(id)).collect();
+        self.outgoing.extend(group.into_iter().map(|contact| Outgoing::News(contact, everything.clone())));
+        if own.is_empty() {
+            return;
+        }
+        for layer in &self.layers[1..] {
+            for index in layer.others(|state| state == Liveness::Alive).into_iter().take(MOST_TOLD) {
+                // Two, for one packet may be lost.
+                let others = [(); 2].map(|()| self.peers.of_group(layer.level, index, &mut self.random));
+                let second = others[1].filter(|_| others[0] != others[1]);
+                for contact in others[0].into_iter().chain(second).filter_map(|id| self.peers.get(id)) {
+                    self.outgoing.push(Outgoing::News(contact, own.clone()));
+                }
+            }
         }
     }
 
@@ -103,15 +145,19 @@ impl Node {
         }
     }
 
-    /// Whom to gossip with in a layer, by local index.
-    fn target(&mut self, level: usize, turn: u64) -> Option<usize> {
-        let layer = &self.layers[level];
+    /// Whom to gossip with in the group, by local index.
+    fn target(&mut self, turn: u64) -> Option<usize> {
+        let layer = &self.layers[0];
+        // Of some members only the heartbeat has come so far, not the address.
+        let known = |index: &usize| self.peers.get(NodeId(layer.base + *index as u32)).is_some();
         let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
         if at_random {
             let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
+            let living: Vec<usize> = living.into_iter().filter(known).collect();
             return self.random.choose(&living).copied();
         }
         let mut ring = layer.others(|state| state == Liveness::Alive);
+        ring.retain(known);
         let place = ring.partition_point(|&index| index < layer.own);
         ring.insert(place, layer.own);
         let steps = u64::from(ring.len().next_power_of_two().trailing_zeros()).max(1);
@@ -125,8 +171,11 @@ impl Node {
         let layer = self.layers.get(level)?;
         let groups = layer.others(wanted);
         let level = layer.level;
-        let &index = self.random.choose(&groups)?;
-        self.peers.of_group(level, index, &mut self.random)
+        // Of some groups nobody is known yet.
+        (0..4).find_map(|_| {
+            let &index = self.random.choose(&groups)?;
+            self.peers.of_group(level, index, &mut self.random)
+        })
     }
 
     fn gossip_with(&mut self, id: NodeId) {
@@ -147,6 +196,7 @@ impl Node {
             Outgoing::Hello(contact)
             | Outgoing::Gossip(contact)
             | Outgoing::Everything(contact, _)
+            | Outgoing::News(contact, _)
             | Outgoing::Answer(contact, ..) => (Kind::Gossip, contact),
         };
         self.sequence += 1;
@@ -174,6 +224,7 @@ impl Node {
                 message.contacts = self.introductions(contact.id);
                 keys = records;
             }
+            Outgoing::News(_, records) => keys = records,
             Outgoing::Answer(_, t1, t2) => message.echo = Some((t1, t2)),
         }
         message.records = keys.iter().filter_map(|&key| self.records.get(key)).collect();
@@ -189,13 +240,14 @@ impl Node {
     /// A gossip message for that node, and the keys of the records in it.
     fn gossip(&mut self, to: Contact, now: Time) -> (Message<'static>, Vec<RecordKey>) {
         let level = self.common(to.id).map_or(self.layers.len(), |(level, _)| level);
-        let upper = level > 0 || self.round.is_multiple_of(u64::from(self.config.upper_every));
+        // At random, for the targets of every second or third round may never be some of the group.
+        let upper = level > 0 || self.random.below(u64::from(self.config.upper_every)) == 0;
         let layers = self.layers.iter().skip(level).filter(|layer| layer.level == 1 || upper);
         let mut message = Message { sections: layers.map(|layer| layer.section()).collect(), ..Message::default() };
         let keys = self.records.pick(self.config.budget, level > 0);
-        if !self.config.directory && self.layers.len() > 1 && level == 0 {
+        if !self.config.directory && self.layers.len() > 1 {
             let mut groups = Vec::new();
-            for layer in &self.layers[1..] {
+            for layer in self.layers.iter().skip(level.max(1)) {
                 groups.extend(
                     layer.others(|state| state != Liveness::Left).into_iter().map(|index| (layer.level, index)),
                 );

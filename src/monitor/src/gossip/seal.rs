@@ -6,7 +6,7 @@
 //! and change nothing.
 
 use super::types::{NodeId, Time};
-use super::wire::{Malformed, Reader, put_difference, put_number};
+use crate::wire::{Malformed, Reader, put_difference, put_number};
 
 /// First byte of every packet: changes with the format.
 const VERSION: u8 = 0x71;
@@ -106,12 +106,12 @@ pub(crate) fn open<'a>(key: &[u8; 32], packet: &'a [u8]) -> Result<(Header, &'a 
     Ok((header, reader.rest()))
 }
 
-/// Which packets of a sender have been let in: the newest incarnation and the 64 sequence numbers up to the highest.
+/// Which packets of a sender have been let in: the newest incarnation and the 128 sequence numbers up to the highest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Window {
     pub incarnation: u64,
     highest: u64,
-    seen: u64,
+    seen: u128,
 }
 
 impl Window {
@@ -126,12 +126,12 @@ impl Window {
         }
         if sequence > self.highest {
             let by = sequence - self.highest;
-            self.seen = if by < 64 { self.seen << by | 1 } else { 1 };
+            self.seen = if by < 128 { self.seen << by | 1 } else { 1 };
             self.highest = sequence;
             return true;
         }
         let back = self.highest - sequence;
-        if back >= 64 || self.seen >> back & 1 == 1 {
+        if back >= 128 || self.seen >> back & 1 == 1 {
             return false;
         }
         self.seen |= 1 << back;
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn packets_out_of_order_are_let_in() {
         let mut window = Window::default();
-        assert!([5, 3, 4, 70, 8].iter().all(|&sequence| window.admit(1, sequence)));
+        assert!([5, 3, 4, 135, 8].iter().all(|&sequence| window.admit(1, sequence)));
         assert!(!window.admit(1, 5), "too old to be remembered, so refused");
         assert!(window.admit(2, 1));
         assert!(!window.admit(1, 100), "an older incarnation");

@@ -1,6 +1,6 @@
 //! Sets of members of a group: as words of bits in memory, as gaps or as bits in packets, whichever is shorter.
 
-use super::wire::{Malformed, Reader, put_number};
+use crate::wire::{Malformed, Reader, put_number};
 
 /// Most members of a group, of the last layer too.
 pub(crate) const MOST: usize = 1 << 16;

@@ -34,3 +34,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Liveness> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_news_of_the_same_heartbeat_wins_and_a_newer_heartbeat_over_it() {
+        let [alive, dead] = [Liveness::Alive, Liveness::Dead].map(|liveness| version(7, liveness));
+        assert!(alive < dead && dead < version(8, Liveness::Alive));
+        assert_eq!((heartbeat(alive), heartbeat(dead)), (7, 7));
+        for liveness in [Liveness::Alive, Liveness::Dead, Liveness::Left] {
+            assert_eq!(decode(&encode(liveness)), Some(liveness));
+        }
+        assert_eq!(decode(b"?"), None);
+    }
+}
