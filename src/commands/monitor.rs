@@ -167,7 +167,7 @@ fn json(job: &Job, seen: &Collected, found: &Diagnosis) -> Result<String> {
         "silent_nodes": seen.snapshot.silent,
         "agents": seen.reports.iter().map(|report| serde_json::json!({
             "number": report.number, "host": report.host, "members": report.members,
-            "data": report.data, "traffic": report.traffic,
+            "data": report.data, "resources": report.resources, "traffic": report.traffic,
         })).collect::<Vec<_>>(),
     }));
     text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))

@@ -3,6 +3,7 @@
 use clc_monitor::collect::{Collected, twice};
 use clc_monitor::diagnose::{Diagnosis, RankRow, Verdict, diagnose, duration};
 use clc_monitor::jobs::Job;
+use clc_monitor::query::Report;
 use clc_trace::{Error, Result};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// Between the two snapshots of a look, and between looks.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// Bytes of memory in the unit that is shown.
+const GIB: f64 = (1_u64 << 30) as f64;
 
 /// What the table is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +196,14 @@ impl Face {
                 );
                 let data: Vec<String> = report.data.iter().map(|(key, value)| format!("{key} = {value}")).collect();
                 let ranks = report.ranks.len().to_string();
-                Row::new([report.host.clone(), ranks, clock, report.traffic.forged.to_string(), data.join(", ")])
+                Row::new([
+                    report.host.clone(),
+                    ranks,
+                    clock,
+                    report.traffic.forged.to_string(),
+                    resources(report),
+                    data.join(", "),
+                ])
             })
             .collect();
         cells.extend(self.seen.snapshot.silent.iter().map(|node| {
@@ -205,12 +216,21 @@ impl Face {
             Constraint::Length(5),
             Constraint::Length(20),
             Constraint::Length(6),
+            Constraint::Length(15),
             Constraint::Min(10),
         ];
-        let head = Row::new(["node", "ranks", "clock", "forged", "data"])
+        let head = Row::new(["node", "ranks", "clock", "forged", "load, memory", "data"])
             .style(Style::new().add_modifier(Modifier::UNDERLINED));
         frame.render_widget(Table::new(cells, widths).header(head), area);
     }
+}
+
+/// Load and available memory of a node.
+fn resources(report: &Report) -> String {
+    let value = |name: &str| report.resources.iter().find(|(known, _, _)| known == name).map(|(_, value, _)| *value);
+    let load = value("load1").map_or_else(|| "-".to_owned(), |load| format!("{load:.2}"));
+    let memory = value("memory").map_or_else(|| "-".to_owned(), |bytes| format!("{:.1} GiB", bytes / GIB));
+    format!("{load}, {memory}")
 }
 
 /// Shows a job until the user has seen enough; returns what was seen last.

@@ -34,8 +34,10 @@ pub struct Report {
     pub ranks: Vec<RankState>,
     /// What it knows of other agents.
     pub members: Vec<Known>,
-    /// Resources of its node and data of the user's.
+    /// The user's data, of all nodes.
     pub data: Vec<(String, String)>,
+    /// Resources of its node: name, value, unit.
+    pub resources: Vec<(String, f64, String)>,
     /// What came and went.
     pub traffic: Traffic,
 }

@@ -212,7 +212,7 @@ impl Shared {
     }
 
     fn report(&self, comms: &BTreeSet<u64>) -> Report {
-        let Heard { members, data, mut traffic } = lock(&self.heard).clone();
+        let Heard { members, data, resources, mut traffic } = lock(&self.heard).clone();
         traffic.forged += self.forged.load(Ordering::Relaxed);
         Report {
             number: self.number,
@@ -221,6 +221,7 @@ impl Shared {
             ranks: lock(&self.local).states(comms),
             members,
             data,
+            resources,
             traffic,
         }
     }

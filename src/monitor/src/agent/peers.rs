@@ -4,14 +4,18 @@ use super::clock;
 use crate::gossip::{Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
 use crate::jobs::{AgentFile, Job};
 use crate::query::{Known, Traffic};
+use crate::resources::{Quantity, Reading, Sensors};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::net::UdpSocket;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Data of an agent: the user's, as JSON; what the real time is ahead of the clock that gossip measures by, in nanoseconds.
 const DATA: u16 = 0x100;
 const REAL: u16 = 0x101;
+/// The resources of its node.
+const RESOURCES: u16 = 0x102;
 
 /// How often the directory is looked at for new agents, and how often the clocks are read.
 const LOOK: Duration = Duration::from_secs(1);
@@ -27,6 +31,8 @@ pub struct Heard {
     pub members: Vec<Known>,
     /// The user's data, of all nodes.
     pub data: Vec<(String, String)>,
+    /// The resources of this node: name, value, unit.
+    pub resources: Vec<(String, f64, String)>,
     /// What came and went.
     pub traffic: Traffic,
 }
@@ -45,6 +51,8 @@ pub struct Peers {
     trips: BTreeMap<u32, VecDeque<RoundTrip>>,
     buffer: Vec<u8>,
     data: BTreeMap<String, String>,
+    sensors: Sensors,
+    reading: Reading,
 }
 
 impl Peers {
@@ -74,6 +82,8 @@ impl Peers {
             trips: BTreeMap::new(),
             buffer: vec![0; LONGEST],
             data: BTreeMap::new(),
+            sensors: Sensors::new(Path::new("/")),
+            reading: Reading::default(),
         };
         peers.look(job);
         Ok(peers)
@@ -127,7 +137,9 @@ impl Peers {
                 self.node.join(agent.gossip);
             }
         }
-        // It is short enough.
+        self.reading = self.sensors.read(clock::raw());
+        // Both are short enough.
+        let _ = self.node.put(RESOURCES, &self.reading.encode());
         let _ = self.node.put_everywhere(REAL, &clock::real_minus_raw().to_le_bytes());
     }
 
@@ -151,7 +163,11 @@ impl Peers {
 
     /// All that is known of others.
     pub fn heard(&self) -> Heard {
-        Heard { members: self.known(), data: self.data(), traffic: self.traffic() }
+        let resources = Quantity::ALL.iter().filter_map(|quantity| {
+            let value = self.reading.get(*quantity)?;
+            Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
+        });
+        Heard { members: self.known(), data: self.data(), resources: resources.collect(), traffic: self.traffic() }
     }
 
     /// The user's data at all nodes: with the name of the node before the key.
