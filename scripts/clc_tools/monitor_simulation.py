@@ -1,6 +1,6 @@
 """The simulated figures of docs/monitor.md.
 
-    scripts/monitor_simulation --measure [SERIES...]   runs the simulations (all: about half an hour), writes docs/monitor/measured.json
+    scripts/monitor_simulation --measure [SERIES...]   runs the simulations (all: about a quarter of an hour), writes docs/monitor/measured.json
     scripts/monitor_simulation --plots                 draws docs/monitor/*.svg from it (needs python3-matplotlib)
     scripts/monitor_simulation --write                 puts its tables into docs/monitor.md
 
@@ -43,14 +43,8 @@ SERIES = {
         "nodes=256 groups=sqrt loss=1 cut=0-127x20 seconds=60",
         "nodes=256 groups=sqrt loss=1 pause=40-43x10 seconds=40",
     ],
-    "large": [
-        "nodes=4096 groups=sqrt directory=no loss=1 kill=3 settle=15 seconds=30",
-        "nodes=4096 groups=16,16 directory=no loss=1 kill=3 settle=15 seconds=30",
-        "nodes=16384 groups=sqrt directory=no loss=1 kill=2 settle=15 seconds=16",
-        "nodes=16384 groups=26,26 directory=no loss=1 kill=2 settle=15 seconds=16",
-    ],
+    "large": ["nodes=4096 groups=16,16 directory=no loss=1 kill=1 settle=10 seconds=8"],
     "alarms": [f"nodes=64 groups=8 loss=1 pauses=60x0.8 seconds=28800 {DATA}"],
-    "largest": ["nodes=100000 groups=47,47 directory=no loss=1 kill=1 settle=15 seconds=8"],
 }
 
 
@@ -145,7 +139,7 @@ def draw(stored: dict[str, Any]) -> None:
     with plots.figure(folder / "nodes.svg", (6.5, 4)) as axes:
         nodes = [int(count) for count in by(stored["nodes"], "nodes")]
         axes.plot(nodes, [result["bits"] / 1000 for result in stored["nodes"]], "o-", color=plots.BLUE, label="all sensors' data every 2 s, two layers")
-        large = [result for result in stored.get("large", []) + stored.get("largest", []) if "," in result["arguments"]]
+        large = [result for result in stored.get("large", []) if "," in result["arguments"]]
         if large:
             counts = [int(count) for count in by(large, "nodes")]
             axes.plot(counts, [result["bits"] / 1000 for result in large], "s-", color=plots.ORANGE, label="three layers, no data")
