@@ -16,8 +16,8 @@ fn main() -> ExitCode {
     memory::expect_little();
     signals::expect_faults();
     // The application of a recording starts MPI, in this very process or in children of it; this program does not.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "record") {
-        return record();
+    if std::env::args_os().nth(1).is_some_and(|word| WITHOUT_MPI.iter().any(|job| word == *job)) {
+        return beside_mpi();
     }
     let mut transport = match comm::start() {
         Ok(transport) => transport,
@@ -48,8 +48,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs and records an application; the exit status is its own.
-fn record() -> ExitCode {
+/// Jobs that start an application which starts MPI, or watch one.
+const WITHOUT_MPI: [&str; 4] = ["record", "agent", "jobs", "watch"];
+
+/// Runs and records an application, then the exit status is its own; or watches one.
+fn beside_mpi() -> ExitCode {
     let job = match Job::parse(std::env::args_os()) {
         Ok(job) => job,
         Err(stop) => return end(Some(&stop), stop.status()),
@@ -58,6 +61,10 @@ fn record() -> ExitCode {
     match &job {
         // No progress bar in between what the application says.
         Job::Record(options) => match commands::record(options, &Silent) {
+            Ok(status) => ExitCode::from(status),
+            Err(error) => end(Some(&Stop::from(error)), Stop::ERROR),
+        },
+        Job::Monitor(job) => match commands::monitor(job) {
             Ok(status) => ExitCode::from(status),
             Err(error) => end(Some(&Stop::from(error)), Stop::ERROR),
         },
@@ -93,8 +100,8 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
         Job::Simulate(options) => commands::simulate(transport, options, bar)?,
         Job::Convert(options) => commands::convert(transport, options, bar)?,
         Job::Recover(options) => commands::recover(transport, options, bar)?,
-        // It does not get here: see `record`.
-        Job::Record(_) => None,
+        // They do not get here: see `beside_mpi`.
+        Job::Record(_) | Job::Monitor(_) => None,
         Job::Report(options) => commands::report(transport, options)?,
         Job::Export(options) => commands::export(transport, options, bar)?,
         Job::Man(options) => commands::man(transport, options)?,

@@ -30,9 +30,13 @@ impl Job {
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
                 made.report.as_deref()
             }
-            Job::Record(_) | Job::Recover(_) | Job::Report(_) | Job::Export(_) | Job::Man(_) | Job::Completions(_) => {
-                None
-            }
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Report(_)
+            | Job::Export(_)
+            | Job::Man(_)
+            | Job::Completions(_) => None,
         }
     }
 
@@ -46,6 +50,7 @@ impl Job {
             Job::Info(options) => options.force,
             Job::Convert(options) => options.force,
             Job::Record(options) => options.written.force,
+            Job::Monitor(_) => false,
             Job::Recover(options) => options.written.force,
             Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => made.force,
             Job::Report(options) => options.force,
@@ -80,7 +85,12 @@ impl Job {
                 named.into_iter().flatten().map(Input::Trace).collect()
             }
             Job::Report(options) => vec![Input::File(&options.report)],
-            Job::Record(_) | Job::Recover(_) | Job::Simulate(_) | Job::Man(_) | Job::Completions(_) => Vec::new(),
+            Job::Record(_)
+            | Job::Recover(_)
+            | Job::Monitor(_)
+            | Job::Simulate(_)
+            | Job::Man(_)
+            | Job::Completions(_) => Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ mod files;
 mod generate;
 mod help;
 pub mod logging;
+mod monitor;
 mod options;
 mod pause;
 pub mod progress;
@@ -27,6 +28,7 @@ pub use convert::ConvertOptions;
 pub use evaluate::EvaluateOptions;
 pub use export::{ExportFormat, ExportOptions, Window};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};
+pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
 pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };
@@ -62,6 +64,8 @@ pub enum Job {
     Record(RecordOptions),
     /// `clc-replay recover DIR`: a trace of a recording that was cut off.
     Recover(RecoverOptions),
+    /// `clc-replay agent`, `jobs`, `watch`: jobs that run.
+    Monitor(MonitorJob),
     /// `clc-replay convert TRACE TARGET`: the same trace in the other format.
     Convert(ConvertOptions),
     /// `clc-replay report FILE`: a stored report again.
@@ -111,6 +115,7 @@ impl Job {
             Job::Evaluate(options) => &options.common.log,
             Job::Record(options) => &options.written.log,
             Job::Recover(options) => &options.written.log,
+            Job::Monitor(job) => job.log_options(),
             Job::Convert(options) => &options.log,
             Job::Report(options) => &options.log,
             Job::Export(options) => &options.log,
@@ -193,6 +198,15 @@ enum Subcommands {
     /// Make a trace of a recording that was cut off
     #[command(long_about = record::RECOVER_ABOUT, after_long_help = record::RECOVER_AFTER, max_term_width = 100)]
     Recover(RecoverOptions),
+    /// Show a running job: who waits for whom, who is missing
+    #[command(long_about = monitor::WATCH_ABOUT, after_long_help = monitor::WATCH_AFTER, max_term_width = 100)]
+    Watch(WatchOptions),
+    /// List the running jobs that are watched
+    #[command(long_about = monitor::JOBS_ABOUT, max_term_width = 100)]
+    Jobs(JobsOptions),
+    /// Watch the processes of a job on this node
+    #[command(long_about = monitor::AGENT_ABOUT, after_long_help = monitor::AGENT_AFTER, max_term_width = 100)]
+    Agent(AgentOptions),
     /// Write a trace in the other format: OTF2 as native, native as OTF2
     #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
     Convert(ConvertOptions),
@@ -221,6 +235,9 @@ impl From<Subcommands> for Job {
             Subcommands::Evaluate(options) => Job::Evaluate(options),
             Subcommands::Record(options) => Job::Record(options),
             Subcommands::Recover(options) => Job::Recover(options),
+            Subcommands::Watch(options) => Job::Monitor(MonitorJob::Watch(options)),
+            Subcommands::Jobs(options) => Job::Monitor(MonitorJob::Jobs(options)),
+            Subcommands::Agent(options) => Job::Monitor(MonitorJob::Agent(options)),
             Subcommands::Convert(options) => Job::Convert(options),
             Subcommands::Report(options) => Job::Report(options),
             Subcommands::Export(options) => Job::Export(options),

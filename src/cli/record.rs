@@ -1,5 +1,6 @@
 //! The options of `clc-replay record` and `clc-replay recover`.
 
+use super::monitor::MonitoredOptions;
 use super::options::LogOptions;
 use super::recorder::RecorderOptions;
 use clap::Args;
@@ -73,6 +74,10 @@ pub struct RecordOptions {
     /// What is recorded, and how.
     #[command(flatten)]
     pub recorder: RecorderOptions,
+
+    /// Whether it is watched.
+    #[command(flatten)]
+    pub monitored: MonitoredOptions,
 
     /// How it is written.
     #[command(flatten)]

@@ -6,7 +6,7 @@
 use crate::cli::RecordOptions;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
-use crate::recording::{Settings, launch, raw_directory};
+use crate::recording::{Settings, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
@@ -23,6 +23,12 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let per_process = options.clock.is_some() && !options.clock_per_node;
     let mut command = launch::command(&options.command, &raw, per_process, &options.offsets)?;
     launch::hand_on(&mut command, &options.recorder.environment());
+    let directory = std::path::absolute(monitored::monitor_directory(&options.output))
+        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+    let watched = options.monitored.monitor.then(|| monitored::identity(&directory, launch::rank().is_some()));
+    if let Some(id) = &watched {
+        launch::hand_on(&mut command, &monitored::environment(&directory, id)?);
+    }
     if launch::rank().is_some_and(|rank| rank > 0) {
         return Err(launch::become_application(command));
     }
@@ -30,6 +36,10 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     Output::fresh(&options.output, options.written.force)?;
     let settings = Settings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
     prepare(&raw, &options.output, &settings)?;
+    let monitored = &options.monitored;
+    let how = monitored::Watched { alarm: monitored.alarm.clone(), interface: monitored.interface.clone() };
+    let job = watched.map(|id| monitored::prepare(&options.output, &directory, id, words(options), &how)).transpose();
+    let job = job.inspect_err(|_| remove(&raw))?;
     let ended = match launch::run(command) {
         Ok(ended) => ended,
         Err(error) => {
@@ -39,6 +49,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         }
     };
     let status = launch::status_of(ended);
+    let seen = job.and_then(|job| monitored::finish(&job, status == 0));
     let made = finish(&options.output, &settings, &options.written, progress);
     let text = match made {
         Ok(text) => text,
@@ -50,6 +61,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         Err(error) => format!("clc-replay: no trace was written: {error}\n"),
     };
     if !options.written.log.quiet {
+        let text = text + &seen.map(|seen| format!("clc-replay: {seen}\n")).unwrap_or_default();
         // Not on standard output, which is the application's. Nobody is left to be told if it fails.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

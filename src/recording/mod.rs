@@ -15,6 +15,7 @@
 //! | `requests`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
 //! | `definitions`, `assemble` | the archive |
 //! | `settings` | what a recording was asked to be |
+//! | `monitored` | having the job watched while it runs |
 //! | `launch` | starting an application with the recorder |
 
 mod assemble;
@@ -31,6 +32,7 @@ mod format;
 pub mod launch;
 mod measured;
 mod merge;
+pub mod monitored;
 mod offsets;
 mod own;
 mod plan;

@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::control;
 use crate::load::Load;
+use crate::monitor;
 use crate::session::{self, Session};
 use crate::stream::Stream;
 use std::sync::atomic::Ordering;
@@ -49,6 +50,11 @@ fn run(session: &'static Session) {
         passed = now;
         ticks.look();
         let signalled = control::signalled();
+        if looks % 10 == 1
+            && let Some(board) = monitor::board()
+        {
+            board.anchor();
+        }
         let anchor = (looks == next).then(|| {
             next = (2 * looks).min(looks + 100);
             clock::anchor()

@@ -8,6 +8,8 @@ use crate::arguments::Arguments;
 use crate::clock;
 use crate::control;
 use crate::format::{Effect, Gives, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
+use crate::layout::phase;
+use crate::monitor::{self, Slot};
 use crate::session::{self, Session};
 use crate::stream::Stream;
 use crate::wrappers::Call;
@@ -28,6 +30,10 @@ struct Here {
     number: Cell<u64>,
     /// When `MPI_Init` was called.
     entered: Cell<u64>,
+    /// The call that the thread is in is recorded, not only watched.
+    recorded: Cell<bool>,
+    /// Its place in the state file; none before it was asked for.
+    slot: Cell<Slot>,
 }
 
 thread_local! {
@@ -39,6 +45,8 @@ thread_local! {
             kept: Cell::new(null_mut()),
             number: Cell::new(0),
             entered: Cell::new(0),
+            recorded: Cell::new(false),
+            slot: Cell::new(Slot::UNKNOWN),
         }
     };
 }
@@ -58,7 +66,8 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
             return unsafe { begin_or_end_of_mpi(here, call) };
         }
         let Some(session) = session::recording() else { return false };
-        if control::paused() && !call.effect.is_kept(call.form) {
+        let skipped = control::paused() && !call.effect.is_kept(call.form);
+        if skipped && session.board.is_none() {
             return false;
         }
         here.busy.set(true);
@@ -68,17 +77,60 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 stream.enter(call.number);
                 before(session, stream, call, arguments)
             };
-            if written {
-                stream.commit();
-            } else {
+            if !written {
                 session::stop("there is no more room on the disk");
+                return false;
             }
-            written
+            if let Some((board, slot)) = watched(here, session) {
+                let given = Arguments { words: arguments, mode: call.mode, abi: &session.abi };
+                let now = stream.inside_since.load(std::sync::atomic::Ordering::Relaxed);
+                board.enter(slot, call, &given, stream.last_comm(), now);
+            }
+            if skipped {
+                stream.roll_back();
+            } else {
+                stream.commit();
+            }
+            true
         });
         here.inside.set(recorded);
+        here.recorded.set(!skipped);
         here.busy.set(false);
         recorded
     })
+}
+
+/// The state file of this process and the place of this thread in it, if there is one.
+#[inline(always)]
+fn watched(here: &Here, session: &Session) -> Option<(&'static monitor::Board, Slot)> {
+    let board = session.board?;
+    let slot = here.slot.get();
+    match slot {
+        Slot::NONE => None,
+        Slot::UNKNOWN => first_slot(here, board),
+        slot => Some((board, slot)),
+    }
+}
+
+#[cold]
+fn first_slot(here: &Here, board: &'static monitor::Board) -> Option<(&'static monitor::Board, Slot)> {
+    let slot = board.new_slot();
+    here.slot.set(slot);
+    (slot != Slot::NONE).then_some((board, slot))
+}
+
+/// A region of the program begins, whose number in the state file is found by `number`; or one ends.
+#[inline]
+pub fn region(number: Option<impl FnOnce(&monitor::Board) -> u64>) {
+    HERE.with(|here| {
+        let session = session::recording().filter(|_| !here.busy.get());
+        if let Some((board, slot)) = session.and_then(|session| watched(here, session)) {
+            match number {
+                Some(number) => slot.region_begins(number(board)),
+                None => slot.region_ends(),
+            }
+        }
+    });
 }
 
 /// The stream of this thread for a call; none if there cannot be one.
@@ -140,11 +192,28 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
                 (if ring { &here.kept } else { &here.stream }).set(first);
                 here.number.set(u64::from(!first.is_null()));
             }
+            if let Some(board) = monitor::board().filter(|_| session::recording().is_none()) {
+                board.phase(phase::UNWATCHED);
+            }
             here.inside.set(false);
             return;
         }
         here.inside.set(false);
+        if call.effect == Effect::Finalize {
+            // It was watched, and recorded before.
+            if let Some(board) = monitor::board() {
+                board.phase(phase::FINALIZED);
+            }
+            return;
+        }
         let Some(session) = session::recording() else { return };
+        if let Some((board, slot)) = watched(here, session) {
+            // SAFETY: as for this function.
+            unsafe { watch_end(session, board, slot, call, arguments, now, result != 0) };
+            if !here.recorded.get() {
+                return;
+            }
+        }
         let Some(stream) = own_stream(here, session, call) else { return };
         here.busy.set(true);
         // SAFETY: as for this function.
@@ -164,14 +233,53 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
 unsafe fn begin_or_end_of_mpi(here: &Here, call: &Call) -> bool {
     here.inside.set(true);
     if call.effect == Effect::Finalize {
+        let board = session::recording().and_then(|_| monitor::board());
+        if let Some(board) = board {
+            board.phase(phase::FINALIZING);
+        }
         // The recording ends before MPI does: what is measured now needs it.
         let ring = session::recording().is_some_and(|session| session.control.ring);
         session::finish(if ring { here.kept.get() } else { here.stream.get() }, call.number);
-        here.inside.set(false);
-        return false;
+        here.inside.set(board.is_some());
+        return board.is_some();
     }
     here.entered.set(session::first_time());
+    monitor::begin();
     true
+}
+
+/// After a call: what the state file says of it.
+///
+/// # Safety
+/// As for [`end`].
+#[inline(always)]
+unsafe fn watch_end(
+    session: &Session,
+    board: &monitor::Board,
+    slot: Slot,
+    call: &Call,
+    words: &[usize],
+    now: u64,
+    failed: bool,
+) {
+    let given = Arguments { words, mode: call.mode, abi: &session.abi };
+    // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
+    unsafe {
+        let did = failed
+            || match call.effect {
+                Effect::Test | Effect::WinTest => given.result(1, 0) != 0,
+                Effect::Testall => given.result(2, 0) != 0,
+                Effect::Testany | Effect::Improbe => given.result(3, 0) != 0,
+                Effect::Testsome => given.result(2, 0) > 0,
+                _ => !call.probe,
+            };
+        let made = !failed && monitor::makes_request(call.effect, call.form);
+        let request = if made { given.request(words.len().saturating_sub(1), 0) } else { None };
+        if call.effect == Effect::CommFree && !failed {
+            board.freed(slot.comm());
+        }
+        board.leave(slot, did, request, now);
+    }
 }
 
 /// Integers that any record without lists has at most, and more.
@@ -309,8 +417,13 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
             let new = given.new_comm(argument);
             // A duplicate that is being made cannot be asked, but has the group of the original.
             let like = if call.effect == Effect::CommIdup { given.comm(0) } else { new };
-            if !session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) {
+            let Some(member) = session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) else {
                 return false;
+            };
+            if let Some(member) = member
+                && let Some((board, slot)) = HERE.with(|here| watched(here, session))
+            {
+                board.joined(slot, call.effect, slot.comm(), &member);
             }
         }
         let described = failed

@@ -20,6 +20,7 @@ mod file;
 mod helper;
 mod hooks;
 mod load;
+mod monitor;
 mod offsets;
 mod real;
 mod session;
@@ -30,6 +31,10 @@ mod wrappers;
 #[allow(dead_code)]
 #[path = "../../recording/format.rs"]
 mod format;
+
+#[allow(dead_code)]
+#[path = "../../monitor/src/state/layout.rs"]
+mod layout;
 
 use std::io::Write;
 

@@ -6,6 +6,8 @@ use crate::clock;
 use crate::control::Control;
 use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
 use crate::helper;
+use crate::layout;
+use crate::monitor::{self, Board, Member};
 use crate::offsets::Meter;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
@@ -39,6 +41,8 @@ pub struct Session {
     meter: Option<Meter>,
     /// Group of `MPI_COMM_WORLD`.
     world_group: u64,
+    /// What it is doing is also kept there.
+    pub board: Option<&'static Board>,
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
@@ -72,6 +76,9 @@ pub fn stop(why: &str) {
     {
         session
             .each_stream(|stream| stream.buffers.file.number(field::STATE).store(format::STOPPED, Ordering::Release));
+        if let Some(board) = monitor::board() {
+            board.phase(layout::phase::UNWATCHED);
+        }
         say(&format!("rank {}: {why}; recording ends here, the program goes on", session.rank));
     }
 }
@@ -122,6 +129,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         streams: AtomicPtr::default(),
         meter: None,
         world_group: 0,
+        board: monitor::board(),
         abi,
     };
     // All processes take part in it, whether they can record or not.
@@ -160,6 +168,9 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     session.control.begin();
     // SAFETY: a function that only sets a flag is safe to call in a child.
     unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+    if let Some(board) = monitor::board() {
+        board.initialised(session.rank, session.size, [session.abi.world, session.abi.own]);
+    }
     RECORDING.store(true, Ordering::Release);
     helper::start(session);
     if let Some(meter) = &session.meter {
@@ -301,11 +312,12 @@ impl Session {
     }
 
     /// Records a communicator that this process has become a member of, with its members if `list` is set or there is no other way to tell which
-    /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns whether there was room.
+    /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns what it is, if it is one; nothing
+    /// at all if there was no room.
     #[cold]
-    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> bool {
+    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> Option<Option<Member>> {
         if handle == self.abi.no_comm || handle == 0 {
-            return true;
+            return Some(None);
         }
         let mpi = &self.abi.mpi;
         let (rank, size) = (get(mpi.comm_rank, comm).max(0) as usize, get(mpi.comm_size, comm).max(0) as usize);
@@ -314,7 +326,7 @@ impl Session {
         let members = self.global_ranks(mpi.comm_group, comm, if list { size } else { 1 });
         let others = if inter { get(mpi.comm_remote_size, comm).max(0) as usize } else { 0 };
         if !stream.reserve(members.len() + others + 16) {
-            return false;
+            return None;
         }
         stream.unsigned(COMMUNICATOR);
         stream.comm(handle);
@@ -326,10 +338,18 @@ impl Session {
         };
         write(stream, if list { &members } else { &[] });
         stream.unsigned(members.first().map_or(u64::MAX, |&member| member as u32 as u64));
+        let tell = |ranks: &[c_int]| {
+            let ranks: Vec<u64> = ranks.iter().map(|&rank| rank as u32 as u64).collect();
+            (ranks.first().copied().unwrap_or(u64::MAX), layout::identity(&ranks))
+        };
+        let (first, all) = tell(&members);
+        let mut remote = None;
         if inter {
-            write(stream, &self.global_ranks(mpi.comm_remote_group, comm, others));
+            let ranks = self.global_ranks(mpi.comm_remote_group, comm, others);
+            write(stream, &ranks);
+            remote = Some(tell(&ranks));
         }
-        true
+        Some(Some(Member { handle, rank, size, first, members: all, others: remote }))
     }
 
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.

@@ -270,6 +270,20 @@ impl Stream {
         self.buffers.commit(self.position - HEADER);
     }
 
+    /// What was appended since the last whole record is forgotten.
+    #[inline]
+    pub fn roll_back(&mut self) {
+        self.position = self.committed;
+        self.state = self.kept;
+        self.inside_since.store(0, Ordering::Relaxed);
+    }
+
+    /// The communicator of the record that has begun, if it has one; else that of an earlier one.
+    #[inline]
+    pub fn last_comm(&self) -> u64 {
+        self.state.comm
+    }
+
     /// Room for so many bytes, until the next call; null if there is no memory. It is allocated when more is needed than ever before.
     pub fn scratch(&mut self, bytes: usize) -> *mut u8 {
         if bytes > self.scratch_size {

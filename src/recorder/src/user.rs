@@ -4,6 +4,7 @@
 use crate::clock;
 use crate::format::{FUNCTION_ENTER, FUNCTION_LEAVE, LONGEST_TEXT, MARKER, METRIC, REGION_BEGIN, REGION_END};
 use crate::hooks;
+use crate::monitor::Board;
 use crate::session;
 use crate::stream::{LONGEST, Stream};
 use std::cell::Cell;
@@ -54,6 +55,7 @@ pub fn begin(stream: &mut Stream) {
 #[unsafe(no_mangle)]
 extern "C" fn __cyg_profile_func_enter(function: *mut c_void, _: *mut c_void) {
     if session::recording().is_some() {
+        hooks::region(Some(|_: &_| function as u64));
         hooks::append(ROOM, |stream| {
             stream.unsigned(FUNCTION_ENTER);
             stream.stamp(clock::before());
@@ -77,6 +79,7 @@ extern "C" fn __cyg_profile_func_enter(function: *mut c_void, _: *mut c_void) {
 #[unsafe(no_mangle)]
 extern "C" fn __cyg_profile_func_exit(function: *mut c_void, _: *mut c_void) {
     if session::recording().is_some() {
+        hooks::region(NONE);
         hooks::append(ROOM, |stream| {
             stream.unsigned(FUNCTION_LEAVE);
             stream.stamp(clock::before());
@@ -86,6 +89,9 @@ extern "C" fn __cyg_profile_func_exit(function: *mut c_void, _: *mut c_void) {
         EARLY.with(|early| early.depth.set(early.depth.get().saturating_sub(1)));
     }
 }
+
+/// No region.
+const NONE: Option<fn(&Board) -> u64> = None;
 
 /// Appends a record with a time and a text.
 ///
@@ -102,6 +108,9 @@ unsafe fn named(code: u64, name: *const c_char, value: Option<f64>) {
         && let Some(session) = session::recording()
     {
         session.control.begun(name);
+        hooks::region(Some(|board: &Board| board.name(name)));
+    } else if code == REGION_END {
+        hooks::region(NONE);
     }
     hooks::append(2 * ROOM + LONGEST_TEXT / LONGEST, |stream| {
         let number = stream.number_of(name);

@@ -53,6 +53,8 @@ pub struct Call {
     pub form: Form,
     /// How it is called.
     pub mode: Mode,
+    /// Whether it only looks at something, and nothing is known of what it saw.
+    pub probe: bool,
 }
 
 /// An error class that both libraries have for what nobody expects (`MPI_ERR_OTHER` or near it); the function does not exist.

@@ -1,0 +1,172 @@
+//! The options of `clc-replay agent`, `jobs` and `watch`, and those of `record --monitor`.
+
+use super::options::LogOptions;
+use clap::Args;
+use clc_monitor::jobs::Alarm;
+use clc_simulate::units::parse_duration;
+use std::path::PathBuf;
+
+pub(super) const AGENT_ABOUT: &str = "\
+Watches the processes of a job on this node until they are gone: what they do in MPI, whether they live. `clc-replay record --monitor` starts one on each node by itself; \
+this command is for a job script or a prolog that wants them before the first process (srun --ntasks-per-node=1), and for giving data to the agents of a job (put).";
+
+pub(super) const AGENT_AFTER: &str = "\
+Examples:
+  srun --ntasks-per-node=1 clc-replay agent run1.monitor &
+      One agent on each node of an allocation, for the job that `clc-replay record -o run1 --monitor` starts there.
+  clc-replay agent run1 put phase solve
+      A datum of yours, which `clc-replay watch run1` shows.";
+
+pub(super) const JOBS_ABOUT: &str = "\
+Lists the jobs of this user that are being watched: those started by `clc-replay record --monitor` whose agents run.";
+
+pub(super) const WATCH_ABOUT: &str = "\
+Shows a running job that was started by `clc-replay record --monitor`: what every rank does, for how long, and for whom it waits. A process that hangs, is stopped or dead need not \
+answer: its last call is in memory that it shares with the agent of its node.";
+
+pub(super) const WATCH_AFTER: &str = "\
+Examples:
+  clc-replay record --monitor -o run1 -- mpirun -n 4 ./app
+      Start a job that is watched.
+  clc-replay watch run1 --why
+      It hangs: who is missing in what, in one sentence; then a line for each rank.
+  clc-replay watch run1
+      Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
+  clc-replay watch run1 --why --json - | jq .sentence
+      For programs.
+
+Exit status: 0 the job moves or has finished, 1 nothing has moved for a second or longer, 3 a process has ended without MPI_Finalize, a node is silent, or nothing is known, 2 an error. \
+docs/monitor.md says more.";
+
+/// What is asked of the monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MonitorJob {
+    /// `clc-replay agent JOB`.
+    Agent(AgentOptions),
+    /// `clc-replay jobs`.
+    Jobs(JobsOptions),
+    /// `clc-replay watch JOB`.
+    Watch(WatchOptions),
+}
+
+impl MonitorJob {
+    /// What to log, and whether to be quiet.
+    pub fn log_options(&self) -> &LogOptions {
+        match self {
+            MonitorJob::Agent(options) => &options.log,
+            MonitorJob::Jobs(options) => &options.log,
+            MonitorJob::Watch(options) => &options.log,
+        }
+    }
+}
+
+/// Options of `clc-replay agent`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct AgentOptions {
+    /// The job: its directory (run1.monitor), its recording (run1) or its name in `clc-replay jobs`
+    #[arg(value_name = "JOB")]
+    pub job: PathBuf,
+
+    /// put KEY VALUE: give a datum to the agents of a running job, instead of being one
+    #[arg(value_name = "put KEY VALUE", num_args = 0..=3)]
+    pub words: Vec<String>,
+
+    /// Go on as a process of its own, and return at once
+    #[arg(long)]
+    pub detach: bool,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// Options of `clc-replay jobs`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct JobsOptions {
+    /// Also those that have ended and left what they knew
+    #[arg(long)]
+    pub all: bool,
+
+    /// Write the list as JSON into a file, or to standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// Options of `clc-replay watch`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct WatchOptions {
+    /// The job: its name in `clc-replay jobs`, its recording (run1) or its directory (run1.monitor)
+    #[arg(value_name = "JOB")]
+    pub job: PathBuf,
+
+    /// Say once who is missing where, in one sentence, and what each rank does
+    #[arg(long)]
+    pub why: bool,
+
+    /// With --why: write it as JSON into a file, or to standard output (-)
+    #[arg(long, value_name = "FILE", requires = "why")]
+    pub json: Option<PathBuf>,
+
+    /// What to log.
+    #[command(flatten)]
+    pub log: LogOptions,
+}
+
+/// Options of `clc-replay record` that have the job watched.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct MonitoredOptions {
+    /// Have the job watched while it runs: see `clc-replay watch`
+    ///
+    /// An agent on each node knows what each process does in MPI and whether it lives. What belongs to it is in DIR.monitor.
+    #[arg(long, help_heading = "Monitor")]
+    pub monitor: bool,
+
+    /// Write who is missing where when nothing has moved for so long: 60s, or 60s=FILE
+    ///
+    /// Also when a process ends without MPI_Finalize. Default: alarm.txt in DIR.monitor.
+    #[arg(long, value_name = "TIME[=FILE]", requires = "monitor", value_parser = alarm, help_heading = "Monitor")]
+    pub alarm: Option<Alarm>,
+
+    /// Where agents listen: the name or address of a network interface, or a network (10.1.0.0/16)
+    ///
+    /// Default: the loopback interface if the job has one node, else the first other one.
+    #[arg(long, value_name = "INTERFACE", requires = "monitor", help_heading = "Monitor")]
+    pub interface: Option<String>,
+}
+
+/// Picoseconds per second.
+const PICOSECONDS: f64 = 1e12;
+
+fn alarm(text: &str) -> Result<Alarm, String> {
+    let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
+    let seconds = parse_duration(time).map_err(|error| error.message)? as f64 / PICOSECONDS;
+    if seconds < 1.0 {
+        return Err("at least 1s".to_owned());
+    }
+    if file.is_empty() {
+        return Err("no file after =".to_owned());
+    }
+    // Of a file that is named it is known where it is meant to be; the other one goes to the job.
+    let named = text.contains('=').then(|| std::path::absolute(file));
+    let file = named.transpose().map_err(|error| error.to_string())?.unwrap_or_else(|| PathBuf::from(file));
+    Ok(Alarm { seconds, file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarms_are_read() {
+        assert_eq!(alarm("60s"), Ok(Alarm { seconds: 60.0, file: "alarm.txt".into() }));
+        assert_eq!(alarm("1.5s=/tmp/a=b"), Ok(Alarm { seconds: 1.5, file: "/tmp/a=b".into() }));
+        assert!(alarm("60s=here").unwrap().file.is_absolute());
+        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon"] {
+            assert!(alarm(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `clc-replay agent`, `jobs` and `watch`: jobs that run, as `clc-replay record --monitor` has started them.
+
+use super::watch_live::live;
+use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
+use crate::output::conflicts::Content;
+use crate::output::files;
+use clc_monitor::collect::{Collected, collect, twice};
+use clc_monitor::diagnose::{Diagnosis, Verdict, diagnose, duration};
+use clc_monitor::jobs::{self, AgentFile, Job};
+use clc_monitor::query::{Question, ask};
+use clc_monitor::{agent, state};
+use clc_trace::format::printable;
+use clc_trace::{Error, Result};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+/// Between two snapshots.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long an agent may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does what is asked; returns the exit status. This process must not have started MPI.
+///
+/// # Errors
+/// There is no such job, or its agents do not answer.
+pub fn monitor(job: &MonitorJob) -> Result<u8> {
+    match job {
+        MonitorJob::Agent(options) => run_agent(options),
+        MonitorJob::Jobs(options) => list(options),
+        MonitorJob::Watch(options) => watch(options),
+    }
+}
+
+fn failed(what: &Path, error: &std::io::Error) -> Error {
+    // What the monitor says names the file itself.
+    Error::new(format!("{error}")).in_file(what)
+}
+
+fn find(name: &Path) -> Result<Job> {
+    jobs::find(name).map_err(|error| {
+        Error::new(error.to_string()).hint("`clc-replay jobs` lists them; `clc-replay record --monitor` starts one")
+    })
+}
+
+fn run_agent(options: &AgentOptions) -> Result<u8> {
+    match &options.words[..] {
+        [] => {}
+        [put, key, value] if put == "put" => return give(&find(&options.job)?, key, value),
+        _ => return Err(Error::new("an agent is given a datum by `clc-replay agent JOB put KEY VALUE`")),
+    }
+    let failed = |error: std::io::Error| failed(&options.job, &error);
+    if options.detach {
+        let arguments = [OsString::from("agent"), options.job.clone().into_os_string()];
+        return agent::start_detached(&arguments).map(|()| 0).map_err(failed);
+    }
+    // The recorder says so; then this process belongs to an application that is to notice nothing of it.
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<i32>().ok());
+    if let Some(lock) = number("CLC_RECORDER_LOCK") {
+        agent::become_independent(Some(lock)).map_err(failed)?;
+    }
+    let wanted = std::env::var("CLC_RECORDER_LAUNCH").ok();
+    agent::run(&options.job, wanted.as_deref()).map(|()| 0).map_err(failed)
+}
+
+fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
+    let agents = AgentFile::all(job);
+    // That of this node, else any.
+    let host = jobs::host();
+    let here = agents.iter().filter(|agent| agent.ended.is_none()).min_by_key(|agent| agent.host != host);
+    let agent = here.ok_or_else(|| Error::new("no agent of this job runs").in_file(&job.directory))?;
+    let question = Question::Put(key.to_owned(), value.to_owned());
+    let taken: bool = ask(agent.query, &job.key, &question, PATIENCE)
+        .map_err(|error| Error::new(format!("the agent on {} does not answer: {error}", agent.host)))?;
+    if taken { Ok(0) } else { Err(Error::new("the agent has not taken it: the key or the value is too long")) }
+}
+
+fn list(options: &JobsOptions) -> Result<u8> {
+    let jobs = jobs::list().map_err(|error| Error::new(format!("cannot read the list of jobs: {error}")))?;
+    let mut text = format!("{:<16} {:>5} {:>6} {:>9}  {:<9} command\n", "job", "nodes", "ranks", "since", "state");
+    let mut entries = Vec::new();
+    for (name, job) in jobs {
+        let seen = collect(&job, &BTreeSet::new());
+        let found = diagnose(None, &seen.snapshot);
+        let state = match (seen.alive, found.verdict) {
+            (0, Verdict::Finished | Verdict::Unknown) => "finished",
+            (0, _) => "ended",
+            (_, verdict) => word(verdict),
+        };
+        if seen.alive == 0 && !options.all {
+            continue;
+        }
+        let since = duration(state::now() - job.about.begun);
+        let (nodes, ranks) = (seen.reports.len() + seen.snapshot.silent.len(), seen.snapshot.ranks.len());
+        text += &format!("{name:<16} {nodes:>5} {ranks:>6} {since:>9}  {state:<9} {}\n", job.about.command);
+        entries.push(serde_json::json!({
+            "name": name, "directory": job.directory, "command": job.about.command, "begun": job.about.begun,
+            "nodes": nodes, "ranks": ranks, "state": state, "sentence": found.sentence,
+        }));
+    }
+    match &options.json {
+        Some(path) => {
+            files::write(path, format!("{:#}\n", serde_json::Value::from(entries)).as_bytes(), Content::Json, true)?
+        }
+        None if entries.is_empty() => {
+            files::print(b"no job is being watched (start one with `clc-replay record --monitor`)\n")?
+        }
+        None => files::print(printable(&text).as_bytes())?,
+    }
+    Ok(0)
+}
+
+/// What a verdict is called.
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Unknown => "unknown",
+        Verdict::Moves => "moves",
+        Verdict::Still => "still",
+        Verdict::Failed => "failed",
+        Verdict::Finished => "finished",
+    }
+}
+
+fn watch(options: &WatchOptions) -> Result<u8> {
+    let job = find(&options.job)?;
+    if !options.why && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+        return Ok(status(live(&job)?.verdict));
+    }
+    let (first, second) = twice(&job, PAUSE);
+    let found = diagnose(Some(&first.snapshot), &second.snapshot);
+    let text = match &options.json {
+        Some(path) => {
+            files::write(path, json(&job, &second, &found)?.as_bytes(), Content::Json, true)?;
+            String::new()
+        }
+        None => found.text(),
+    };
+    if !options.log.quiet {
+        files::print(printable(&text).as_bytes())?;
+    }
+    Ok(status(found.verdict))
+}
+
+/// The exit status for a verdict.
+fn status(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Moves | Verdict::Finished => 0,
+        Verdict::Still => 1,
+        Verdict::Failed | Verdict::Unknown => 3,
+    }
+}
+
+/// What is known, for programs.
+fn json(job: &Job, seen: &Collected, found: &Diagnosis) -> Result<String> {
+    let text = serde_json::to_string_pretty(&serde_json::json!({
+        "job": job.about.name,
+        "command": job.about.command,
+        "time": seen.snapshot.time,
+        "verdict": word(found.verdict),
+        "sentence": found.sentence,
+        "quiet_seconds": found.quiet,
+        "ranks_to_blame": found.ranks,
+        "ranks": found.rows,
+        "communicators": found.comms,
+        "silent_nodes": seen.snapshot.silent,
+        "agents": seen.reports.iter().map(|report| serde_json::json!({
+            "number": report.number, "host": report.host, "members": report.members,
+            "data": report.data, "resources": report.resources, "traffic": report.traffic,
+        })).collect::<Vec<_>>(),
+    }));
+    text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
+}

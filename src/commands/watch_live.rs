@@ -1,0 +1,358 @@
+//! `clc-replay watch JOB` on a terminal: the job as it is now, twice a second, until q is pressed.
+
+use clc_monitor::collect::{Collected, twice};
+use clc_monitor::diagnose::{Diagnosis, RankRow, Verdict, diagnose, duration};
+use clc_monitor::jobs::Job;
+use clc_monitor::query::Report;
+use clc_trace::{Error, Result};
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, Wrap};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Between the two snapshots of a look, and between looks.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Bytes of memory in the unit that is shown.
+const GIB: f64 = (1_u64 << 30) as f64;
+
+/// What the table is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Rank,
+    Longest,
+    State,
+    Node,
+}
+
+/// What is shown, and how.
+pub struct Face {
+    job: String,
+    seen: Collected,
+    found: Diagnosis,
+    order: Order,
+    /// Only ranks in this state.
+    only: Option<String>,
+    first: usize,
+    nodes: bool,
+}
+
+impl Face {
+    /// Of a job, as it is now.
+    pub fn new(job: &str, seen: Collected, found: Diagnosis) -> Face {
+        Face { job: job.to_owned(), seen, found, order: Order::Rank, only: None, first: 0, nodes: false }
+    }
+
+    /// What there is to see has changed.
+    pub fn update(&mut self, seen: Collected, found: Diagnosis) {
+        (self.seen, self.found) = (seen, found);
+    }
+
+    /// A key was pressed; returns whether to go on.
+    pub fn key(&mut self, key: KeyCode) -> bool {
+        match key {
+            KeyCode::Char('q') | KeyCode::Esc => return false,
+            KeyCode::Char('r') => self.order = Order::Rank,
+            KeyCode::Char('l') => self.order = Order::Longest,
+            KeyCode::Char('s') => self.order = Order::State,
+            KeyCode::Char('n') => self.order = Order::Node,
+            KeyCode::Char('f') => self.only = self.next_filter(),
+            KeyCode::Tab => self.nodes = !self.nodes,
+            KeyCode::Down => self.first += 1,
+            KeyCode::Up => self.first = self.first.saturating_sub(1),
+            KeyCode::PageDown => self.first += 20,
+            KeyCode::PageUp => self.first = self.first.saturating_sub(20),
+            KeyCode::Home => self.first = 0,
+            _ => {}
+        }
+        true
+    }
+
+    /// States that there are, in the order of the alphabet, and how many ranks are in each.
+    fn states(&self) -> Vec<(String, usize)> {
+        let mut states = std::collections::BTreeMap::new();
+        self.found.rows.iter().for_each(|row| *states.entry(row.state.clone()).or_insert(0) += 1);
+        states.into_iter().collect()
+    }
+
+    fn next_filter(&self) -> Option<String> {
+        let mut states = self.states().into_iter().map(|(state, _)| state);
+        match &self.only {
+            None => states.next(),
+            Some(now) => states.find(|state| state > now),
+        }
+    }
+
+    fn rows(&self) -> Vec<&RankRow> {
+        let shown = |row: &&RankRow| self.only.as_ref().is_none_or(|only| *only == row.state);
+        let mut rows: Vec<&RankRow> = self.found.rows.iter().filter(shown).collect();
+        match self.order {
+            Order::Rank => {}
+            Order::Longest => rows.sort_by(|one, other| other.seconds.total_cmp(&one.seconds)),
+            Order::State => rows.sort_by(|one, other| one.state.cmp(&other.state)),
+            Order::Node => rows.sort_by(|one, other| one.host.cmp(&other.host)),
+        }
+        rows
+    }
+
+    /// Draws all of it.
+    pub fn draw(&self, frame: &mut Frame) {
+        let comms = self.found.comms.len().min(4) as u16;
+        let parts = [
+            Constraint::Length(1),
+            Constraint::Length(4),
+            Constraint::Min(3),
+            Constraint::Length(if comms > 0 { comms + 1 } else { 0 }),
+            Constraint::Length(1),
+        ];
+        let [head, sentence, table, below, keys] = Layout::vertical(parts).areas(frame.area());
+        let states: Vec<String> = self.states().iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let nodes = self.seen.reports.len();
+        let head_text =
+            format!("{}: {nodes} {}, {}", self.job, if nodes == 1 { "node" } else { "nodes" }, states.join(", "));
+        frame.render_widget(Paragraph::new(head_text).style(Style::new().add_modifier(Modifier::BOLD)), head);
+        let colour = match self.found.verdict {
+            Verdict::Moves | Verdict::Finished => Color::Green,
+            Verdict::Still => Color::Yellow,
+            Verdict::Failed | Verdict::Unknown => Color::Red,
+        };
+        let said =
+            Paragraph::new(self.found.sentence.as_str()).wrap(Wrap { trim: true }).style(Style::new().fg(colour));
+        frame.render_widget(said.block(Block::new().borders(Borders::BOTTOM)), sentence);
+        if self.nodes {
+            self.draw_nodes(frame, table)
+        } else {
+            self.draw_ranks(frame, table)
+        }
+        let lines: Vec<Line> = self
+            .found
+            .comms
+            .iter()
+            .take(comms as usize)
+            .map(|comm| {
+                let (operation, waiting, size) = (&comm.function, comm.waiting, comm.size);
+                Line::from(format!(
+                    "{}: {operation} {}, {waiting} of {size} wait, behind: {}",
+                    comm.name,
+                    comm.sequence,
+                    comm.behind()
+                ))
+            })
+            .collect();
+        frame.render_widget(Paragraph::new(lines).block(Block::new().borders(Borders::TOP)), below);
+        let only = self.only.as_deref().unwrap_or("all");
+        let help = format!("q quit  sort: r rank l longest s state n node  f show: {only}  Tab nodes  arrows scroll");
+        frame.render_widget(Paragraph::new(help).style(Style::new().add_modifier(Modifier::DIM)), keys);
+    }
+
+    fn draw_ranks(&self, frame: &mut Frame, area: Rect) {
+        let rows = self.rows();
+        // The last ones stay in sight.
+        let first = self.first.min(rows.len().saturating_sub(1));
+        let cells = rows[first..].iter().map(|row| {
+            let region = if row.region.is_empty() { String::new() } else { format!(" [{}]", row.region) };
+            let style = match row.state.as_str() {
+                _ if row.rank.is_some_and(|rank| self.found.ranks.contains(&rank)) => Style::new().fg(Color::Red),
+                "computes" => Style::new().fg(Color::Green),
+                _ => Style::new(),
+            };
+            Row::new([
+                row.name(),
+                row.host.clone(),
+                row.state.clone(),
+                duration(row.seconds),
+                format!("{}{region}", row.call).trim().to_owned(),
+            ])
+            .style(style)
+        });
+        let widths = [
+            Constraint::Length(6),
+            Constraint::Length(12),
+            Constraint::Length(9),
+            Constraint::Length(8),
+            Constraint::Min(20),
+        ];
+        let head = Row::new(["rank", "node", "state", "for", "call, region"])
+            .style(Style::new().add_modifier(Modifier::UNDERLINED));
+        frame.render_widget(Table::new(cells, widths).header(head), area);
+    }
+
+    fn draw_nodes(&self, frame: &mut Frame, area: Rect) {
+        // What the first agent that is there knows of the others' clocks.
+        let from = self.seen.reports.iter().find(|report| !report.members.is_empty());
+        let mut cells: Vec<Row> = self
+            .seen
+            .reports
+            .iter()
+            .map(|report| {
+                let known = from.and_then(|from| from.members.iter().find(|known| known.number == report.number));
+                let clock = known.and_then(|known| known.clock).map_or_else(
+                    || "-".to_owned(),
+                    |(ahead, error)| format!("{:+.1} ± {:.1} us", ahead * 1e6, error * 1e6),
+                );
+                let data: Vec<String> = report.data.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                let ranks = report.ranks.len().to_string();
+                Row::new([
+                    report.host.clone(),
+                    ranks,
+                    clock,
+                    report.traffic.forged.to_string(),
+                    resources(report),
+                    data.join(", "),
+                ])
+            })
+            .collect();
+        cells.extend(self.seen.snapshot.silent.iter().map(|node| {
+            let ago = duration(self.seen.snapshot.time - node.since);
+            Row::new([node.host.clone(), node.ranks.len().to_string(), format!("silent for {ago}")])
+                .style(Style::new().fg(Color::Red))
+        }));
+        let widths = [
+            Constraint::Length(12),
+            Constraint::Length(5),
+            Constraint::Length(20),
+            Constraint::Length(6),
+            Constraint::Length(15),
+            Constraint::Min(10),
+        ];
+        let head = Row::new(["node", "ranks", "clock", "forged", "load, memory", "data"])
+            .style(Style::new().add_modifier(Modifier::UNDERLINED));
+        frame.render_widget(Table::new(cells, widths).header(head), area);
+    }
+}
+
+/// Load and available memory of a node.
+fn resources(report: &Report) -> String {
+    let value = |name: &str| report.resources.iter().find(|(known, _, _)| known == name).map(|(_, value, _)| *value);
+    let load = value("load1").map_or_else(|| "-".to_owned(), |load| format!("{load:.2}"));
+    let memory = value("memory").map_or_else(|| "-".to_owned(), |bytes| format!("{:.1} GiB", bytes / GIB));
+    format!("{load}, {memory}")
+}
+
+/// Shows a job until the user has seen enough; returns what was seen last.
+///
+/// # Errors
+/// The terminal refuses.
+pub fn live(job: &Job) -> Result<Diagnosis> {
+    let look = |job: &Job| {
+        let (first, second) = twice(job, PAUSE);
+        let found = diagnose(Some(&first.snapshot), &second.snapshot);
+        (second, found)
+    };
+    let (seen, found) = look(job);
+    let mut face = Face::new(&job.about.name, seen, found);
+    // Agents are asked by a thread: keys do not wait for a node that is silent.
+    let (tell, told) = mpsc::sync_channel(1);
+    let asked = job.clone();
+    std::thread::spawn(move || while tell.send(look(&asked)).is_ok() {});
+    let failed = |error: std::io::Error| Error::new(format!("cannot use the terminal: {error}"));
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let mut shown = || -> std::io::Result<()> {
+        loop {
+            if let Ok((seen, found)) = told.try_recv() {
+                face.update(seen, found);
+            }
+            terminal.draw(|frame| face.draw(frame))?;
+            if !event::poll(Duration::from_millis(100))? {
+                continue;
+            }
+            if let Event::Key(key) = event::read()?
+                && key.kind == KeyEventKind::Press
+            {
+                let interrupted = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+                if interrupted || !face.key(key.code) {
+                    return Ok(());
+                }
+            }
+        }
+    };
+    let ended = shown();
+    ratatui::restore();
+    ended.map_err(failed)?;
+    Ok(face.found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_monitor::diagnose::CommRow;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn face() -> Face {
+        let row = |rank: u32| RankRow {
+            rank: Some(rank),
+            host: format!("n{}", rank / 2),
+            process: 100 + rank,
+            state: if rank == 3 { "computes" } else { "waits" }.to_owned(),
+            seconds: 42.0 + f64::from(rank),
+            call: if rank == 3 { String::new() } else { "MPI_Barrier, operation 17 of MPI_COMM_WORLD".to_owned() },
+            region: if rank == 3 { "solve".to_owned() } else { String::new() },
+            moves: 7,
+        };
+        let sentence = "nothing has moved for 42.0 s: rank 3 is missing in MPI_Barrier, operation 17 of MPI_COMM_WORLD, where ranks 0-2 have waited for 42.0 s; it computes in region solve";
+        let comm = CommRow {
+            comm: 1,
+            name: "MPI_COMM_WORLD".into(),
+            sequence: 17,
+            function: "MPI_Barrier".into(),
+            waiting: 3,
+            size: 4,
+            behind: vec![3],
+        };
+        let found = Diagnosis {
+            verdict: Verdict::Still,
+            sentence: sentence.to_owned(),
+            quiet: 42.0,
+            ranks: vec![3],
+            rows: (0..4).map(row).collect(),
+            comms: vec![comm],
+        };
+        Face::new("run1", Collected::default(), found)
+    }
+
+    fn drawn(face: &Face) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(80, 20)).unwrap();
+        terminal.draw(|frame| face.draw(frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        (0..20).map(line).collect()
+    }
+
+    #[test]
+    fn eighty_columns_are_enough() {
+        let mut face = face();
+        let lines = drawn(&face);
+        assert_eq!(lines[0], "run1: 0 nodes, 1 computes, 3 waits");
+        let said = lines[1..4].join(" ");
+        assert!(
+            said.contains("rank 3 is missing in MPI_Barrier, operation 17") && said.contains("in region solve"),
+            "{said}"
+        );
+        assert_eq!(lines[5], "rank   node         state     for      call, region");
+        assert_eq!(lines[9], "3      n1           computes  45.0 s   [solve]");
+        assert!(
+            lines.iter().any(|line| line == "MPI_COMM_WORLD: MPI_Barrier 17, 3 of 4 wait, behind: rank 3"),
+            "{lines:#?}"
+        );
+        assert!(lines[19].starts_with("q quit") && lines[19].ends_with("arrows scroll"), "{}", lines[19]);
+        // Sorted by how long, filtered by state, scrolled.
+        face.key(KeyCode::Char('l'));
+        assert!(drawn(&face)[6].starts_with("3 "));
+        face.key(KeyCode::Char('f'));
+        assert!(drawn(&face)[6].starts_with("3 ") && drawn(&face)[7].is_empty());
+        face.key(KeyCode::Char('f'));
+        assert!(drawn(&face)[6].starts_with("2 ") && drawn(&face)[19].contains("show: waits"));
+        face.key(KeyCode::Down);
+        assert!(drawn(&face)[6].starts_with("1 "));
+        face.key(KeyCode::PageDown);
+        assert!(drawn(&face)[6].starts_with("0 ") && drawn(&face)[7].is_empty());
+        face.key(KeyCode::Tab);
+        assert!(drawn(&face)[5].starts_with("node         ranks"));
+        assert!(face.key(KeyCode::Char('x')) && !face.key(KeyCode::Char('q')));
+    }
+}

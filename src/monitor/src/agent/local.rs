@@ -1,0 +1,88 @@
+//! The processes of the job on this node.
+
+use super::ends::Ends;
+use crate::state::{Life, RankState, StateFile, layout};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The processes of the job on this node, by their state files.
+pub struct Local {
+    directory: PathBuf,
+    host: String,
+    files: BTreeMap<u32, StateFile>,
+    ends: Ends,
+    /// What was last seen of each.
+    seen: BTreeMap<u32, RankState>,
+}
+
+impl Local {
+    /// Of the state files in a directory, which need not be there yet.
+    pub fn new(directory: &Path, host: &str) -> Local {
+        Local {
+            directory: directory.to_owned(),
+            host: host.to_owned(),
+            files: BTreeMap::new(),
+            ends: Ends::start(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Looks for new processes, and at those that are known.
+    pub fn look(&mut self) {
+        let entries = self.directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == layout::EXTENSION)) {
+            let process = path.file_stem().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0);
+            if self.files.contains_key(&process) {
+                continue;
+            }
+            // One that is not complete yet comes later.
+            if let Ok(file) = StateFile::open(&path, &self.host) {
+                self.ends.watch(process);
+                self.files.insert(process, file);
+            }
+        }
+        for (process, file) in &mut self.files {
+            file.ended(self.ends.of(*process));
+            if let Ok(state) = file.pulse() {
+                self.seen.insert(*process, state);
+            }
+        }
+    }
+
+    /// Number of processes that were seen.
+    pub fn count(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Number of those that live.
+    pub fn alive(&self) -> usize {
+        self.seen.values().filter(|state| state.life != Life::Gone).count()
+    }
+
+    /// When the last call of MPI ended here that has done something: seconds since 1970.
+    pub fn quiet(&self) -> f64 {
+        self.seen.values().map(|state| state.moved.max(state.phase_since)).fold(0.0, f64::max)
+    }
+
+    /// Ranks that are here.
+    pub fn ranks(&self) -> Vec<u32> {
+        let mut ranks: Vec<u32> = self.seen.values().filter_map(|state| state.rank).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// What all of them do, with their places in some communicators.
+    pub fn states(&mut self, comms: &BTreeSet<u64>) -> Vec<RankState> {
+        self.look();
+        self.files.values_mut().filter_map(|file| file.look(comms).ok()).collect()
+    }
+
+    /// Removes the state files.
+    pub fn remove(&self) {
+        for file in self.files.values() {
+            let _ = std::fs::remove_file(file.path());
+        }
+        let _ = std::fs::remove_file(self.directory.join("agent"));
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}

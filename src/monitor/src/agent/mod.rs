@@ -1,0 +1,228 @@
+//! The agent of a node: sees what the processes of the job there do and whether they live, tells agents of other nodes, answers who asks.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `local` | the processes of the job on this node |
+//! | `ends` | when processes end, to the millisecond |
+//! | `interface` | on which address it listens |
+//! | `peers`, `clock` | gossip with the agents of other nodes, and the clock that it measures by |
+//! | `alarm` | what is written when nothing moves |
+//! | `detach` | becoming independent of the process that has started it |
+
+mod alarm;
+mod clock;
+mod detach;
+mod ends;
+mod interface;
+mod local;
+mod peers;
+
+pub use detach::{become_independent, start_detached};
+
+use crate::jobs::{self, AgentFile, Job};
+use crate::query::{self, Question, Report};
+use crate::state::now;
+use alarm::Watchman;
+use local::Local;
+use peers::{Heard, Peers};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Result;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often it looks at the processes of its node.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often it looks whether the job was removed.
+const CHECK: Duration = Duration::from_secs(1);
+/// How long it stays when all processes of its node are gone, so that others hear of it.
+const LINGER: Duration = Duration::from_millis(1500);
+/// How long it waits for the job, and then for its first process.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Questions that are answered at the same time.
+const ANSWERS: usize = 16;
+
+/// What the threads of an agent share.
+struct Shared {
+    job: Job,
+    number: u32,
+    host: String,
+    local: Mutex<Local>,
+    /// What was last heard of other agents.
+    heard: Mutex<Heard>,
+    data: Mutex<BTreeMap<String, String>>,
+    forged: AtomicU64,
+    answering: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs until all processes of the job on this node are gone. `wanted` is the job that it was started for, if that is known: then an earlier one in the same place is
+/// not taken for it.
+///
+/// # Errors
+/// The job does not come; no socket can be opened; the directory of the job cannot be written.
+pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
+    let job = wait_for(directory, wanted)?;
+    let host = jobs::host();
+    let address = interface::address(job.about.interface.as_deref())?;
+    let listener = TcpListener::bind((address, 0))?;
+    let socket = std::net::UdpSocket::bind((address, 0))?;
+    let number = jobs::claim(&job)?;
+    let local = Local::new(&job.states(&host)?, &host);
+    let mut own = AgentFile {
+        number,
+        host: host.clone(),
+        process: std::process::id(),
+        gossip: socket.local_addr()?,
+        query: listener.local_addr()?,
+        begun: now(),
+        ended: None,
+        ranks: Vec::new(),
+    };
+    let mut peers = Peers::new(&job, &own, socket)?;
+    own.write(&job)?;
+    let shared = Arc::new(Shared {
+        job,
+        number,
+        host,
+        local: Mutex::new(local),
+        heard: Mutex::default(),
+        data: Mutex::default(),
+        forged: AtomicU64::new(0),
+        answering: AtomicUsize::new(0),
+    });
+    let answers = Arc::clone(&shared);
+    std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
+    let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
+    let begun = Instant::now();
+    let (mut last_seen, mut checked) = (Instant::now(), Instant::now());
+    loop {
+        peers.run(&shared.job, LOOK)?;
+        peers.put(&lock(&shared.data));
+        *lock(&shared.heard) = peers.heard();
+        let (seen, alive, quiet, ranks) = {
+            let mut local = lock(&shared.local);
+            local.look();
+            (local.count(), local.alive(), local.quiet(), local.ranks())
+        };
+        if ranks != own.ranks {
+            own.ranks = ranks;
+            // If the job has just been removed, it is noticed soon.
+            let _ = own.write(&shared.job);
+        }
+        if alive > 0 {
+            last_seen = Instant::now();
+        }
+        if let Some(watchman) = &mut watchman {
+            watchman.look(&shared.job, quiet, alive < seen, &peers.gone());
+        }
+        let over = seen > 0 && alive == 0 && last_seen.elapsed() > LINGER;
+        let nothing = seen == 0 && begun.elapsed() > PATIENCE;
+        let gone = checked.elapsed() > CHECK && {
+            checked = Instant::now();
+            !shared.is_there()
+        };
+        if over || nothing || gone {
+            break;
+        }
+    }
+    peers.leave();
+    end(&shared, own)
+}
+
+fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
+    let begun = Instant::now();
+    loop {
+        match Job::open(directory) {
+            Ok(job) if wanted.is_none_or(|id| id == job.about.id) => return Ok(job),
+            Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+            Ok(_) if begun.elapsed() > PATIENCE => return Err(std::io::ErrorKind::NotFound.into()),
+            _ => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// Leaves what it knows, and removes the states of processes that are gone.
+fn end(shared: &Shared, mut own: AgentFile) -> Result<()> {
+    // Of a job that was removed nothing is left behind, nor is anything put into a new one in its place.
+    if shared.is_there() {
+        jobs::write_json(&AgentFile::last(&shared.job, shared.number), &shared.report(&BTreeSet::new()))?;
+        own.ended = Some(now());
+        own.write(&shared.job)?;
+    }
+    lock(&shared.local).remove();
+    if let Ok(states) = jobs::state_directory(&shared.job.about.id) {
+        // If other nodes are emulated on this machine, theirs are in it.
+        let _ = std::fs::remove_dir(states);
+    }
+    Ok(())
+}
+
+fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            std::thread::sleep(LOOK);
+            continue;
+        };
+        if shared.answering.load(Ordering::Relaxed) >= ANSWERS {
+            continue;
+        }
+        shared.answering.fetch_add(1, Ordering::Relaxed);
+        let own = Arc::clone(shared);
+        let spawned = std::thread::Builder::new().spawn(move || {
+            if matches!(query::answer(stream, &own.job.key, |question| own.answer(question)), Ok(false)) {
+                own.forged.fetch_add(1, Ordering::Relaxed);
+            }
+            own.answering.fetch_sub(1, Ordering::Relaxed);
+        });
+        if spawned.is_err() {
+            shared.answering.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shared {
+    /// Whether the directory of the job is still that of this one.
+    fn is_there(&self) -> bool {
+        Job::open(&self.job.directory).is_ok_and(|job| job.about.id == self.job.about.id)
+    }
+
+    fn answer(&self, question: Question) -> Vec<u8> {
+        match question {
+            Question::Report(comms) => {
+                serde_json::to_vec(&self.report(&comms.into_iter().collect())).unwrap_or_default()
+            }
+            Question::Put(key, value) => {
+                let mut data = lock(&self.data);
+                let before = data.insert(key.clone(), value);
+                let fits = peers::fits(&data);
+                match (fits, before) {
+                    (true, _) => {}
+                    (false, Some(before)) => drop(data.insert(key, before)),
+                    (false, None) => drop(data.remove(&key)),
+                }
+                if fits { b"true".to_vec() } else { b"false".to_vec() }
+            }
+        }
+    }
+
+    fn report(&self, comms: &BTreeSet<u64>) -> Report {
+        let Heard { members, data, resources, mut traffic } = lock(&self.heard).clone();
+        traffic.forged += self.forged.load(Ordering::Relaxed);
+        Report {
+            number: self.number,
+            host: self.host.clone(),
+            time: now(),
+            ranks: lock(&self.local).states(comms),
+            members,
+            data,
+            resources,
+            traffic,
+        }
+    }
+}

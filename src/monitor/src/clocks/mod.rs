@@ -1,0 +1,12 @@
+//! Clocks of the nodes while a job runs: the time that they make together, how far each is from it, and which of them fail.
+//!
+//! [`Nearest`] makes differences of round trips, [`system_time`] the decentralised system time of differences (Umansky and Leontev),
+//! [`ClockWatch`] a word about a clock that jumps, runs away or stands still. All are plain functions of numbers; times are nanoseconds.
+
+mod nearest;
+mod system;
+mod watch;
+
+pub use nearest::{Difference, Nearest};
+pub use system::{SystemTime, distances, system_time};
+pub use watch::{ClockWatch, Limits, Verdict};

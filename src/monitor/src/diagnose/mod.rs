@@ -1,0 +1,155 @@
+//! Who is missing, where, and since when: what the states of all ranks at a moment say. Nothing here asks anybody; it is a function of a snapshot.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `waits` | who waits for whom |
+//! | `causes` | for whom or what all of them wait in the end |
+//! | `words` | ranks, operations and times as text |
+//! | `table` | one line per rank and per communicator |
+
+mod causes;
+mod table;
+mod waits;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use table::{CommRow, RankRow};
+pub use words::{Ranks, duration};
+
+use crate::state::{Life, Phase, RankState};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The states of all ranks at a moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Seconds since 1970.
+    pub time: f64,
+    /// What is known of each process.
+    pub ranks: Vec<RankState>,
+    /// Nodes that do not answer.
+    pub silent: Vec<SilentNode>,
+}
+
+/// A node that does not answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SilentNode {
+    /// Its name.
+    pub host: String,
+    /// Since when: seconds since 1970.
+    pub since: f64,
+    /// The ranks that were known to be there.
+    pub ranks: Vec<u32>,
+}
+
+/// What can be said of a job in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No process is known.
+    Unknown,
+    /// Calls of MPI come back.
+    Moves,
+    /// Nothing has moved for a while.
+    Still,
+    /// A process has ended too early, or a node is silent.
+    Failed,
+    /// All processes have left MPI.
+    Finished,
+}
+
+/// What a snapshot says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// In a word.
+    pub verdict: Verdict,
+    /// In a sentence.
+    pub sentence: String,
+    /// Seconds since anything moved.
+    pub quiet: f64,
+    /// Ranks that are the cause, as far as there are any.
+    pub ranks: Vec<u32>,
+    /// One line for each process.
+    pub rows: Vec<RankRow>,
+    /// One line for each communicator in whose operations somebody waits.
+    pub comms: Vec<CommRow>,
+}
+
+/// From so many seconds on without any move, nothing moves.
+const STILL: f64 = 1.0;
+/// Who waits for so many seconds while others move is worth a word.
+const LONG: f64 = 10.0;
+
+/// What a snapshot says, and what has moved since an `earlier` one.
+pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
+    let moving = moving(earlier, now);
+    let newest = now.ranks.iter().map(|rank| rank.moved.max(rank.phase_since)).fold(f64::MIN, f64::max);
+    let quiet = if newest == f64::MIN || !moving.is_empty() { 0.0 } else { (now.time - newest).max(0.0) };
+    let waits = waits::Waits::new(now);
+    let cause = causes::find(now, &waits);
+    let over = |rank: &RankState| rank.phase == Phase::Finalized;
+    let complete =
+        now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
+    let failed = !now.silent.is_empty() || now.ranks.iter().any(RankState::died);
+    let verdict = match () {
+        () if now.ranks.is_empty() && now.silent.is_empty() => Verdict::Unknown,
+        () if failed => Verdict::Failed,
+        () if complete && now.ranks.iter().all(over) => Verdict::Finished,
+        () if quiet < STILL => Verdict::Moves,
+        () => Verdict::Still,
+    };
+    let sentence = match (verdict, &cause) {
+        (Verdict::Unknown, _) => "no process of the job is known yet".to_owned(),
+        (Verdict::Failed, Some(cause)) => cause.sentence.clone(),
+        (Verdict::Finished, _) => format!("all {} ranks have left MPI", now.ranks.len()),
+        (Verdict::Moves, cause) => {
+            let moved = match earlier {
+                Some(earlier) if now.time > earlier.time => {
+                    let during = duration(now.time - earlier.time);
+                    format!(
+                        "the job moves: {} of {} ranks have made calls of MPI in {during}",
+                        moving.len(),
+                        now.ranks.len()
+                    )
+                }
+                _ => format!(
+                    "the job moves: {} ranks, the last call of MPI ended {} ago",
+                    now.ranks.len(),
+                    duration(quiet)
+                ),
+            };
+            match cause.as_ref().filter(|cause| cause.waited > LONG || cause.grave) {
+                Some(cause) => format!("{moved}; but {}", cause.sentence),
+                None => moved,
+            }
+        }
+        (_, Some(cause)) => format!("nothing has moved for {}: {}", duration(quiet), cause.sentence),
+        (_, None) => format!("nothing has moved for {}: no rank waits in MPI; {}", duration(quiet), outside(now)),
+    };
+    let ranks = cause.filter(|_| verdict != Verdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
+    Diagnosis { verdict, sentence, quiet, ranks, rows: table::ranks(now), comms: table::comms(now) }
+}
+
+/// Ranks that have made calls between two snapshots.
+fn moving(earlier: Option<&Snapshot>, now: &Snapshot) -> Vec<u32> {
+    let Some(earlier) = earlier else { return Vec::new() };
+    let before: BTreeMap<(&str, u32), (u64, Phase)> =
+        earlier.ranks.iter().map(|rank| ((rank.host.as_str(), rank.process), (rank.moves, rank.phase))).collect();
+    let moved = |rank: &&RankState| {
+        before.get(&(rank.host.as_str(), rank.process)).is_none_or(|&known| known != (rank.moves, rank.phase))
+    };
+    now.ranks.iter().filter(moved).filter_map(|rank| rank.rank).collect()
+}
+
+/// Where ranks are that do not wait.
+fn outside(now: &Snapshot) -> String {
+    let ranks = now.ranks.iter().filter(|rank| rank.life == Life::Runs && rank.phase == Phase::Running);
+    let ranks: Vec<u32> = ranks.filter_map(|rank| rank.rank).collect();
+    if ranks.is_empty() {
+        "none is running".to_owned()
+    } else {
+        format!("{} outside of MPI", Ranks(&ranks).are("compute"))
+    }
+}

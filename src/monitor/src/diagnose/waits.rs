@@ -1,0 +1,169 @@
+//! Who waits for whom.
+
+use super::Snapshot;
+use super::words::Comms;
+use crate::state::layout::{ANY, NOBODY};
+use crate::state::{Life, Operation, Phase, RankState};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For whom a rank waits.
+#[derive(Debug, Clone, Default)]
+pub struct Wait {
+    /// For all of them, as far as it is known. Ranks of which no state is known may be among them.
+    pub on: BTreeSet<u32>,
+    /// It cannot go on without all of them; else some of them may have done their part.
+    pub certain: bool,
+    /// For a message of anybody.
+    pub anybody: bool,
+    /// Since when: seconds since 1970.
+    pub since: f64,
+}
+
+/// Who waits for whom in a snapshot.
+#[derive(Debug)]
+pub struct Waits<'a> {
+    /// What is known of each rank.
+    pub states: BTreeMap<u32, &'a RankState>,
+    /// Ranks that wait.
+    pub waits: BTreeMap<u32, Wait>,
+    /// Communicators.
+    pub comms: Comms,
+    /// Number of ranks of the job.
+    pub size: u32,
+}
+
+impl<'a> Waits<'a> {
+    /// Of a snapshot.
+    pub fn new(now: &'a Snapshot) -> Waits<'a> {
+        let states: BTreeMap<u32, &RankState> =
+            now.ranks.iter().filter_map(|state| Some((state.rank?, state))).collect();
+        let silent = now.silent.iter().flat_map(|node| node.ranks.iter().copied()).max();
+        let size = now.ranks.iter().filter_map(|state| state.size).max().unwrap_or(0);
+        let size = size.max(states.keys().copied().chain(silent).max().map_or(0, |last| last + 1));
+        let mut all = Waits { states, waits: BTreeMap::new(), comms: Comms::new(&now.ranks), size };
+        let states: Vec<(u32, &RankState)> = all.states.iter().map(|(&rank, &state)| (rank, state)).collect();
+        for (rank, state) in states {
+            if state.life == Life::Runs
+                && let Some(wait) = all.wait(rank, state)
+            {
+                all.waits.insert(rank, wait);
+            }
+        }
+        all
+    }
+
+    fn wait(&self, rank: u32, state: &RankState) -> Option<Wait> {
+        let mut wait = Wait { since: state.phase_since, certain: true, ..Wait::default() };
+        match state.phase {
+            // Both wait for everybody who is not as far.
+            Phase::Init => wait.on = self.not_yet(|phase| phase == Phase::Init || phase == Phase::Running),
+            Phase::Finalizing => wait.on = self.not_yet(|phase| matches!(phase, Phase::Finalizing | Phase::Finalized)),
+            Phase::Running => {
+                let call = state.call.as_ref()?;
+                wait.since = call.since;
+                for operation in call.what.iter().chain(&call.waits) {
+                    self.add(&mut wait, rank, operation);
+                }
+                // Of several requests some may be complete, and what one sends to in MPI_Sendrecv is not known.
+                wait.certain = call.requests <= 1 && !call.function.starts_with("MPI_Sendrecv");
+                // A call that returns at once does not wait, nor does one of which nothing is known; but who is in it for long is looked at.
+                if wait.on.is_empty() && !wait.anybody && call.what.is_none() && call.waits.is_empty() {
+                    return None;
+                }
+            }
+            Phase::Finalized | Phase::Unwatched => return None,
+        }
+        wait.on.remove(&rank);
+        Some(wait)
+    }
+
+    fn not_yet(&self, is_there: impl Fn(Phase) -> bool) -> BTreeSet<u32> {
+        (0..self.size).filter(|rank| !self.states.get(rank).is_some_and(|state| is_there(state.phase))).collect()
+    }
+
+    fn add(&self, wait: &mut Wait, rank: u32, operation: &Operation) {
+        if operation.sequence > 0 {
+            wait.on.extend(self.behind(operation));
+            return;
+        }
+        match operation.peer {
+            NOBODY => {}
+            ANY => wait.anybody = true,
+            peer => {
+                let peer = self.comms.global(operation.comm, peer);
+                wait.on.extend(peer.filter(|&peer| !self.on_its_way(rank, operation, peer)));
+            }
+        }
+    }
+
+    /// Whether the other side of a message is in the call that belongs to it: then it is on its way, and neither waits for the other one.
+    fn on_its_way(&self, rank: u32, operation: &Operation, peer: u32) -> bool {
+        let calls = self.states.get(&peer).and_then(|state| state.call.as_ref());
+        let mut others = calls.into_iter().flat_map(|call| call.what.iter().chain(&call.waits));
+        others.any(|other| {
+            let to_it = other.peer == ANY || self.comms.global(other.comm, other.peer) == Some(rank);
+            let tags = other.tag == operation.tag || other.tag == ANY || operation.tag == ANY;
+            other.sequence == 0
+                && other.comm == operation.comm
+                && other.receives() != operation.receives()
+                && !other.function.contains("Sendrecv")
+                && to_it
+                && tags
+        })
+    }
+
+    /// Members of a communicator that have not come to an operation.
+    pub fn behind(&self, operation: &Operation) -> Vec<u32> {
+        let Some(comm) = operation.comm else { return Vec::new() };
+        let members = self.states.iter().filter_map(|(&rank, state)| {
+            let membership = state.comms.iter().find(|membership| membership.comm == comm)?;
+            (membership.sequence < operation.sequence).then_some(rank)
+        });
+        let mut behind: Vec<u32> = members.collect();
+        // Who is not known at all has not come either; of the whole job one knows who that is.
+        if comm == crate::state::layout::WORLD {
+            behind.extend((0..self.size).filter(|rank| !self.states.contains_key(rank)));
+        }
+        behind
+    }
+
+    /// All for whom a rank waits in the end, over others that wait themselves.
+    pub fn closure(&self, rank: u32) -> BTreeSet<u32> {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![rank]);
+        while let Some(rank) = next.pop() {
+            for &other in self.waits.get(&rank).iter().flat_map(|wait| &wait.on) {
+                if seen.insert(other) {
+                    next.push(other);
+                }
+            }
+        }
+        seen
+    }
+
+    /// Ranks that wait in a circle, each for the next one: the circle with the least rank. Only `certain` waits, or all.
+    pub fn circle(&self, certain: bool) -> Option<Vec<u32>> {
+        let counts = |rank: &u32| self.waits.get(rank).filter(|wait| wait.certain || !certain);
+        // The shortest way from a rank to itself.
+        self.waits.keys().find_map(|&start| {
+            let mut before: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut next = std::collections::VecDeque::from([start]);
+            while let Some(rank) = next.pop_front() {
+                for &other in counts(&rank).iter().flat_map(|wait| &wait.on) {
+                    if other == start {
+                        let mut circle = vec![rank];
+                        while let Some(&earlier) = circle.last().and_then(|last| before.get(last)) {
+                            circle.push(earlier);
+                        }
+                        circle.reverse();
+                        return Some(circle);
+                    }
+                    if !before.contains_key(&other) && self.waits.contains_key(&other) {
+                        before.insert(other, rank);
+                        next.push_back(other);
+                    }
+                }
+            }
+            None
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Ranks, operations and times as text.
+
+use crate::state::layout::{self, ANY, NOBODY};
+use crate::state::{Membership, Operation, RankState};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A list of ranks as text: `rank 3`, `ranks 0-2, 5`.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranks<'a>(pub &'a [u32]);
+
+/// So many ranges of a list are shown.
+const RANGES: usize = 8;
+
+impl Ranks<'_> {
+    /// With a verb, in the form for one or for several of them: `rank 3 computes`.
+    pub fn are(&self, verb: &str) -> String {
+        if self.0.len() != 1 {
+            return format!("{self} {verb}");
+        }
+        let (first, rest) =
+            verb.split_once(' ').map_or((verb, String::new()), |(first, rest)| (first, format!(" {rest}")));
+        let first = match first {
+            "are" => "is".to_owned(),
+            "have" => "has".to_owned(),
+            other => format!("{other}s"),
+        };
+        format!("{self} {first}{rest}")
+    }
+}
+
+impl fmt::Display for Ranks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut sorted = self.0.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for rank in sorted {
+            match ranges.last_mut() {
+                Some((_, last)) if rank == last.saturating_add(1) => *last = rank,
+                _ => ranges.push((rank, rank)),
+            }
+        }
+        let one = matches!(ranges[..], [(first, last)] if first == last);
+        f.write_str(if one { "rank " } else { "ranks " })?;
+        for (i, (first, last)) in ranges.iter().take(RANGES).enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            match last - first {
+                0 => write!(f, "{comma}{first}")?,
+                1 => write!(f, "{comma}{first}, {last}")?,
+                _ => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        if ranges.len() > RANGES { write!(f, ", ...") } else { Ok(()) }
+    }
+}
+
+/// A length of time, as one would say it.
+pub fn duration(seconds: f64) -> String {
+    let seconds = seconds.max(0.0);
+    match seconds {
+        0.0..0.0995 => format!("{:.0} ms", seconds * 1e3),
+        0.0..99.95 => format!("{seconds:.1} s"),
+        0.0..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// What is known of communicators: their members' ranks in the whole job by their ranks in the communicator.
+#[derive(Debug, Default)]
+pub struct Comms {
+    members: BTreeMap<u64, BTreeMap<u32, u32>>,
+    about: BTreeMap<u64, Membership>,
+}
+
+impl Comms {
+    /// Of all ranks.
+    pub fn new(ranks: &[RankState]) -> Comms {
+        let mut comms = Comms::default();
+        for state in ranks {
+            let Some(rank) = state.rank else { continue };
+            for membership in &state.comms {
+                comms.members.entry(membership.comm).or_default().insert(membership.rank, rank);
+                comms.about.entry(membership.comm).or_insert(*membership);
+            }
+        }
+        comms
+    }
+
+    /// Rank in the job of a rank of a communicator, if that can be told.
+    pub fn global(&self, comm: Option<u64>, rank: i32) -> Option<u32> {
+        let rank = u32::try_from(rank).ok()?;
+        match comm? {
+            layout::WORLD => Some(rank),
+            // Its peers are those of the other group.
+            comm if self.about.get(&comm)?.inter => None,
+            comm => self.members.get(&comm)?.get(&rank).copied(),
+        }
+    }
+
+    /// Members that are known, by their ranks in the job.
+    pub fn members(&self, comm: u64) -> Vec<u32> {
+        self.members.get(&comm).map(|members| members.values().copied().collect()).unwrap_or_default()
+    }
+
+    /// Number of members; 0 if it is not known.
+    pub fn size(&self, comm: u64) -> u32 {
+        self.about.get(&comm).map_or(0, |membership| membership.size)
+    }
+
+    /// It is an inter-communicator.
+    pub fn is_inter(&self, comm: u64) -> bool {
+        self.about.get(&comm).is_some_and(|membership| membership.inter)
+    }
+
+    /// What it is called.
+    pub fn name(&self, comm: Option<u64>) -> String {
+        match comm {
+            None => "a communicator that is not known".to_owned(),
+            Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
+            Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
+            Some(comm) => {
+                format!("communicator {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
+            }
+        }
+    }
+
+    /// An operation, with whom or what it is about.
+    pub fn operation(&self, operation: &Operation) -> String {
+        let Operation { function, comm, peer, tag, sequence } = operation;
+        if *sequence > 0 {
+            let root = if *peer >= 0 { format!(" with root {peer}") } else { String::new() };
+            return format!("{function}{root}, operation {sequence} of {}", self.name(*comm));
+        }
+        let way = if operation.receives() { "from" } else { "to" };
+        let whom = match (*peer, self.global(*comm, *peer)) {
+            (NOBODY, _) => return function.clone(),
+            (ANY, _) => "any rank".to_owned(),
+            (_, Some(rank)) => format!("rank {rank}"),
+            (peer, None) => format!("rank {peer} of {}", self.name(*comm)),
+        };
+        let tag = if *tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
+        let on = if *comm == Some(layout::WORLD) { String::new() } else { format!(", {}", self.name(*comm)) };
+        format!("{function} {way} {whom} ({tag}{on})")
+    }
+
+    /// The call that a rank is in.
+    pub fn call(&self, state: &RankState) -> Option<String> {
+        let call = state.call.as_ref()?;
+        let polls = if call.polls { "tests in vain with " } else { "" };
+        let text = match (&call.what, &call.waits[..]) {
+            (Some(what), _) => self.operation(what),
+            (None, []) => call.function.clone(),
+            (None, [only]) if call.requests <= 1 => format!("{} for {}", call.function, self.operation(only)),
+            (None, [first, ..]) => {
+                format!("{} for {} requests, the first one {}", call.function, call.requests, self.operation(first))
+            }
+        };
+        Some(format!("{polls}{text}"))
+    }
+}

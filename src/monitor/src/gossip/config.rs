@@ -1,0 +1,133 @@
+//! What a node has to be told.
+
+use super::types::{MILLISECOND, NodeId, Time};
+use std::net::SocketAddr;
+
+/// Largest number of bytes that one key can hold: a datum travels in one packet.
+pub const MAX_DATUM: usize = 1_000;
+/// Largest number of bytes of a name; longer ones are cut.
+pub const MAX_NAME: usize = 64;
+/// Most layers.
+pub const MAX_LAYERS: usize = 8;
+
+/// In which order a node picks those it gossips with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// At random.
+    Random,
+    /// At distances of 1, 2, 4, ... in the ring of live members, and every fourth time at random: what one node knows is
+    /// with all after log2 of the group's size rounds if nothing is lost (Ranganathan, George, Todd, Chidester 2001).
+    BinaryRoundRobin,
+}
+
+/// Parameters of a [`Node`](super::Node). All nodes of a job need the same `key`, `interval`, `group_sizes`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Number of this node.
+    pub id: NodeId,
+    /// Where others reach it.
+    pub address: SocketAddr,
+    /// What people call it, such as the host's name.
+    pub name: String,
+    /// Key of the job.
+    pub key: [u8; 32],
+    /// Larger at each start of the same node: the wall clock in nanoseconds will do.
+    pub incarnation: u64,
+    /// Seed of the choices at random.
+    pub seed: u64,
+    /// Time between two gossip messages of a node (T_gossip).
+    pub interval: Time,
+    /// Silence after which a node is suspected (T_cleanup). In layer l it is longer by
+    /// 2 (l - 1) `upper_every` intervals for each doubling of the number of groups: for so long word of one is on its way.
+    pub cleanup: Time,
+    /// How long the consensus has to last before a node is dead.
+    pub consensus: Time,
+    /// How many must agree that a node is dead, this one included; half of a smaller group is enough. With 2, a node that is cut off alone calls nobody dead.
+    pub witnesses: u32,
+    /// Members of a group in each layer but the last: `[8]` makes groups of 8 nodes and one group of all these groups,
+    /// `[46, 46]` three layers, an empty list a single layer.
+    pub group_sizes: Vec<u32>,
+    /// Every how many intervals a node gossips in each higher layer too.
+    pub upper_every: u32,
+    /// Every how many messages one asks for an answer with times ([`RoundTrip`](super::RoundTrip)); 0 is never.
+    pub probe_every: u32,
+    /// Most bytes of data in a message, beside gossip list and matrix.
+    pub budget: usize,
+    /// Whether every node learns names and addresses of all nodes, not of its group alone.
+    pub directory: bool,
+    /// Order of targets.
+    pub choice: Choice,
+}
+
+impl Config {
+    /// The usual parameters: 100 ms gossip, 1 s until a node is suspected, all nodes in one group.
+    pub fn new(id: NodeId, address: SocketAddr, key: [u8; 32]) -> Self {
+        Config {
+            id,
+            address,
+            name: format!("node {id}"),
+            key,
+            incarnation: 1,
+            seed: u64::from(id.0),
+            interval: 100 * MILLISECOND,
+            cleanup: 1_000 * MILLISECOND,
+            consensus: 100 * MILLISECOND,
+            witnesses: 2,
+            group_sizes: Vec::new(),
+            upper_every: 3,
+            probe_every: 5,
+            budget: 320,
+            directory: true,
+            choice: Choice::BinaryRoundRobin,
+        }
+    }
+
+    /// Two layers with groups of about the square root of the number of nodes, which is the cheapest size of two (see
+    /// docs/monitor.md); one layer for up to 16 nodes.
+    pub fn layered(mut self, nodes: u32) -> Self {
+        self.group_sizes =
+            if nodes <= 16 { Vec::new() } else { vec![nodes.isqrt() + u32::from(nodes.isqrt().pow(2) < nodes)] };
+        self
+    }
+
+    /// The first thing that is wrong with these parameters.
+    pub fn check(&self) -> Result<(), Unusable> {
+        if self.id.0 == u32::MAX {
+            Err(Unusable("the number of a node must be below 2^32 - 1"))
+        } else if self.interval == 0 || self.cleanup < self.interval {
+            Err(Unusable("the cleanup time must be one gossip interval or more, and that more than nothing"))
+        } else if self.group_sizes.len() >= MAX_LAYERS {
+            Err(Unusable("too many layers"))
+        } else if self.group_sizes.iter().any(|&size| !(2..=4_096).contains(&size)) {
+            Err(Unusable("a group has 2 to 4096 members"))
+        } else if self.upper_every == 0 {
+            Err(Unusable("higher layers gossip every first interval or less often"))
+        } else if self.budget > 1_200 {
+            Err(Unusable("the data of a message are at most 1200 bytes"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Parameters that no node can work with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(pub(crate) &'static str);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_the_square_root_and_nonsense_is_refused() {
+        let config = Config::new(NodeId(0), "10.0.0.1:1".parse().expect("an address"), [0; 32]);
+        assert!(config.check().is_ok());
+        assert!(config.clone().layered(16).group_sizes.is_empty());
+        assert_eq!(config.clone().layered(64).group_sizes, [8]);
+        assert_eq!(config.clone().layered(65).group_sizes, [9]);
+        assert!(Config { group_sizes: vec![1], ..config.clone() }.check().is_err());
+        assert!(Config { interval: 0, ..config.clone() }.check().is_err());
+        assert!(Config { upper_every: 0, ..config }.check().is_err());
+    }
+}

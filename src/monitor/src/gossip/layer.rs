@@ -1,0 +1,280 @@
+//! One layer of the protocol as one node sees it: gossip list, suspect vector and matrix, consensus (GEMS: Raman, Raj,
+//! George et al. 2002). Entries are the members of this node's group: nodes in layer 1, groups of the layer below above it.
+//!
+//! An entry whose heartbeat has not risen for the cleanup time is suspected. The row of a member in the matrix is its
+//! suspect vector as of its newest heartbeat. A suspect is dead when every member that is not suspected itself suspects it.
+
+use super::message::Section;
+use super::sets::{MOST, Set};
+use super::types::{Liveness, Time};
+
+/// A member of the group.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub heartbeat: u64,
+    /// When the heartbeat rose.
+    pub heard: Time,
+    pub liveness: Liveness,
+    pub since: Time,
+    /// Since when all agree that it is dead.
+    agreed: Option<Time>,
+    /// Whom it suspects.
+    row: Set,
+}
+
+/// What the passing of time or a message changed, by local index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    New(usize),
+    Suspected(usize),
+    Cleared(usize),
+    Dead(usize),
+}
+
+/// The members of a group.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    /// 1 for nodes.
+    pub level: u8,
+    /// Local index of this node, or of the group it is in.
+    pub own: usize,
+    /// Number in the job of the entry with local index 0.
+    pub base: u32,
+    /// How many of the layer's entries there can be.
+    pub most: usize,
+    /// How many nodes an entry stands for.
+    pub span: u32,
+    cleanup: Time,
+    /// What the cleanup time is longer by for each doubling of the number of entries.
+    per_doubling: Time,
+    consensus: Time,
+    witnesses: usize,
+    entries: Vec<Option<Entry>>,
+    /// Nobody is called dead before: while nodes still meet, those who know each other are too few to judge.
+    calm: Time,
+}
+
+impl Layer {
+    /// The layers of a node: one per group size, and the last.
+    pub(crate) fn all(config: &super::Config, now: Time, heartbeat: u64) -> Vec<Layer> {
+        let (mut span, mut layers) = (1u32, Vec::new());
+        for (place, size) in config.group_sizes.iter().copied().chain([0]).enumerate() {
+            let index = config.id.0 / span;
+            let (base, most) = index.checked_div(size).map_or((0, MOST), |group| (group * size, size as usize));
+            let level = place as u8 + 1;
+            let mut layer = Layer {
+                level,
+                own: (index - base) as usize,
+                base,
+                most,
+                span,
+                cleanup: config.cleanup,
+                // Two messages of each node in this layer.
+                per_doubling: 2 * config.interval * u64::from(config.upper_every) * u64::from(level - 1),
+                consensus: config.consensus,
+                witnesses: config.witnesses as usize,
+                entries: Vec::new(),
+                calm: 0,
+            };
+            // A job of more nodes than the layers hold: such a node stays alone in the last one.
+            if layer.own < layer.most {
+                layer.add(layer.own, heartbeat, now);
+            }
+            layers.push(layer);
+            span = span.saturating_mul(size.max(1));
+        }
+        layers
+    }
+
+    /// Local index of the entry that a node belongs to, if it is in this group.
+    pub(crate) fn local(&self, node: u32) -> Option<usize> {
+        self.local_entry(node / self.span)
+    }
+
+    /// Local index of an entry by its number in the job.
+    pub(crate) fn local_entry(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.base).map(|local| local as usize).filter(|&local| local < self.most)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Entry> {
+        self.entries.get(index)?.as_ref()
+    }
+
+    fn get_mut(&mut self, index: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(index)?.as_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.as_ref()?)))
+    }
+
+    /// Local indices in a state, without the own one.
+    pub(crate) fn others(&self, wanted: impl Fn(Liveness) -> bool) -> Vec<usize> {
+        let wanted = |(index, entry): &(usize, &Entry)| *index != self.own && wanted(entry.liveness);
+        self.iter().filter(wanted).map(|(index, _)| index).collect()
+    }
+
+    pub(crate) fn heartbeat(&self) -> u64 {
+        self.get(self.own).map_or(0, |entry| entry.heartbeat)
+    }
+
+    /// Adds an entry that was not there. Whether it was not.
+    pub(crate) fn add(&mut self, index: usize, heartbeat: u64, now: Time) -> bool {
+        if index >= self.most || self.get(index).is_some() {
+            return false;
+        }
+        if self.entries.len() <= index {
+            self.entries.resize(index + 1, None);
+        }
+        self.calm = self.calm.max(now + 2 * self.patience());
+        let (liveness, row) = (Liveness::Alive, Set::default());
+        self.entries[index] = Some(Entry { heartbeat, heard: now, liveness, since: now, agreed: None, row });
+        true
+    }
+
+    /// One heartbeat more of this node, and its suspect vector as of now.
+    pub(crate) fn beat(&mut self, now: Time, least: u64) {
+        let row = self.others(|state| matches!(state, Liveness::Suspect | Liveness::Dead)).into_iter().collect();
+        let own = self.own;
+        if let Some(entry) = self.get_mut(own) {
+            entry.heartbeat = (entry.heartbeat + 1).max(least);
+            entry.heard = now;
+            entry.row = row;
+        }
+    }
+
+    /// The time that this node stood still itself does not count as silence of others.
+    pub(crate) fn forgive(&mut self, pause: Time) {
+        for entry in self.entries.iter_mut().flatten() {
+            entry.heard += pause;
+            entry.agreed = None;
+        }
+    }
+
+    /// What to tell others: all entries but the dead and those that have left.
+    pub(crate) fn section(&self) -> Section {
+        let mut section = Section { level: self.level, ..Section::default() };
+        let mut rows: Vec<(Set, &Set)> = Vec::new();
+        for (index, entry) in self.iter().filter(|(_, entry)| is_listed(entry.liveness)) {
+            section.heartbeats.push((index as u32, entry.heartbeat));
+            if entry.row.is_empty() {
+                continue;
+            }
+            match rows.iter_mut().find(|(_, row)| **row == entry.row) {
+                Some((givers, _)) => givers.insert(index),
+                None => rows.push(([index].into_iter().collect(), &entry.row)),
+            }
+        }
+        section.rows = rows.into_iter().map(|(givers, row)| (givers, row.clone())).collect();
+        section
+    }
+
+    /// Takes in what another node told: newer heartbeats with the rows that belong to them.
+    pub(crate) fn merge(&mut self, section: &Section, now: Time, changes: &mut Vec<Change>) {
+        let mut newer = Set::default();
+        for &(index, heartbeat) in &section.heartbeats {
+            let index = index as usize;
+            if self.add(index, heartbeat, now) {
+                changes.push(Change::New(index));
+                newer.insert(index);
+                continue;
+            }
+            let own = index == self.own;
+            let Some(entry) = self.get_mut(index).filter(|entry| heartbeat > entry.heartbeat) else { continue };
+            entry.heartbeat = heartbeat;
+            if own && self.level == 1 {
+                continue;
+            }
+            let Some(entry) = self.get_mut(index) else { continue };
+            entry.row = Set::default();
+            if is_listed(entry.liveness) {
+                entry.heard = now;
+                newer.insert(index);
+            }
+            if entry.liveness == Liveness::Suspect {
+                (entry.liveness, entry.since, entry.agreed) = (Liveness::Alive, now, None);
+                changes.push(Change::Cleared(index));
+            }
+        }
+        for (givers, suspects) in &section.rows {
+            for giver in givers.iter().filter(|&giver| newer.contains(giver)) {
+                if let Some(entry) = self.get_mut(giver) {
+                    entry.row = suspects.clone();
+                }
+            }
+        }
+    }
+
+    /// Silence after which an entry is suspected.
+    fn patience(&self) -> Time {
+        let doublings = self.entries.len().next_power_of_two().trailing_zeros();
+        self.cleanup + self.per_doubling * u64::from(doublings)
+    }
+
+    /// Finds who has been silent for too long, and who is dead by consensus.
+    pub(crate) fn tick(&mut self, now: Time, changes: &mut Vec<Change>) {
+        let (own, cleanup) = (self.own, self.patience());
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            let Some(entry) = entry else { continue };
+            let silent = now.saturating_sub(entry.heard) > cleanup;
+            if index != own && entry.liveness == Liveness::Alive && silent {
+                (entry.liveness, entry.since) = (Liveness::Suspect, now);
+                changes.push(Change::Suspected(index));
+            }
+        }
+        for suspect in self.others(|state| state == Liveness::Suspect) {
+            let agreed = self.consensus(suspect);
+            let (wait, calm) = (self.consensus, now >= self.calm);
+            let Some(entry) = self.get_mut(suspect) else { continue };
+            entry.agreed = if agreed { entry.agreed.or(Some(now)) } else { None };
+            if calm && entry.agreed.is_some_and(|since| now - since.min(now) >= wait) {
+                self.set(suspect, Liveness::Dead, now);
+                changes.push(Change::Dead(suspect));
+            }
+        }
+    }
+
+    /// Whether all members that this node does not suspect suspect `suspect`, as this node does, and enough of them.
+    fn consensus(&self, suspect: usize) -> bool {
+        let (mut agreeing, mut living) = (1usize, 1usize);
+        for (index, entry) in self.iter() {
+            if index == self.own || !is_listed(entry.liveness) {
+                continue;
+            }
+            living += 1;
+            if entry.liveness == Liveness::Alive {
+                if !entry.row.contains(suspect) {
+                    return false;
+                }
+                agreeing += 1;
+            }
+        }
+        agreeing >= self.witnesses.min(living.div_ceil(2))
+    }
+
+    /// Sets what is known from elsewhere: a consensus found by others, a farewell, a return. Whether it is a change.
+    pub(crate) fn set(&mut self, index: usize, liveness: Liveness, now: Time) -> bool {
+        let Some(entry) = self.get_mut(index).filter(|entry| entry.liveness != liveness) else { return false };
+        (entry.liveness, entry.since, entry.agreed) = (liveness, now, None);
+        if liveness == Liveness::Alive {
+            entry.heard = now;
+            entry.row = Set::default();
+        }
+        true
+    }
+
+    /// Raises a heartbeat to at least that.
+    pub(crate) fn raise(&mut self, index: usize, heartbeat: u64) {
+        if let Some(entry) = self.get_mut(index) {
+            entry.heartbeat = entry.heartbeat.max(heartbeat);
+        }
+    }
+}
+
+fn is_listed(liveness: Liveness) -> bool {
+    matches!(liveness, Liveness::Alive | Liveness::Suspect)
+}
+
+#[cfg(test)]
+#[path = "layer_tests.rs"]
+mod tests;

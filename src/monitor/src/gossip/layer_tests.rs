@@ -1,0 +1,80 @@
+use super::super::{Config, MILLISECOND, NodeId, SECOND};
+use super::*;
+
+/// Layer 1 of node 0 with others of heartbeat 10, after the time in which nobody is called dead.
+fn layer(others: &[usize]) -> (Layer, Time) {
+    let address = "10.0.0.1:1".parse().expect("an address");
+    let config = Config { group_sizes: vec![8], ..Config::new(NodeId(0), address, [0; 32]) };
+    let mut layer = Layer::all(&config, 0, 10).remove(0);
+    let heartbeats = others.iter().map(|&index| (index as u32, 10)).collect();
+    layer.merge(&Section { level: 1, heartbeats, rows: Vec::new() }, 0, &mut Vec::new());
+    (layer, 10 * SECOND)
+}
+
+/// A section that tells of heartbeats and of rows.
+fn section(heartbeats: &[(u32, u64)], rows: &[(usize, usize)]) -> Section {
+    let rows = rows.iter().map(|&(giver, suspect)| ([giver].into_iter().collect(), [suspect].into_iter().collect()));
+    Section { level: 1, heartbeats: heartbeats.to_vec(), rows: rows.collect() }
+}
+
+fn merged(layer: &mut Layer, section: &Section, now: Time) -> Vec<Change> {
+    let mut changes = Vec::new();
+    layer.merge(section, now, &mut changes);
+    changes
+}
+
+fn ticked(layer: &mut Layer, now: Time) -> Vec<Change> {
+    let mut changes = Vec::new();
+    layer.tick(now, &mut changes);
+    changes
+}
+
+#[test]
+fn a_node_is_dead_when_all_that_are_not_suspected_suspect_it() {
+    let (mut layer, now) = layer(&[1, 2, 3]);
+    merged(&mut layer, &section(&[(1, 11), (2, 11)], &[]), now);
+    assert_eq!(ticked(&mut layer, now), [Change::Suspected(3)]);
+    merged(&mut layer, &section(&[(1, 12)], &[(1, 3)]), now);
+    assert_eq!(ticked(&mut layer, now), [], "2 does not suspect it");
+    merged(&mut layer, &section(&[(1, 13), (2, 12)], &[(1, 3), (2, 3)]), now);
+    assert_eq!(ticked(&mut layer, now), [], "the consensus has to last");
+    assert_eq!(ticked(&mut layer, now + 100 * MILLISECOND), [Change::Dead(3)]);
+    assert!(layer.section().heartbeats.iter().all(|&(index, _)| index != 3), "the dead are not gossiped about");
+}
+
+#[test]
+fn a_row_counts_only_with_a_newer_heartbeat_and_is_taken_back_by_one() {
+    let (mut layer, now) = layer(&[1, 3]);
+    merged(&mut layer, &section(&[(1, 11)], &[]), now);
+    ticked(&mut layer, now);
+    merged(&mut layer, &section(&[(1, 11)], &[(1, 3)]), now);
+    assert!(!layer.consensus(3), "not newer");
+    merged(&mut layer, &section(&[(1, 12)], &[(1, 3)]), now);
+    assert!(layer.consensus(3));
+    merged(&mut layer, &section(&[(1, 13)], &[]), now);
+    assert!(!layer.consensus(3), "1 has heard of it");
+    assert_eq!(merged(&mut layer, &section(&[(3, 11)], &[]), now), [Change::Cleared(3)]);
+}
+
+#[test]
+fn own_pauses_are_forgiven_and_suspects_are_told() {
+    let (mut layer, now) = layer(&[1, 2]);
+    layer.forgive(now);
+    assert_eq!(ticked(&mut layer, now + SECOND / 2), []);
+    assert_eq!(ticked(&mut layer, now + 2 * SECOND).len(), 2);
+    layer.beat(now, 0);
+    let suspects: Set = [1, 2].into_iter().collect();
+    assert_eq!(layer.section().rows, [([0].into_iter().collect(), suspects)]);
+    assert!(!layer.consensus(1), "one witness is not enough");
+}
+
+#[test]
+fn the_layers_of_a_node_follow_from_its_number() {
+    let address = "10.0.0.1:1".parse().expect("an address");
+    let config = Config { group_sizes: vec![4, 3], ..Config::new(NodeId(17), address, [0; 32]) };
+    let layers = Layer::all(&config, 0, 1);
+    let places: Vec<_> = layers.iter().map(|layer| (layer.level, layer.base, layer.own, layer.span)).collect();
+    assert_eq!(places, [(1, 16, 1, 1), (2, 3, 1, 4), (3, 0, 1, 12)]);
+    assert_eq!((layers[0].local(19), layers[0].local(20), layers[1].local(20)), (Some(3), None, Some(2)));
+    assert_eq!((layers[1].local(11), layers[2].local(11)), (None, Some(0)));
+}

@@ -1,0 +1,279 @@
+//! What a node sends: one gossip message per interval, in higher layers some, answers, and all it knows to newcomers.
+
+use super::config::Choice;
+use super::message::{Contact, Message, RecordKey};
+use super::node::Node;
+use super::seal::{ANYBODY, Header, Kind, seal};
+use super::types::{Liveness, NodeId, Packet, Time};
+use std::net::SocketAddr;
+
+/// Every how many rounds one who is dead gets a message all the same, in case it is not.
+const TRY_DEAD: u64 = 10;
+/// Every how many rounds a node that knows nobody asks again.
+const ASK_AGAIN: u64 = 5;
+/// To how many a farewell is said.
+const FAREWELLS: usize = 5;
+/// Most of a layer to whom news are told at once.
+const MOST_TOLD: usize = 64;
+/// Most news told at once: one packet holds them.
+const MOST_NEWS: usize = 64;
+/// Contacts for a newcomer.
+const INTRODUCTIONS: usize = 8;
+
+/// A packet that is made when the caller asks for it, so that its time is that of sending.
+#[derive(Debug, Clone)]
+pub(crate) enum Outgoing {
+    /// Asks whoever is there.
+    Join(SocketAddr),
+    /// Answers that.
+    Welcome(Contact),
+    /// Gossip to somebody who does not know this node yet.
+    Hello(Contact),
+    Gossip(Contact),
+    /// Records for a newcomer, and others whom it should know.
+    Everything(Contact, Vec<RecordKey>),
+    /// These records at once.
+    News(Contact, Vec<RecordKey>),
+    /// The times of a probe: t1, t2.
+    Answer(Contact, Time, Time),
+}
+
+impl Node {
+    /// Does what is due, and gives the packets to send now.
+    pub fn poll(&mut self, now: Time) -> Vec<Packet> {
+        self.notice(now);
+        if now >= self.next_round {
+            if self.leaving {
+                self.farewell();
+            } else {
+                self.gossip_round(now);
+                self.next_round = (self.next_round + self.config.interval).max(now + self.config.interval / 2);
+            }
+        }
+        self.broadcast();
+        let outgoing = std::mem::take(&mut self.outgoing);
+        outgoing.into_iter().map(|outgoing| self.packet(outgoing, now)).collect()
+    }
+
+    fn farewell(&mut self) {
+        self.next_round = Time::MAX;
+        self.outgoing.clear();
+        let own = self.layers[0].own;
+        self.publish(0, own, Liveness::Left);
+        let mut others = self.layers[0].others(|state| state == Liveness::Alive);
+        for _ in 0..FAREWELLS.min(others.len()) {
+            let index = others.swap_remove(self.random.below(others.len() as u64) as usize);
+            self.gossip_with(NodeId(self.layers[0].base + index as u32));
+        }
+        if let Some(other) = self.upper_target(1, |state| state == Liveness::Alive) {
+            self.gossip_with(other);
+        }
+    }
+
+    fn gossip_round(&mut self, now: Time) {
+        self.round += 1;
+        let round = self.round;
+        for level in 0..self.layers.len() {
+            let mut changes = Vec::new();
+            self.layers[level].tick(now, &mut changes);
+            self.apply(level, changes, now);
+        }
+        self.layers[0].beat(now, 0);
+        if round % ASK_AGAIN == 1 {
+            self.outgoing.extend(self.joining.iter().map(|&(address, _)| Outgoing::Join(address)));
+            self.joining.retain_mut(|(_, times)| {
+                *times = times.saturating_sub(u32::from(*times < u32::MAX));
+                *times > 0
+            });
+        }
+        if let Some(index) = self.target(round) {
+            self.gossip_with(NodeId(self.layers[0].base + index as u32));
+        }
+        let every = u64::from(self.config.upper_every);
+        for level in (1..self.layers.len()).filter(|&level| (round + level as u64).is_multiple_of(every)) {
+            self.layers[level].beat(now, 0);
+            if let Some(other) = self.upper_target(level, |state| state != Liveness::Dead) {
+                self.gossip_with(other);
+            }
+        }
+        if round.is_multiple_of(TRY_DEAD) {
+            self.try_dead();
+        }
+    }
+
+    /// Tells deaths and returns at once: those found here to the group and to two nodes of each other group, those told by
+    /// another group to the own one. Gossip carries them to whom that does not reach.
+    fn broadcast(&mut self) {
+        let [own, told] = std::mem::take(&mut self.news).map(|mut news| {
+            news.truncate(MOST_NEWS);
+            news
+        });
+        if own.is_empty() && told.is_empty() || self.leaving {
+            return;
+        }
+        let near = self.layers[0].others(|state| state == Liveness::Alive);
+        let mut targets: Vec<NodeId> = near.iter().map(|&index| NodeId(self.layers[0].base + index as u32)).collect();
+        let everything: Vec<RecordKey> = own.iter().chain(&told).copied().collect();
+        targets.truncate(MOST_TOLD);
+        let group: Vec<Contact> = targets.into_iter().filter_map(|id| self.peers.get(id)).collect();
+        self.outgoing.extend(group.into_iter().map(|contact| Outgoing::News(contact, everything.clone())));
+        if own.is_empty() {
+            return;
+        }
+        for layer in &self.layers[1..] {
+            for index in layer.others(|state| state == Liveness::Alive).into_iter().take(MOST_TOLD) {
+                // Two, for one packet may be lost.
+                let others = [(); 2].map(|()| self.peers.of_group(layer.level, index, &mut self.random));
+                let second = others[1].filter(|_| others[0] != others[1]);
+                for contact in others[0].into_iter().chain(second).filter_map(|id| self.peers.get(id)) {
+                    self.outgoing.push(Outgoing::News(contact, own.clone()));
+                }
+            }
+        }
+    }
+
+    /// Somebody who is dead may be behind a network that was cut.
+    fn try_dead(&mut self) {
+        let dead = self.layers[0].others(|state| state == Liveness::Dead);
+        if let Some(&index) = self.random.choose(&dead) {
+            self.gossip_with(NodeId(self.layers[0].base + index as u32));
+        }
+        for level in 1..self.layers.len() {
+            if let Some(other) = self.upper_target(level, |state| state == Liveness::Dead) {
+                self.gossip_with(other);
+            }
+        }
+    }
+
+    /// Whom to gossip with in the group, by local index.
+    fn target(&mut self, turn: u64) -> Option<usize> {
+        let layer = &self.layers[0];
+        // Of some members only the heartbeat has come so far, not the address.
+        let known = |index: &usize| self.peers.get(NodeId(layer.base + *index as u32)).is_some();
+        let at_random = self.config.choice == Choice::Random || turn.is_multiple_of(4);
+        if at_random {
+            let living = layer.others(|state| matches!(state, Liveness::Alive | Liveness::Suspect));
+            let living: Vec<usize> = living.into_iter().filter(known).collect();
+            return self.random.choose(&living).copied();
+        }
+        let mut ring = layer.others(|state| state == Liveness::Alive);
+        ring.retain(known);
+        let place = ring.partition_point(|&index| index < layer.own);
+        ring.insert(place, layer.own);
+        let steps = u64::from(ring.len().next_power_of_two().trailing_zeros()).max(1);
+        let turn = turn - turn / 4;
+        let target = ring[(place + (1usize << (turn % steps))) % ring.len()];
+        (target != layer.own).then_some(target)
+    }
+
+    /// A node of another group of a higher layer.
+    fn upper_target(&mut self, level: usize, wanted: impl Fn(Liveness) -> bool) -> Option<NodeId> {
+        let layer = self.layers.get(level)?;
+        let groups = layer.others(wanted);
+        let level = layer.level;
+        // Of some groups nobody is known yet.
+        (0..4).find_map(|_| {
+            let &index = self.random.choose(&groups)?;
+            self.peers.of_group(level, index, &mut self.random)
+        })
+    }
+
+    fn gossip_with(&mut self, id: NodeId) {
+        if let Some(contact) = self.peers.get(id).filter(|_| id != self.config.id) {
+            self.outgoing.push(Outgoing::Gossip(contact));
+        }
+    }
+
+    /// The lowest layer in whose group both this node and another are, and the other's local index there.
+    pub(crate) fn common(&self, id: NodeId) -> Option<(usize, usize)> {
+        self.layers.iter().enumerate().find_map(|(level, layer)| Some((level, layer.local(id.0)?)))
+    }
+
+    fn packet(&mut self, outgoing: Outgoing, now: Time) -> Packet {
+        let (kind, to) = match outgoing {
+            Outgoing::Join(address) => (Kind::Join, Contact { id: ANYBODY, address, incarnation: 0 }),
+            Outgoing::Welcome(contact) => (Kind::Welcome, contact),
+            Outgoing::Hello(contact)
+            | Outgoing::Gossip(contact)
+            | Outgoing::Everything(contact, _)
+            | Outgoing::News(contact, _)
+            | Outgoing::Answer(contact, ..) => (Kind::Gossip, contact),
+        };
+        self.sequence += 1;
+        let header = Header {
+            kind,
+            from: self.config.id,
+            to: to.id,
+            addressee: to.incarnation as u32,
+            incarnation: self.config.incarnation,
+            sequence: self.sequence,
+            time: now,
+            heartbeat: self.heartbeat(),
+        };
+        let mut keys = Vec::new();
+        let mut message = Message::default();
+        match outgoing {
+            Outgoing::Join(_) => {}
+            Outgoing::Welcome(contact) => message.contacts = self.introductions(contact.id),
+            Outgoing::Hello(contact) => {
+                (message, keys) = self.gossip(contact, now);
+                message.hello = true;
+            }
+            Outgoing::Gossip(contact) => (message, keys) = self.gossip(contact, now),
+            Outgoing::Everything(contact, records) => {
+                message.contacts = self.introductions(contact.id);
+                keys = records;
+            }
+            Outgoing::News(_, records) => keys = records,
+            Outgoing::Answer(_, t1, t2) => message.echo = Some((t1, t2)),
+        }
+        message.records = keys.iter().filter_map(|&key| self.records.get(key)).collect();
+        let mut bytes = Vec::with_capacity(512);
+        header.encode(&mut bytes);
+        message.encode(header.heartbeat, &mut bytes);
+        seal(&self.config.key, &mut bytes);
+        self.counters.sent += 1;
+        self.counters.sent_bytes += bytes.len() as u64;
+        Packet { to: to.address, bytes }
+    }
+
+    /// A gossip message for that node, and the keys of the records in it.
+    fn gossip(&mut self, to: Contact, now: Time) -> (Message<'static>, Vec<RecordKey>) {
+        let level = self.common(to.id).map_or(self.layers.len(), |(level, _)| level);
+        // At random, for the targets of every second or third round may never be some of the group.
+        let upper = level > 0 || self.random.below(u64::from(self.config.upper_every)) == 0;
+        let layers = self.layers.iter().skip(level).filter(|layer| layer.level == 1 || upper);
+        let mut message = Message { sections: layers.map(|layer| layer.section()).collect(), ..Message::default() };
+        let keys = self.records.pick(self.config.budget, level > 0);
+        if !self.config.directory && self.layers.len() > 1 {
+            let mut groups = Vec::new();
+            for layer in self.layers.iter().skip(level.max(1)) {
+                groups.extend(
+                    layer.others(|state| state != Liveness::Left).into_iter().map(|index| (layer.level, index)),
+                );
+            }
+            message.contacts.extend(self.peers.any(&groups, &mut self.random));
+        }
+        let probes = u64::from(self.config.probe_every);
+        if probes > 0 && self.sequence.is_multiple_of(probes) {
+            message.probe = true;
+            self.peers.probed(to.id, now);
+        }
+        (message, keys)
+    }
+
+    /// Those this node knows who are nearest to a newcomer.
+    fn introductions(&self, newcomer: NodeId) -> Vec<Contact> {
+        let distance = |id: NodeId| {
+            self.layers.iter().position(|layer| {
+                let size = (layer.most as u32).saturating_mul(layer.span);
+                id.0 / size == newcomer.0 / size
+            })
+        };
+        let mut contacts: Vec<Contact> = self.peers.contacts().copied().collect();
+        contacts.retain(|contact| contact.id != newcomer && contact.id != self.config.id);
+        contacts.sort_by_key(|contact| (distance(contact.id).unwrap_or(usize::MAX), contact.id));
+        contacts.truncate(INTRODUCTIONS);
+        contacts
+    }
+}

@@ -1,0 +1,75 @@
+//! The agents of a job, as its directory names them.
+
+use super::{Job, read_json, write_json};
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Result};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Most nodes of a job.
+const MOST: u32 = 1 << 20;
+
+/// An agent of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentFile {
+    /// Its number in the job.
+    pub number: u32,
+    /// Its node.
+    pub host: String,
+    /// Its process.
+    pub process: u32,
+    /// Where gossip reaches it (UDP).
+    pub gossip: SocketAddr,
+    /// Where it answers questions (TCP).
+    pub query: SocketAddr,
+    /// When it began: seconds since 1970.
+    pub begun: f64,
+    /// When it ended by itself.
+    pub ended: Option<f64>,
+    /// The ranks that are there.
+    pub ranks: Vec<u32>,
+}
+
+/// A number that no other agent of the job has.
+///
+/// # Errors
+/// The directory cannot be written.
+pub fn claim(job: &Job) -> Result<u32> {
+    for number in 0..MOST {
+        let path = job.directory.join("agents").join(format!("{number}.claim"));
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(_) => return Ok(number),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::StorageFull.into())
+}
+
+impl AgentFile {
+    fn path(job: &Job, number: u32) -> PathBuf {
+        job.directory.join("agents").join(format!("{number}.json"))
+    }
+
+    /// Where an agent keeps what it knew when it ended.
+    pub fn last(job: &Job, number: u32) -> PathBuf {
+        job.directory.join("agents").join(format!("{number}.last"))
+    }
+
+    /// Tells others.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub fn write(&self, job: &Job) -> Result<()> {
+        write_json(&AgentFile::path(job, self.number), self)
+    }
+
+    /// All agents of a job, in the order of their numbers.
+    pub fn all(job: &Job) -> Vec<AgentFile> {
+        let entries = job.directory.join("agents").read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let mut agents: Vec<AgentFile> = files.filter_map(|path| read_json(&path).ok()).collect();
+        agents.sort_by_key(|agent| agent.number);
+        agents
+    }
+}

@@ -1,0 +1,156 @@
+//! Aggregates of the user's own: arithmetic over built-in ones, loaded while a job runs.
+//!
+//! A formula knows numbers, operators, functions of one number and names like `load1_max` or `nodes`. It has no loops, no calls of anything
+//! else, no memory, and its length is bounded: so its time is, and nothing can be smuggled in.
+
+use super::{Aggregate, Quantity, Reading};
+use exmex::{Express, FlatEx};
+
+/// Longest formula, in bytes.
+pub const MAX_FORMULA: usize = 400;
+
+/// A parsed formula.
+#[derive(Debug, Clone)]
+pub struct Formula {
+    text: String,
+    expression: FlatEx<f64>,
+    /// What the variables stand for, in the expression's order.
+    variables: Vec<Variable>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variable {
+    Nodes,
+    Of(Quantity, Aggregate),
+}
+
+/// Why a text is no formula.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoFormula {
+    /// Longer than [`MAX_FORMULA`].
+    #[error("a formula has at most {MAX_FORMULA} characters")]
+    TooLong,
+    /// Neither number, operator, function nor name; or they do not fit together.
+    #[error("this is no formula: {0}")]
+    Syntax(String),
+    /// A name that is not `nodes` or quantity, underscore, aggregate.
+    #[error("unknown name {0}: names are \"nodes\" and those of a quantity and an aggregate, such as load1_mean")]
+    Unknown(String),
+}
+
+impl Formula {
+    /// Reads a formula such as `memory_sum / memory_total_sum` or `load1_max - load1_mean`.
+    pub fn parse(text: &str) -> Result<Self, NoFormula> {
+        if text.len() > MAX_FORMULA {
+            return Err(NoFormula::TooLong);
+        }
+        let expression = exmex::parse::<f64>(text).map_err(|error| NoFormula::Syntax(error.to_string()))?;
+        let variable = |name: &String| variable(name).ok_or_else(|| NoFormula::Unknown(name.clone()));
+        let variables = expression.var_names().iter().map(variable).collect::<Result<_, _>>()?;
+        Ok(Formula { text: text.to_owned(), expression, variables })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its value over the readings of a group; none if something that it needs was not read, or if there is no finite value.
+    pub fn of(&self, readings: &[Reading]) -> Option<f64> {
+        let value = |&variable: &Variable| match variable {
+            Variable::Nodes => Some(readings.len() as f64),
+            Variable::Of(quantity, how) => how.of_readings(readings, quantity),
+        };
+        let values: Vec<f64> = self.variables.iter().map(value).collect::<Option<_>>()?;
+        self.expression.eval(&values).ok().filter(|value| value.is_finite())
+    }
+}
+
+fn variable(name: &str) -> Option<Variable> {
+    if name == "nodes" {
+        return Some(Variable::Nodes);
+    }
+    let (quantity, how) = name.rsplit_once('_')?;
+    let how = Aggregate::ALL.into_iter().find(|aggregate| aggregate.name() == how)?;
+    Some(Variable::Of(Quantity::named(quantity)?, how))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn readings() -> Vec<Reading> {
+        let reading = |load: f64, memory: f64| {
+            let mut reading = Reading::default();
+            reading.set(Quantity::Load1, load);
+            reading.set(Quantity::MemoryAvailable, memory);
+            reading
+        };
+        vec![reading(1.0, 100.0), reading(4.0, 50.0)]
+    }
+
+    fn value(text: &str) -> Option<f64> {
+        Formula::parse(text).expect(text).of(&readings())
+    }
+
+    #[test]
+    fn formulas_are_arithmetic_over_aggregates() {
+        assert_eq!(value("load1_max - load1_mean"), Some(1.5));
+        assert_eq!(value("memory_sum / nodes"), Some(75.0));
+        assert_eq!(value("2 * (load1_min + load1_max) ^ 2"), Some(50.0));
+        assert_eq!(value("7"), Some(7.0));
+        assert_eq!(value("temperature_max"), None, "nobody read it");
+        assert_eq!(value("1 / (load1_min - 1)"), None, "no finite value");
+    }
+
+    #[test]
+    fn nothing_but_arithmetic_gets_in() {
+        for text in [
+            "",
+            "load1",
+            "disk_max",
+            "{rm -rf}",
+            "nodes nodes",
+            "system('id')",
+            "while(1)",
+            "a = 1",
+            "\"x\"",
+            "1;2",
+            "load1_max(",
+        ] {
+            assert!(Formula::parse(text).is_err(), "{text}");
+        }
+        let long = "1+".repeat(MAX_FORMULA) + "1";
+        assert_eq!(Formula::parse(&long).err(), Some(NoFormula::TooLong));
+    }
+
+    #[test]
+    fn the_worst_formulas_take_no_time() {
+        let brackets = "(".repeat(199) + "1" + &")".repeat(199);
+        let powers = "9^".repeat(199) + "9";
+        let names = "load1_median+".repeat(30) + "1";
+        let minus = "-".repeat(399) + "1";
+        let started = std::time::Instant::now();
+        for text in [brackets, powers, names, minus] {
+            if let Ok(formula) = Formula::parse(&text) {
+                formula.of(&readings());
+            }
+        }
+        assert!(started.elapsed().as_millis() < 500);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "[-+*/^() .0-9a-z_{}πE,;%]{0,60}") {
+            if let Ok(formula) = Formula::parse(&text) {
+                let _ = formula.of(&readings());
+            }
+        }
+
+        #[test]
+        fn any_unicode_is_read_without_a_panic(text: String) {
+            let _ = Formula::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The state file of a process: what it is doing in MPI right now. The recorder in the application maps it and writes; whoever watches the job reads it, also
+//! when the process is stuck, stopped or dead. This file is compiled into both.
+//!
+//! All fields are u64 in the order of bytes of the machine: the file never leaves its node. They are written one by one with relaxed stores, so what
+//! is read while the process moves may belong to two calls; what has not changed for a while is consistent.
+//!
+//! ```text
+//! header                          who this is, and how its counter becomes a time
+//! SLOTS    slots of threads       the call that a thread is in or was in last, and the regions that it is in
+//! REQUESTS requests               what a request was made for, found by its handle
+//! COMMS    communicators          handle, identity, number of collective operations that have begun
+//! NAMES    names of regions
+//! ```
+
+/// First bytes of a state file; the last two are the version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA01");
+
+/// End of the file names: `<process id>.state`.
+pub const EXTENSION: &str = "state";
+
+/// Byte offsets of the fields of the header.
+pub mod field {
+    /// [`super::MAGIC`], written when all that does not change is there.
+    pub const MAGIC: usize = 0;
+    /// Checksum of the table of functions.
+    pub const TABLE: usize = 8;
+    /// Process id.
+    pub const PROCESS: usize = 16;
+    /// When the process started, in ticks since boot (field 22 of `/proc/PID/stat`): tells it from a later one with the same id.
+    pub const STARTED: usize = 24;
+    /// Rank in `MPI_COMM_WORLD`: as the launcher says before `MPI_Init` has returned; [`super::UNKNOWN`] if it does not.
+    pub const RANK: usize = 32;
+    /// Size of `MPI_COMM_WORLD`, likewise.
+    pub const SIZE: usize = 40;
+    /// One of [`super::phase`].
+    pub const PHASE: usize = 48;
+    /// Reading of the counter when the phase began.
+    pub const PHASE_SINCE: usize = 56;
+    /// Number of slots in use.
+    pub const THREADS: usize = 64;
+    /// Communicators and threads for which there was no room.
+    pub const LOST: usize = 72;
+    /// An anchor: a reading of the counter, `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` in nanoseconds at the same moment.
+    pub const FIRST_ANCHOR: usize = 80;
+    /// Two more, written in turn; the one with [`LATEST_ANCHOR`] is complete.
+    pub const ANCHORS: [usize; 2] = [104, 128];
+    /// Which of them is the latest: 0 none, 1 or 2.
+    pub const LATEST_ANCHOR: usize = 152;
+    /// Command line of the process, text that ends in zero.
+    pub const COMMAND: usize = 256;
+    /// Length of that field.
+    pub const COMMAND_LENGTH: usize = 1024;
+}
+
+/// Where a process is in its life with MPI.
+pub mod phase {
+    /// In `MPI_Init`.
+    pub const INIT: u64 = 1;
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    pub const RUNNING: u64 = 2;
+    /// In `MPI_Finalize`.
+    pub const FINALIZING: u64 = 3;
+    /// After it.
+    pub const FINALIZED: u64 = 4;
+    /// The recorder has given up: what the process does is not known any more.
+    pub const UNWATCHED: u64 = 5;
+}
+
+/// A number that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+
+/// Where slots begin, how many there are, and their size in bytes.
+pub const SLOTS: usize = 4096;
+/// See [`SLOTS`].
+pub const THREADS: usize = 16;
+/// See [`SLOTS`].
+pub const SLOT: usize = 1024;
+
+/// Byte offsets of the fields of a slot: the first ones share a cache line.
+pub mod slot {
+    /// [`super::INSIDE`], if the thread is in the call; the number of the function of the current or last call plus 1 in the bits below it; above it the number of
+    /// calls that have done something (all but tests and probes in vain).
+    pub const CALL: usize = 0;
+    /// Reading of the counter when the current or last call began.
+    pub const SINCE: usize = 8;
+    /// Reading of the counter when the last call ended that has done something.
+    pub const MOVED: usize = 16;
+    /// Tests and probes in vain.
+    pub const VAIN: usize = 24;
+    /// Handle of the communicator of the current or last call; 0 if it has none.
+    pub const COMM: usize = 32;
+    /// Peer or root in the upper half ([`super::NOBODY`], [`super::ANY`]), tag in the lower one: both `i32`.
+    pub const PEER: usize = 40;
+    /// Number of the collective operation among those of its communicator, from 1; 0 if it is none.
+    pub const SEQUENCE: usize = 48;
+    /// Number of requests that the current or last call was given.
+    pub const WAITS: usize = 56;
+    /// The first [`super::HANDLES`] of them that are not null.
+    pub const REQUESTS: usize = 64;
+    /// Number of regions that the thread is in.
+    pub const DEPTH: usize = 128;
+    /// The first [`super::REGIONS`] of them, from the outside: the place of a name plus 1, or the address of a function.
+    pub const REGIONS: usize = 136;
+}
+
+/// Flag of [`slot::CALL`].
+pub const INSIDE: u64 = 1 << 15;
+/// Shift of the number of calls in [`slot::CALL`].
+pub const COUNT: u32 = 16;
+/// Peers: `MPI_PROC_NULL` or no root.
+pub const NOBODY: i32 = -2;
+/// Peers and tags: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
+pub const ANY: i32 = -1;
+/// See [`slot::REQUESTS`].
+pub const HANDLES: usize = 8;
+/// See [`slot::REGIONS`].
+pub const REGIONS: usize = 64;
+
+/// Where requests begin: places of [`REQUEST`] bytes with handle, function plus 1, handle of the communicator, peer and tag, sequence number. A later one with the
+/// same place takes it.
+pub const REQUESTS: usize = SLOTS + THREADS * SLOT;
+/// Number of places for requests.
+pub const REQUEST_PLACES: usize = 1024;
+/// See [`REQUESTS`].
+pub const REQUEST: usize = 64;
+
+/// Where communicators begin: places of [`COMM`] bytes with handle, identity, number of collective operations, and own rank and size in the upper and lower half.
+pub const COMMS: usize = REQUESTS + REQUEST_PLACES * REQUEST;
+/// Number of places for communicators.
+pub const COMM_PLACES: usize = 8192;
+/// See [`COMMS`].
+pub const COMM: usize = 32;
+/// A communicator is found in one of so many places from that of its handle on.
+pub const PROBES: usize = 64;
+/// Handle in the place of a communicator that was freed.
+pub const FREED: u64 = 1;
+/// Flag in the size of an inter-communicator, whose peers are those of the other group.
+pub const INTER: u64 = 1 << 31;
+
+/// Where names begin: places of [`NAME`] bytes with a hash and a text that ends in zero.
+pub const NAMES: usize = COMMS + COMM_PLACES * COMM;
+/// Number of places for names.
+pub const NAME_PLACES: usize = 256;
+/// See [`NAMES`].
+pub const NAME: usize = 64;
+
+/// Size of the file.
+pub const SIZE: usize = NAMES + NAME_PLACES * NAME;
+
+/// The first place of a handle among `places`, which are a power of two.
+#[inline]
+pub fn place_of(handle: u64, places: usize) -> usize {
+    (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (places - 1)
+}
+
+/// Identity of `MPI_COMM_WORLD`.
+pub const WORLD: u64 = 1;
+/// Identity of `MPI_COMM_SELF`.
+pub const SELF: u64 = 2;
+
+/// The identity that follows from several numbers, which all members know: never one of those above.
+pub fn identity(numbers: &[u64]) -> u64 {
+    let mixed = numbers.iter().fold(0x51_7c_c1_b7_27_22_0a_95_u64, |mixed, &number| {
+        let next = (mixed ^ number).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        (next ^ (next >> 32)).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(29)
+    });
+    mixed.max(16)
+}

@@ -1,0 +1,145 @@
+//! What the ranks of a job are doing: the state files that the recorder writes, as whoever asks gets them.
+
+mod functions;
+#[allow(dead_code)] // the recorder uses all of it
+pub mod layout;
+mod process;
+mod read;
+
+pub use functions::{function_name, table};
+pub use process::{Process, now};
+pub use read::StateFile;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a process is in its life with MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// In `MPI_Init`.
+    Init,
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Running,
+    /// In `MPI_Finalize`.
+    Finalizing,
+    /// After it.
+    Finalized,
+    /// The recorder has given up: what it does is not known any more.
+    Unwatched,
+}
+
+/// What the kernel says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// It has work, or sleeps until something comes.
+    Runs,
+    /// It was stopped by a signal or a debugger.
+    Stopped,
+    /// There is none any more.
+    Gone,
+}
+
+/// What one process of the job is doing at a moment. Times are seconds since 1970 by the clock of its node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankState {
+    /// Rank in `MPI_COMM_WORLD`, if it is known yet.
+    pub rank: Option<u32>,
+    /// Size of `MPI_COMM_WORLD`, likewise.
+    pub size: Option<u32>,
+    /// Name of its node.
+    pub host: String,
+    /// Process id.
+    pub process: u32,
+    /// Where it is in its life with MPI.
+    pub phase: Phase,
+    /// When that began.
+    pub phase_since: f64,
+    /// What the kernel says of it.
+    pub life: Life,
+    /// When it was seen to have ended or been stopped.
+    pub life_since: Option<f64>,
+    /// The call that it is in, or tests again and again; none if it is outside of MPI.
+    pub call: Option<Call>,
+    /// The regions of the program that it is in, from the outside.
+    pub regions: Vec<String>,
+    /// Calls that have done something, of all threads.
+    pub moves: u64,
+    /// When the last such call ended.
+    pub moved: f64,
+    /// Tests and probes in vain.
+    pub vain: u64,
+    /// Processor time that it has used, in seconds.
+    pub cpu: f64,
+    /// The communicators that were asked for, of which it is a member.
+    pub comms: Vec<Membership>,
+    /// Communicators and threads that there was no room for.
+    pub lost: u64,
+}
+
+/// A call of MPI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its function.
+    pub function: String,
+    /// When it began: seconds since 1970.
+    pub since: f64,
+    /// What it is about; none for a call that waits for requests.
+    pub what: Option<Operation>,
+    /// The first requests that it was given.
+    pub waits: Vec<Operation>,
+    /// How many it was given.
+    pub requests: u64,
+    /// It does not wait, but tests again and again.
+    pub polls: bool,
+}
+
+/// A message or a collective operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// The function that began it.
+    pub function: String,
+    /// Identity of its communicator, if that is known.
+    pub comm: Option<u64>,
+    /// Peer or root; [`layout::NOBODY`], [`layout::ANY`].
+    pub peer: i32,
+    /// Tag of a message.
+    pub tag: i32,
+    /// Number of a collective operation among those of its communicator, from 1; 0 for messages.
+    pub sequence: u64,
+}
+
+/// A communicator as a member knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    /// Its identity: the same in all members.
+    pub comm: u64,
+    /// Rank in it.
+    pub rank: u32,
+    /// Number of members (of the own group).
+    pub size: u32,
+    /// It is an inter-communicator.
+    pub inter: bool,
+    /// Collective operations that have begun.
+    pub sequence: u64,
+}
+
+impl Operation {
+    /// It is a message that comes: receives and probes; also those that send one as well.
+    pub fn receives(&self) -> bool {
+        ["Recv", "recv", "Probe", "probe"].iter().any(|part| self.function.contains(part))
+    }
+}
+
+impl RankState {
+    /// The communicators that its call is about.
+    pub fn comms_of_call(&self) -> impl Iterator<Item = u64> {
+        let call = self.call.iter();
+        call.flat_map(|call| call.what.iter().chain(&call.waits)).filter_map(|operation| operation.comm)
+    }
+
+    /// It ended before `MPI_Finalize` was over.
+    pub fn died(&self) -> bool {
+        self.life == Life::Gone && !matches!(self.phase, Phase::Finalized | Phase::Unwatched)
+    }
+}

@@ -1,0 +1,260 @@
+//! `clc-replay record --monitor` and `clc-replay watch`: who is missing where is said of programs that hang in known ways, and nothing is said of one that does not.
+
+use super::{App, Library, MPICH, OPEN_MPI, clc_replay};
+use crate::common::run;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A job that runs, until this is dropped.
+struct Running {
+    app: App,
+    child: Child,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The launcher ends its processes, and waits for them.
+        let _ = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// A test that takes longer has failed, and a program that hangs ends by itself then.
+const PATIENCE: u64 = 40;
+
+impl Running {
+    fn start(library: Library, way: &str, ranks: u32, options: &[&str]) -> Running {
+        let header = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/src/marks");
+        let app = App::build(library, library.compiler, "hangs.c", &[header]);
+        let limit = PATIENCE.to_string();
+        let options = [&["--monitor"][..], options].concat();
+        let mut command = app.record(&options, ranks, &[way, &limit]);
+        let child = command
+            .env("CLC_REPLAY_JOBS", app.path("jobs"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a job");
+        Running { app, child }
+    }
+
+    /// What `watch --why` says, and its exit status.
+    fn why(&self) -> (Value, i32) {
+        let mut watch = clc_replay("watch");
+        watch.arg("run").args(["--why", "--json", "-"]).env("CLC_REPLAY_JOBS", self.app.path("jobs"));
+        let said = run(watch.current_dir(self.app.path("")));
+        (serde_json::from_str(&said.stdout).unwrap_or_default(), said.status)
+    }
+
+    /// What it says as soon as this is the case.
+    #[track_caller]
+    fn until(&self, what: impl Fn(&Value) -> bool) -> (Value, i32) {
+        let begun = Instant::now();
+        loop {
+            let (said, status) = self.why();
+            if what(&said) {
+                return (said, status);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(PATIENCE), "{}", said["sentence"]);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Nothing moves, and this is why.
+    #[track_caller]
+    fn hangs(&self, ranks: &[u32], parts: &[&str]) -> Value {
+        let holds = |said: &Value| {
+            let sentence = said["sentence"].as_str().unwrap_or_default();
+            said["verdict"] == "still" && parts.iter().all(|part| sentence.contains(part))
+        };
+        let (said, status) = self.until(holds);
+        assert_eq!(status, 1, "{}", said["sentence"]);
+        assert_eq!(said["ranks_to_blame"], serde_json::json!(ranks), "{}", said["sentence"]);
+        said
+    }
+}
+
+#[test]
+fn a_rank_that_computes_is_missing_in_a_barrier() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "missing", 3, &["--alarm", "1s"]);
+        let parts = [
+            "rank 1 is missing in MPI_Barrier, operation 3 of MPI_COMM_WORLD, where ranks 0, 2",
+            "computes in region solve",
+        ];
+        let said = job.hangs(&[1], &parts);
+        // The agent sees it at the latest a second after the patience is over.
+        let alarm = job.app.path("run.monitor/alarm.txt");
+        let begun = Instant::now();
+        while !alarm.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "no alarm");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let text = std::fs::read_to_string(&alarm).expect("an alarm");
+        assert!(text.contains(parts[0]) && text.contains("mpi"), "{text}");
+        let row = &said["ranks"][1];
+        assert_eq!((&row["state"], &row["region"]), (&Value::from("computes"), &Value::from("solve")));
+        let mut list = clc_replay("jobs");
+        let list = run(list.env("CLC_REPLAY_JOBS", job.app.path("jobs"))).expect(0, "jobs");
+        assert!(list.stdout.contains("run ") && list.stdout.contains("still"), "{}", list.stdout);
+    }
+}
+
+#[test]
+fn a_circle_of_receives_is_told_with_its_tags() {
+    let job = Running::start(OPEN_MPI, "circle", 3, &[]);
+    let parts = [
+        "ranks 0-2 wait in a circle",
+        "rank 1 in MPI_Recv from rank 2 (tag 41)",
+        "rank 2 in MPI_Recv from rank 0 (tag 42)",
+    ];
+    job.hangs(&[0, 1, 2], &parts);
+}
+
+#[test]
+fn a_rank_that_does_not_come_to_mpi_init_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "init", 3, &[]);
+        job.hangs(&[1], &["rank 1 has not called MPI_Init, where ranks 0, 2 wait"]);
+    }
+}
+
+#[test]
+fn a_stopped_process_is_named() {
+    let job = Running::start(OPEN_MPI, "stop", 3, &[]);
+    let said = job.hangs(&[1], &["rank 1 is stopped", "2 ranks wait"]);
+    assert_eq!(said["ranks"][1]["state"], "stopped");
+}
+
+#[test]
+fn different_operations_are_told() {
+    let job = Running::start(OPEN_MPI, "differ", 4, &[]);
+    job.hangs(
+        &[1],
+        &["operation 3 of MPI_COMM_WORLD is not the same everywhere", "rank 1 is in MPI_Allreduce", "MPI_Bcast"],
+    );
+}
+
+#[test]
+fn requests_and_tests_in_vain_lead_to_who_computes() {
+    let job = Running::start(OPEN_MPI, "waitall", 3, &[]);
+    let said = job.hangs(
+        &[2],
+        &["rank 1 has waited for rank 2", "MPI_Irecv from rank 2 (tag 9)", "1 more waits for", "it computes"],
+    );
+    assert_eq!((&said["ranks"][0]["state"], &said["ranks"][1]["state"]), (&"waits".into(), &"tests".into()));
+}
+
+#[test]
+fn a_thousand_communicators_are_told_apart() {
+    let job = Running::start(OPEN_MPI, "comms", 3, &[]);
+    job.hangs(
+        &[1],
+        &["rank 1 is missing in MPI_Barrier, operation 1 of communicator ", "of 3 ranks 0-2, where ranks 0, 2"],
+    );
+}
+
+#[test]
+fn parts_of_a_split_have_names_of_their_own() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "split", 4, &[]);
+        job.hangs(
+            &[2],
+            &["rank 2 is missing in MPI_Allreduce, operation 2 of communicator ", "of 2 ranks 0, 2, where rank 0 has"],
+        );
+    }
+}
+
+#[test]
+fn a_killed_process_is_named_within_a_second() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "kill", 3, &[]);
+        let (said, status) = job.until(|said| said["verdict"] == "failed");
+        assert_eq!(status, 3);
+        assert_eq!(said["ranks_to_blame"], serde_json::json!([1]), "{}", said["sentence"]);
+        let sentence = said["sentence"].as_str().expect("a sentence");
+        assert!(sentence.starts_with("rank 1 (process ") && sentence.contains("without MPI_Finalize"), "{sentence}");
+        let ago = said["ranks"][1]["seconds"].as_f64().expect("a number");
+        assert!(ago < 1.0, "{ago} s after its end");
+        // The agent says so after the end of the job, too, and ends by itself.
+        let agent = agent(&job.app.path("run.monitor"));
+        let begun = Instant::now();
+        while Path::new(&format!("/proc/{agent}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the agent has not ended");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let (later, status) = job.why();
+        assert_eq!(
+            (&later["verdict"], &later["ranks_to_blame"], status),
+            (&"failed".into(), &said["ranks_to_blame"], 3)
+        );
+    }
+}
+
+/// Process id of the agent of a job.
+fn agent(directory: &Path) -> u64 {
+    let text = std::fs::read_to_string(directory.join("agents/0.json")).expect("an agent");
+    let about: Value = serde_json::from_str(&text).expect("JSON");
+    about["process"].as_u64().expect("a process")
+}
+
+#[test]
+fn a_healthy_job_raises_no_alarm_and_leaves_nothing() {
+    for library in [OPEN_MPI, MPICH] {
+        let header = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/src/marks");
+        let app = App::build(library, library.compiler, "hangs.c", &[header]);
+        let alarm = app.path("alarm.txt");
+        let option = format!("1s={}", alarm.display());
+        let mut job = app.record(&["--monitor", "--alarm", &option], 3, &["moves", "3"]);
+        job.env("CLC_REPLAY_JOBS", app.path("jobs")).stdout(Stdio::null()).stderr(Stdio::piped());
+        let job = job.spawn().expect("a job");
+        let begun = Instant::now();
+        let mut moved = false;
+        while begun.elapsed() < Duration::from_millis(2500) {
+            let mut watch = clc_replay("watch");
+            let said = run(watch.arg(app.path("run")).arg("--why").env("CLC_REPLAY_JOBS", app.path("jobs")));
+            moved |= said.stdout.starts_with("the job moves: 3 of 3 ranks");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let ended = job.wait_with_output().expect("an end");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success() && moved, "{said}");
+        assert!(!alarm.exists(), "{}", std::fs::read_to_string(&alarm).unwrap_or_default());
+        assert!(!app.path("run.monitor").exists(), "{said}");
+        assert!(said.lines().count() == 1 && said.contains("3 processes on 1 node"), "{said}");
+    }
+}
+
+#[test]
+fn forged_packets_are_counted_and_dropped_and_data_are_shown() {
+    let job = Running::start(OPEN_MPI, "moves", 2, &[]);
+    job.until(|said| said["verdict"] == "moves");
+    let text = std::fs::read_to_string(job.app.path("run.monitor/agents/0.json")).expect("an agent");
+    let agent: Value = serde_json::from_str(&text).expect("JSON");
+    let address = |name: &str| agent[name].as_str().expect("an address").to_owned();
+    assert!(address("gossip").starts_with("127.0.0.1:") && address("query").starts_with("127.0.0.1:"), "{text}");
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    for packet in [&b""[..], b"gossip", &[0; 100], &[0xff; 1200]] {
+        socket.send_to(packet, address("gossip")).expect("a packet");
+    }
+    {
+        use std::io::Write;
+        let mut stream = std::net::TcpStream::connect(address("query")).expect("a connection");
+        let _ = stream.write_all(&[&4_u32.to_le_bytes()[..], &[7; 32], b"null"].concat());
+    }
+    let mut put = clc_replay("agent");
+    run(put.arg(job.app.path("run")).args(["put", "phase", "solve"])).expect(0, "a datum");
+    let (said, status) = job.until(|said| said["agents"][0]["traffic"]["forged"].as_u64() >= Some(5));
+    assert_eq!((&said["verdict"], status), (&"moves".into(), 0));
+    job.until(|said| said["agents"][0]["data"][0][1] == "solve");
+    // Without the key, or where others can read it, nothing is asked.
+    let key = job.app.path("run.monitor/key");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&key).expect("a key")) & 0o777;
+    assert_eq!(mode, 0o600);
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("permissions");
+    let refused = run(clc_replay("watch").arg(job.app.path("run")).arg("--why"));
+    assert!(refused.status == 2 && refused.stderr.contains("chmod 600"), "{}", refused.stderr);
+}
