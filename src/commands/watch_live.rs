@@ -145,7 +145,7 @@ impl Face {
             .collect();
         frame.render_widget(Paragraph::new(lines).block(Block::new().borders(Borders::TOP)), below);
         let only = self.only.as_deref().unwrap_or("all");
-        let help = format!("q quit  sort: r rank l longest s state n node  f show: {only}  Tab nodes  arrows scroll");
+        let help = format!("q quit  sort: rank longest state node  f shows: {only}  Tab nodes  arrows");
         frame.render_widget(Paragraph::new(help).style(Style::new().add_modifier(Modifier::DIM)), keys);
     }
 
@@ -339,14 +339,14 @@ mod tests {
             lines.iter().any(|line| line == "MPI_COMM_WORLD: MPI_Barrier 17, 3 of 4 wait, behind: rank 3"),
             "{lines:#?}"
         );
-        assert!(lines[19].starts_with("q quit") && lines[19].ends_with("arrows scroll"), "{}", lines[19]);
+        assert!(lines[19].starts_with("q quit") && lines[19].ends_with("arrows"), "{}", lines[19]);
         // Sorted by how long, filtered by state, scrolled.
         face.key(KeyCode::Char('l'));
         assert!(drawn(&face)[6].starts_with("3 "));
         face.key(KeyCode::Char('f'));
         assert!(drawn(&face)[6].starts_with("3 ") && drawn(&face)[7].is_empty());
         face.key(KeyCode::Char('f'));
-        assert!(drawn(&face)[6].starts_with("2 ") && drawn(&face)[19].contains("show: waits"));
+        assert!(drawn(&face)[6].starts_with("2 ") && drawn(&face)[19].contains("shows: waits"));
         face.key(KeyCode::Down);
         assert!(drawn(&face)[6].starts_with("1 "));
         face.key(KeyCode::PageDown);
