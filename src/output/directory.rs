@@ -87,7 +87,9 @@ impl Output {
                 return Err(error.hint("remove it, or choose another place"));
             }
             if !force {
-                return Err(Error::new("output directory already exists").in_file(path).hint("replace it with --force"));
+                return Err(Error::new("output directory already exists")
+                    .in_file(path)
+                    .hint("replace it with --force"));
             }
             // Replacing a directory must not delete anything but an earlier result.
             manifest::check(&place, path)?;
