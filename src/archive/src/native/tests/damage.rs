@@ -133,7 +133,7 @@ fn definitions_that_contradict_themselves_are_refused() {
     refused(&|d| d.location_groups.clear(), "location group 3 of location 7 is not defined");
     refused(&|d| d.location_groups.push(d.location_groups[0].clone()), "location group 3 is defined twice");
     refused(&|d| d.locations.push(d.locations[0].clone()), "location 7 is defined twice");
-    refused(&|d| d.processes.push(HERE), "two MPI processes");
+    refused(&|d| d.processes.push(HERE), "two MPI ranks");
     refused(&|d| d.processes = vec![LocationId(8)], "location 8, an MPI process, is not defined");
     refused(&|d| d.communicators[0].members = CommMembers::Intra([1].into()), "MPI process 1, but there are only 1");
     refused(&|d| d.communicators[0].members = CommMembers::Inter([0].into(), [0, 0].into()), "twice");
