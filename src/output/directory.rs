@@ -236,7 +236,7 @@ mod tests {
         let output = Output::prepare(&path, &input, "traces", false).unwrap();
         std::fs::write(output.making().join("old.otf2"), "").unwrap();
         output.publish().unwrap();
-        assert!(Output::prepare(&path, &input, "traces", false).unwrap_err().message.contains("exists already"));
+        assert!(Output::prepare(&path, &input, "traces", false).unwrap_err().message.contains("already exists"));
         let output = Output::prepare(&path, &input, "traces", true).unwrap();
         assert!(path.join("old.otf2").exists());
         output.publish().unwrap();
