@@ -205,6 +205,7 @@ pub fn correct(
     let wanted = output.map(|(path, force)| Wanted { path, force, events: None, with_truth: false });
     let prepared = wanted.map(|wanted| session.prepare(wanted)).transpose()?;
     session.lap("open", 0);
+    session.progress.step("prepare");
 
     let replayed = session.replay(examination, parameters)?;
     let target = prepared.as_ref().map(|prepared| prepared.making.clone());

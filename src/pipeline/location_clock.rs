@@ -1,6 +1,8 @@
 //! The one map from a time that was recorded to the pre-synchronised and to the written one.
 //!
-//!     recorded --(clock of the location)--> + shift = pre-synchronised --(correction of its timeline)--> written
+//! ```text
+//! recorded --(clock of the location)--> + shift = pre-synchronised --(correction of its timeline)--> written
+//! ```
 //!
 //! Whoever needs a time of an event gets it from here; nobody else adds the shift.
 

@@ -145,7 +145,7 @@ fn outputs() -> Vec<Case> {
             "output_is_a_file",
             "the output exists and is a file, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: ", "no directory"],
+            &["out: ", "not a directory"],
             |s| {
                 std::fs::write(s.copy.output(), "a file").unwrap();
             },

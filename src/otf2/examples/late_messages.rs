@@ -12,9 +12,10 @@ use std::path::Path;
 pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
-    // Sends and receives by sender, receiver, communicator and tag: the k-th of the one belong to the k-th of the other.
+    // By sender, receiver, communicator and tag: the k-th send belongs to the k-th receive in the order in which receives were posted.
     let (mut sends, mut receives) = (HashMap::<_, VecDeque<u64>>::new(), Vec::new());
     for (rank, &location) in (0u32..).zip(&definitions.processes) {
+        let mut posted = HashMap::new();
         for event in archive.events(location)? {
             let event = event?;
             match event.record {
@@ -22,15 +23,25 @@ pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
                 | EventRecord::MpiIsend { receiver, communicator, tag, .. } => {
                     sends.entry((rank, receiver, communicator, tag)).or_default().push_back(event.time);
                 }
-                EventRecord::MpiRecv { sender, communicator, tag, .. }
-                | EventRecord::MpiIrecv { sender, communicator, tag, .. } => {
-                    receives.push(((sender, rank, communicator, tag), event.time));
+                EventRecord::MpiRecv { sender, communicator, tag, .. } => {
+                    receives.push(Some(((sender, rank, communicator, tag), event.time)));
+                }
+                EventRecord::MpiIrecvRequest { request } => {
+                    posted.insert(request, receives.len());
+                    receives.push(None);
+                }
+                EventRecord::MpiIrecv { sender, communicator, tag, request, .. } => {
+                    let receive = Some(((sender, rank, communicator, tag), event.time));
+                    match posted.remove(&request) {
+                        Some(place) => receives[place] = receive,
+                        None => receives.push(receive),
+                    }
                 }
                 _ => {}
             }
         }
     }
-    let late = receives.into_iter().filter_map(|(channel, received)| {
+    let late = receives.into_iter().flatten().filter_map(|(channel, received)| {
         let sent = sends.get_mut(&channel)?.pop_front()?;
         let (from, to, ..) = channel;
         (received < sent).then(|| format!("rank {from} to {to}: sent at {sent}, received at {received}"))

@@ -108,6 +108,7 @@ mod tests {
         assert_eq!(picoseconds("0.000000000001s"), 1);
         assert_eq!(picoseconds("1e-6s"), 1_000_000);
         assert_eq!(picoseconds("7ps"), 7);
+        assert_eq!(picoseconds("5min"), 300_000_000_000_000);
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
         let says = |text: &str| Duration::parse(text).expect_err(text);
         assert_eq!(says("5"), "`5` has no unit: write for example 5us (min, s, ms, us, ns, ps)");
         assert!(says("5m").contains("unknown unit `m`"));
-        assert!(says("5min").contains("unknown unit"));
+        assert!(says("5h").contains("unknown unit"));
         assert!(says("us").contains("not a duration"));
         assert!(says("").contains("not a duration"));
         assert!(says("-1us").contains("not a duration"));
