@@ -3,7 +3,8 @@
 use crate::cli::ConvertOptions;
 use crate::commands::Outcome;
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
-use crate::report::{Conversion, LeftOutCount, SCHEMA, Stopwatch};
+use crate::pipeline::timing::Stopwatch;
+use crate::report::{Conversion, LeftOutCount, SCHEMA};
 use crate::session::{Session, Wanted};
 use clc_archive::{Archive, Thing, truth};
 use clc_engine::comm::{Transport, agree};

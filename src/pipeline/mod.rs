@@ -8,6 +8,7 @@ pub mod location_clock;
 pub mod made;
 pub mod moves;
 pub mod open;
+pub mod peak_memory;
 pub mod silent;
 pub mod timing;
 pub mod write;

@@ -1,8 +1,9 @@
 //! Where the time goes.
 
-use crate::report::{Phase, Stopwatch};
+use crate::report::Phase;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_trace::Result;
+use std::time::Instant;
 
 /// Measures the phases of this analysis rank.
 #[derive(Debug, Default)]
@@ -33,5 +34,32 @@ impl Timing {
         transport.all_reduce(ReduceOp::Sum, &mut events)?;
         let laps = self.laps.iter().zip(nanoseconds).zip(events);
         Ok(laps.map(|(((name, ..), time), events)| Phase::new(name, time as f64 / 1e9, events as u64)).collect())
+    }
+}
+
+/// Measures phases that follow each other.
+#[derive(Debug)]
+pub struct Stopwatch {
+    since: Instant,
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Stopwatch::start()
+    }
+}
+
+impl Stopwatch {
+    /// Starts the first phase.
+    pub fn start() -> Self {
+        Stopwatch { since: Instant::now() }
+    }
+
+    /// Seconds since the start or the last lap; the next phase starts now.
+    pub fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.since).as_secs_f64();
+        self.since = now;
+        seconds
     }
 }

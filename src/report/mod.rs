@@ -4,74 +4,56 @@
 //! commands; nothing here computes a correction. Every JSON field is documented in `docs/report.md`. Ticks are
 //! those of the trace's timer, times and durations are in seconds, sizes in bytes.
 
-mod analysis;
-mod analysis_csv;
-mod analysis_text;
-mod conversion;
-mod coverage;
-mod details;
-pub mod distances;
-mod evaluation;
-mod evaluation_plot;
-mod evaluation_text;
+mod csv;
 mod html;
-mod info;
-mod info_text;
 mod json;
-mod locks;
-mod made;
-mod matching;
-pub mod memory;
-mod moves;
-mod pairs_text;
-mod phases;
-mod run;
-mod table;
+mod model;
 mod text;
-mod violations;
-mod warnings;
 
-pub use analysis::{
+pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+pub use clc_execution::waiting::WaitKind;
+pub use csv::analysis_csv;
+pub use html::evaluation_plot;
+pub use html::html;
+pub use json::{GENERATOR, escaped, json};
+pub use model::analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
     PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
     Traffic, WaitStates, Waiting,
 };
-pub use analysis_csv::analysis_csv;
-pub use analysis_text::analysis_text;
-pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
-pub use clc_execution::waiting::WaitKind;
-pub use conversion::{Conversion, LeftOutCount, conversion_text};
-pub use coverage::Coverage;
-pub use details::{
+pub use model::conversion::{Conversion, LeftOutCount};
+pub use model::coverage::Coverage;
+pub use model::details::{
     Bar, Case, ClockError, Details, DistanceClass, Lane, LocationMoves, NodeCurve, OperationCheck, PairMatrix,
     PairStage, PairUnit, Picture, Slopes, StageDetails,
 };
-pub use evaluation::{
+pub use model::distances;
+pub use model::evaluation::{
     BetweenProcesses, ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice,
     WaitAccuracy,
 };
-pub use evaluation_plot::evaluation_plot;
-pub use evaluation_text::evaluation_text;
-pub use html::html;
-pub use info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
-pub use info_text::info_text;
-pub use json::{GENERATOR, escaped, json};
-pub use locks::{LockStages, Locks, Overlap};
-pub use made::{Made, made_text};
-pub use matching::{
+pub use model::info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
+pub use model::locks::{LockStages, Locks, Overlap};
+pub use model::made::Made;
+pub use model::matching::{
     CallCount, CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, ThreadSteps, UnmatchedPair, WindowUse,
 };
-pub use moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
-pub use phases::{Phase, Stopwatch};
-pub use run::{
+pub use model::moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
+pub use model::phases::Phase;
+pub use model::run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
     ReplayForm, TraceSummary,
 };
-pub use text::{text, warnings_text};
-pub use violations::{
+pub use model::violations::{
     CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
 };
-pub use warnings::{Warning, Warnings};
+pub use model::warnings::{Warning, Warnings};
+pub use text::analysis::analysis_text;
+pub use text::conversion::conversion_text;
+pub use text::correction::{text, warnings_text};
+pub use text::evaluation::evaluation_text;
+pub use text::info::info_text;
+pub use text::made::made_text;
 
 use serde::{Deserialize, Serialize};
 

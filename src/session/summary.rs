@@ -8,7 +8,7 @@ use crate::pipeline::silent::calls_without_records;
 use crate::report::{
     self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
-    Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation, memory,
+    Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
 };
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
@@ -469,7 +469,7 @@ pub fn replay(passes: &Passes, resolution: u64) -> Replay {
 /// # Errors
 /// Failures of the transport.
 pub fn memory_use(transport: &mut dyn Transport) -> Result<MemoryUse> {
-    let peak = i64::try_from(memory::peak_bytes()).unwrap_or(i64::MAX);
+    let peak = i64::try_from(crate::pipeline::peak_memory::peak_bytes()).unwrap_or(i64::MAX);
     let (mut largest, mut sum) = ([peak], [peak]);
     transport.all_reduce(ReduceOp::Max, &mut largest)?;
     transport.all_reduce(ReduceOp::Sum, &mut sum)?;

@@ -8,12 +8,15 @@ mod analysis;
 mod changes;
 mod clocks;
 mod element;
+mod evaluation_plot;
 mod matrix;
 mod plot;
 mod run;
 mod summary;
 mod violations;
 mod worst;
+
+pub use evaluation_plot::evaluation_plot;
 
 use super::{GENERATOR, Report};
 use clc_trace::{Error, Result};

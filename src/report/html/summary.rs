@@ -1,7 +1,7 @@
 //! The top of the page: the verdict in one sentence, and the numbers that matter most.
 
 use super::element::{duration, escape, facts};
-use crate::report::analysis_text::verdict;
+use crate::report::text::analysis::verdict;
 use crate::report::{Report, Stage, Verdict};
 use clc_trace::format::{count, percent, plural};
 

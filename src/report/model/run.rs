@@ -183,7 +183,7 @@ pub struct Pass {
     /// The same in seconds.
     pub largest_advance_seconds: f64,
     /// In the publication's form largest advance over D0; 1 if both are zero. Else the sum of all jumps over that of all violations.
-    #[serde(deserialize_with = "super::json::number_or_infinity")]
+    #[serde(deserialize_with = "crate::report::json::number_or_infinity")]
     pub error: f64,
     /// The mirrored replay of this pass; null in the publication's form, and if the forward replay was not good enough for it.
     #[serde(default)]
@@ -198,7 +198,7 @@ pub struct MirroredPass {
     /// The same in seconds.
     pub largest_move_seconds: f64,
     /// As that of the forward replay.
-    #[serde(deserialize_with = "super::json::number_or_infinity")]
+    #[serde(deserialize_with = "crate::report::json::number_or_infinity")]
     pub error: f64,
 }
 

@@ -1,7 +1,7 @@
 //! The judgement of a trace against the truth, as text.
 
-use super::evaluation::{ErrorStatistics, Evaluation, PhaseAccuracy};
 use super::table::{Table, labelled};
+use crate::report::{ErrorStatistics, Evaluation, PhaseAccuracy};
 use clc_trace::format::{count, duration, percent, plural, sum};
 
 const INDENT: usize = 13;

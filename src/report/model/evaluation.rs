@@ -1,13 +1,13 @@
 //! How far a trace is from the truth, as plain data. Rendered by `evaluation_text` and `evaluation_plot`.
 
-use super::{ChangeClass, Warning};
+use crate::report::{ChangeClass, Warning};
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
 /// The result of `clc-replay evaluate`. It contains no time of day and no run time: the same input gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// [`super::SCHEMA`].
+    /// [`crate::report::SCHEMA`].
     pub schema: u32,
     /// The trace that is judged.
     pub trace: String,

@@ -1,7 +1,6 @@
 //! The clock error over time per location, before and after, as SVG (as figure 2 of the CLC paper shows it).
 
-use super::GENERATOR;
-use super::evaluation::{Evaluation, PhaseAccuracy};
+use crate::report::{Evaluation, GENERATOR, PhaseAccuracy};
 use clc_trace::{Error, Result};
 use plotters::prelude::*;
 

@@ -2,7 +2,6 @@
 
 use clc_trace::format::rate;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// One phase of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,32 +29,5 @@ impl Phase {
             speed if speed > 0.0 && self.seconds >= SHORT => rate(speed, "events/s"),
             _ => String::new(),
         }
-    }
-}
-
-/// Measures phases that follow each other.
-#[derive(Debug)]
-pub struct Stopwatch {
-    since: Instant,
-}
-
-impl Default for Stopwatch {
-    fn default() -> Self {
-        Stopwatch::start()
-    }
-}
-
-impl Stopwatch {
-    /// Starts the first phase.
-    pub fn start() -> Self {
-        Stopwatch { since: Instant::now() }
-    }
-
-    /// Seconds since the start or the last lap; the next phase starts now.
-    pub fn lap(&mut self) -> f64 {
-        let now = Instant::now();
-        let seconds = now.duration_since(self.since).as_secs_f64();
-        self.since = now;
-        seconds
     }
 }

@@ -1,6 +1,6 @@
 //! How much of the communication in a trace was compared: a trace in which nothing can be compared is not a consistent one.
 
-use super::{EventCount, Matching, Stage, Verdict, Violations};
+use crate::report::{EventCount, Matching, Stage, Verdict, Violations};
 use serde::{Deserialize, Serialize};
 
 /// Communications that were compared, and those that were not.

@@ -1,7 +1,7 @@
 //! The description of a trace as text, short even for thousands of processes.
 
 use super::table::{Table, labelled, shorten};
-use super::{Info, LocationInfo};
+use crate::report::{Info, LocationInfo};
 use clc_trace::format::{count, duration, plural};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn trace(info: &Info) -> String {
     let trace = &info.trace;
     let mut text = format!("{:<INDENT$}{}\n", "Trace", trace.path);
     let mut line = |label: &str, content: String| text += &labelled(label, &content, INDENT);
-    line("Archive", super::text::archive(trace));
+    line("Archive", super::correction::archive(trace));
     line("Processes", count(trace.processes));
     line("Nodes", count(trace.nodes));
     line("Locations", count(trace.locations));
@@ -140,7 +140,7 @@ fn locations(info: &Info, limit: usize) -> String {
 }
 
 fn warnings(info: &Info) -> String {
-    let text = |warning: &super::Warning| {
+    let text = |warning: &crate::report::Warning| {
         let times = if warning.count > 1 { format!(" ({} times)", count(warning.count)) } else { String::new() };
         labelled("Warning:", &format!("{}{times}", warning.text), 9)
     };

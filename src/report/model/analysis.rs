@@ -3,7 +3,7 @@
 //! Two stages stand side by side: *before* with the times that a reader of the trace sees, *after* with corrected times. Everything is
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
-use super::PairUnit;
+use crate::report::PairUnit;
 use clc_execution::waiting::{DetailKind, WaitKind};
 use serde::{Deserialize, Serialize};
 

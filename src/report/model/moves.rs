@@ -32,7 +32,7 @@ pub struct Moves {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalChange {
     /// The largest change, in percent; infinite (null in JSON) where an interval of no length got one.
-    #[serde(deserialize_with = "super::json::number_or_infinity")]
+    #[serde(deserialize_with = "crate::report::json::number_or_infinity")]
     pub largest_percent: f64,
     /// The median of all intervals, in percent.
     pub median_percent: f64,

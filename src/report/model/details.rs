@@ -1,7 +1,7 @@
 //! What pictures need beside the numbers of the summary: curves, classes, matrices, and the worst cases with their
 //! surroundings. Everything is bounded, however large the trace is.
 
-use super::{EventPlace, WorstKind};
+use crate::report::{EventPlace, WorstKind};
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 

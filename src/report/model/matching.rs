@@ -1,6 +1,6 @@
 //! Which messages and collective operations were found, and which take no part in the replay.
 
-use super::CollectiveKind;
+use crate::report::CollectiveKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

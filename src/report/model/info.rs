@@ -1,13 +1,13 @@
 //! What `clc-replay info` tells about a trace.
 
-use super::{TraceSummary, Warning};
+use crate::report::{TraceSummary, Warning};
 use clc_trace::{CommId, LocationId};
 use serde::{Deserialize, Serialize};
 
 /// The description of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Info {
-    /// [`super::SCHEMA`].
+    /// [`crate::report::SCHEMA`].
     pub schema: u32,
     /// The trace as a whole.
     pub trace: TraceSummary,

@@ -1,7 +1,7 @@
 //! The pairs of clocks that clocks were estimated from, as a table.
 
-use super::Report;
 use super::table::Table;
+use crate::report::Report;
 use clc_clock::Method;
 use clc_trace::format::{count, duration};
 

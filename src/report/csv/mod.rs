@@ -1,6 +1,6 @@
 //! The tables of an analysis as comma-separated values, one file each.
 
-use super::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
+use crate::report::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
 use std::fmt::Write;
 
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_line_has_as_many_fields_as_its_header() {
-        for (name, table) in analysis_csv(&super::super::analysis_sample::analysis()) {
+        for (name, table) in analysis_csv(&crate::report::analysis_sample::analysis()) {
             let mut lines = table.lines();
             let columns = lines.next().map_or(0, |header| header.split(',').count());
             assert!(columns > 1 && lines.clone().count() > 0, "{name}");

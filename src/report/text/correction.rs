@@ -1,9 +1,9 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
-use super::analysis_text::analysis_text;
-use super::pairs_text::pairs;
+use super::analysis::analysis_text;
+use super::pairs::pairs;
 use super::table::{Table, labelled, shorten};
-use super::{
+use crate::report::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
     Report, Stage, TraceSummary, Verdict, Warning, WorstKind,
 };

@@ -1,8 +1,8 @@
 //! An analysis as text: metrics, waiting times before and after, critical path.
 
+use super::correction::{left_out, phases, trace, warnings_text};
 use super::table::{Table, labelled, shorten};
-use super::text::{left_out, phases, trace, warnings_text};
-use super::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
+use crate::report::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
 use clc_trace::format::{count, duration, percent, plural};
 
 /// Column at which the text after a label begins.
@@ -38,7 +38,7 @@ fn share(part: f64) -> String {
 }
 
 /// One sentence, or two.
-pub(super) fn verdict(analysis: &Analysis) -> String {
+pub fn verdict(analysis: &Analysis) -> String {
     let total = &analysis.waits.total;
     let last = total.after_seconds.unwrap_or(total.before_seconds);
     let in_mpi = analysis.execution.last().communication_seconds;
