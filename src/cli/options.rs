@@ -350,7 +350,7 @@ impl CommonOptions {
 pub struct LogOptions {
     /// What to log to standard error: off, error, warn, info, debug or trace [default: RUST_LOG, or warn]
     ///
-    /// Also takes filters such as warn,clc_replay::replay=debug. Raise it to follow a run, or for a bug report.
+    /// Also takes filters such as warn,clc_engine::replay=debug. Raise it to follow a run, or for a bug report.
     #[arg(long = "log", value_name = "LEVEL", value_parser = values::log_filter, help_heading = OUTPUT)]
     pub filter: Option<String>,
 

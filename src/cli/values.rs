@@ -198,7 +198,7 @@ pub(super) fn max_error(text: &str) -> Parsed<ErrorLimit> {
         .ok_or_else(|| format!("{text} is not in 1..=16777215: an error under 1 is impossible"))
 }
 
-/// Checks a level, or a filter in the syntax of RUST_LOG (`warn,clc_replay::replay=debug`).
+/// Checks a level, or a filter in the syntax of RUST_LOG (`warn,clc_engine::replay=debug`).
 pub(super) fn log_filter(text: &str) -> Parsed<String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let known = |part: &str| part.contains('=') || LEVELS.contains(&part.to_ascii_lowercase().as_str());
