@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 use clc_otf2::{EventRecord, Otf2Archive};
-use clc_trace::Result;
+use clc_trace::{CommId, CommMembers, Result};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
@@ -12,6 +12,15 @@ use std::path::Path;
 pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
+    // Records name ranks of communicators.
+    let world = |me: u32, communicator: CommId, rank: u32| {
+        let communicator = definitions.communicators.iter().find(|known| known.id == communicator)?;
+        match &communicator.members {
+            CommMembers::Intra(members) => members.get(rank as usize).copied(),
+            CommMembers::SelfOnly => Some(me),
+            _ => None,
+        }
+    };
     // By sender, receiver, communicator and tag: the k-th send belongs to the k-th receive in the order in which receives were posted.
     let (mut sends, mut receives) = (HashMap::<_, VecDeque<u64>>::new(), Vec::new());
     for (rank, &location) in (0u32..).zip(&definitions.processes) {
@@ -21,17 +30,20 @@ pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
             match event.record {
                 EventRecord::MpiSend { receiver, communicator, tag, .. }
                 | EventRecord::MpiIsend { receiver, communicator, tag, .. } => {
-                    sends.entry((rank, receiver, communicator, tag)).or_default().push_back(event.time);
+                    let to = world(rank, communicator, receiver);
+                    sends.entry((Some(rank), to, communicator, tag)).or_default().push_back(event.time);
                 }
                 EventRecord::MpiRecv { sender, communicator, tag, .. } => {
-                    receives.push(Some(((sender, rank, communicator, tag), event.time)));
+                    let from = world(rank, communicator, sender);
+                    receives.push(Some(((from, Some(rank), communicator, tag), event.time)));
                 }
                 EventRecord::MpiIrecvRequest { request } => {
                     posted.insert(request, receives.len());
                     receives.push(None);
                 }
                 EventRecord::MpiIrecv { sender, communicator, tag, request, .. } => {
-                    let receive = Some(((sender, rank, communicator, tag), event.time));
+                    let from = world(rank, communicator, sender);
+                    let receive = Some(((from, Some(rank), communicator, tag), event.time));
                     match posted.remove(&request) {
                         Some(place) => receives[place] = receive,
                         None => receives.push(receive),
@@ -43,7 +55,7 @@ pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
     }
     let late = receives.into_iter().flatten().filter_map(|(channel, received)| {
         let sent = sends.get_mut(&channel)?.pop_front()?;
-        let (from, to, ..) = channel;
+        let (from, to) = (channel.0?, channel.1?);
         (received < sent).then(|| format!("rank {from} to {to}: sent at {sent}, received at {received}"))
     });
     Ok(late.collect())
