@@ -2,7 +2,8 @@
 
 use crate::bytes::{Reader, Writer};
 use crate::local::LocalDefinitions;
-use clc_trace::{CommId, GroupId, LocationGroupId, LocationId, RegionId, Result, SystemTreeNodeId, WindowId};
+use clc_trace::{CommId, Error, GroupId, LocationGroupId, LocationId, RegionId, Result, SystemTreeNodeId, WindowId};
+use std::ops::Deref;
 
 /// A field of a record.
 pub trait Field: Sized {
@@ -17,6 +18,11 @@ pub trait Field: Sized {
 
     /// Appends it.
     fn write(&self, writer: &mut Writer);
+
+    /// Whether it is left out, and with it all that would follow.
+    fn is_left_out(&self) -> bool {
+        false
+    }
 
     /// Makes a global id of a local one.
     fn globalise(&mut self, _local: &LocalDefinitions) {}
@@ -167,6 +173,10 @@ impl<T: Field> Field for Option<T> {
         }
     }
 
+    fn is_left_out(&self) -> bool {
+        self.is_none()
+    }
+
     fn globalise(&mut self, local: &LocalDefinitions) {
         if let Some(field) = self {
             field.globalise(local);
@@ -179,7 +189,26 @@ macro_rules! list {
     ($(#[$doc:meta])* $name:ident, $count:ty) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
-        pub struct $name<T>(pub Vec<T>);
+        pub struct $name<T>(Vec<T>);
+
+        impl<T> $name<T> {
+            /// # Errors
+            /// There are more than can be counted.
+            pub fn new(all: Vec<T>) -> Result<Self> {
+                match <$count>::try_from(all.len()) {
+                    Ok(_) => Ok($name(all)),
+                    Err(_) => Err(Error::new(format!("a list of {} where at most {} are possible", all.len(), <$count>::MAX))),
+                }
+            }
+        }
+
+        impl<T> Deref for $name<T> {
+            type Target = [T];
+
+            fn deref(&self) -> &[T] {
+                &self.0
+            }
+        }
 
         impl<T: Field> Field for $name<T> {
             const MOST: u16 = <$count as Field>::MOST;
@@ -220,7 +249,7 @@ list!(
 pub struct Typed {
     /// The type: 1 to 4 unsigned of 8, 16, 32, 64 bits, 5 to 8 signed, 9 and 10 floating point, 11 and more references.
     pub kind: u8,
-    /// The value: of integers and references as it is, sign-extended; of floating point the bits.
+    /// The value: of integers and references as it is, sign-extended; of floating point the bits. As many of them are written as the type has.
     pub bits: u64,
 }
 
@@ -291,7 +320,25 @@ impl Field for MetricValue {
 
 /// Properties of a paradigm of input and output: all their names, all their types, all their values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Properties(pub Vec<(u8, Typed)>);
+pub struct Properties(Vec<(u8, Typed)>);
+
+impl Properties {
+    /// Each by its name and value.
+    ///
+    /// # Errors
+    /// There are more than 255.
+    pub fn new(all: Vec<(u8, Typed)>) -> Result<Self> {
+        Few::new(all).map(|few| Properties(few.0))
+    }
+}
+
+impl Deref for Properties {
+    type Target = [(u8, Typed)];
+
+    fn deref(&self) -> &[(u8, Typed)] {
+        &self.0
+    }
+}
 
 impl Field for Properties {
     const MOST: u16 = 1;

@@ -47,7 +47,12 @@ macro_rules! records {
             pub fn write(&self, writer: &mut $crate::bytes::Writer) -> u8 {
                 match self {
                     $($table::$name { $($field),* } => {
-                        $($crate::fields::Field::write($field, writer);)*
+                        $(
+                            if $crate::fields::Field::is_left_out($field) {
+                                return $number;
+                            }
+                            $crate::fields::Field::write($field, writer);
+                        )*
                         $number
                     })*
                     $table::Unknown { number, payload } => {
