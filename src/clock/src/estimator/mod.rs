@@ -265,6 +265,7 @@ impl Estimator {
         };
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
+        let mut coarser: Option<View> = None;
         if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
             if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
@@ -291,10 +292,21 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
+                if self.at_finest == 1 && 2 * choice.width > 3 * grid.width {
+                    // There is another look at the finest windows anyhow.
+                    coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
+                }
+                let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
+                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(width));
             }
         }
-        let solved = lines.unwrap_or_else(|| begin(&mut problem, fresh.as_ref().unwrap_or(&now)));
+        let mut start = fresh.as_ref().unwrap_or(&now);
+        if let Some(view) = &coarser {
+            start = view.otherwise.as_ref().unwrap_or(&view.now);
+            let (windows, observations, anchors) = (view.grid.count, &view.observations, &view.anchors[..]);
+            problem = Problem { windows, observations, anchors, ..problem };
+        }
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, start));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
         if self.model != Method::Network {
@@ -328,6 +340,7 @@ impl Estimator {
             self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
             self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
         }
+        let (grid, seen) = coarser.map_or((grid, seen), |view| (view.grid, view.observations));
         self.offsets = solved;
         self.observations = seen;
         self.limit_drift(&grid);
@@ -377,21 +390,25 @@ impl Estimator {
         let views: Vec<View> = factors
             .into_iter()
             .map(|factor| {
-                let mut view = match factor {
-                    1 => self.view(table, *grid, map),
-                    _ => {
-                        let (table, coarse) = table.through(grid.count.div_ceil(factor), |_, time| time);
-                        self.view(&table, coarse, map)
-                    }
-                };
-                let centres = || (0..view.grid.count).map(|window| view.grid.centre(window));
-                let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
-                view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
-                view
+                match factor {
+                    1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                    _ => self.coarser(table, grid, factor as i64 * grid.width, fresh, map),
+                }
             })
             .collect();
         let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
         select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
+    fn coarser(&self, table: &BoundTable, grid: &Grid, width: i64, fresh: Option<&Offsets>, map: &ClockMap) -> View {
+        let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
+        let (table, coarse) = table.through(count, |_, time| time);
+        let mut view = self.view(&table, coarse, map);
+        let centres = || (0..coarse.count).map(|window| coarse.centre(window));
+        let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
+        view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+        view
     }
 
     /// Messages in some windows, and the clocks so far.
