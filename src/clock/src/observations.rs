@@ -101,9 +101,11 @@ impl Observations {
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
             let mut trips = Vec::new();
+            let mut others = backward.windows().iter().peekable();
             for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < grid.count) {
                 let now = difference(a, b, window);
-                let back = backward.get(window);
+                while others.next_if(|other| other.0 < window).is_some() {}
+                let back = others.peek().filter(|other| other.0 == window).map(|other| other.1);
                 let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
                 if half_trip > delay {
                     result.discarded += u64::from(a < b);

@@ -340,8 +340,7 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                if self.at_finest == 1 && choice.width > grid.width.saturating_add(grid.width / 2) {
-                    // There is another look at the finest windows anyhow.
+                if choice.width > grid.width.saturating_add(grid.width / 2) {
                     coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
                 }
                 let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
@@ -360,9 +359,10 @@ impl Estimator {
         if self.model != Method::Network {
             self.settled = self.at_finest > 0;
         } else if self.at_finest > 1 && !done {
-            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
+            let (now, grid) = coarser.as_ref().map_or((&now, &grid), |view| (&view.now, &view.grid));
+            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, now) <= SETTLED * seen.precision;
             if self.settled {
-                self.suspect(&solved, &grid, seen.precision);
+                self.suspect(&solved, grid, seen.precision);
             }
             if let Some(choice) = self.choice.filter(|_| self.settled) {
                 self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
@@ -432,7 +432,7 @@ impl Estimator {
         // Windows that are longer than messages need are that many times as long already.
         let longer = COARSER.iter().map(|factor| factor / self.spare);
         let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
-        if self.at_finest > 1 || factors.is_empty() || self.spare > 1 {
+        if self.at_finest > 1 || factors.is_empty() {
             factors.insert(0, 1);
         } else {
             // There is another look at the finest windows anyhow.
