@@ -77,7 +77,7 @@ const CERTAIN: f64 = 0.875;
 
 /// Windows in which messages are to be observed with so many clocks: as many as there will be at most, of which coarser levels are made as well.
 pub fn observed_windows(clocks: usize) -> usize {
-    (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
+    if crate::knob("K11",0.0)==1.0 {return 512;} (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
 }
 
 /// The state between levels.
@@ -200,7 +200,7 @@ impl Estimator {
             let clocks: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
             // What is wrong with them is found again, and reported, when all ranks make clocks of them.
             let (Ok(clocks), Some(now)) = (clocks, self.grid) else { return decision };
-            let coarse = few.is_some() && self.asked <= FIRST && self.asked < self.finest;
+            let coarse = few.is_some() && self.asked <= crate::knob("K6", 512.0) as usize && self.asked < self.finest;
             let stepped = self.steps.iter().any(|steps| !steps.is_empty());
             if stepped || !coarse && !self.are_still_the_quickest(&seen_by, &now) {
                 return decision;
@@ -248,7 +248,7 @@ impl Estimator {
                 last = Some(here);
             }
         }
-        count > 0.0 && (squares / count).sqrt() <= QUICK_ENOUGH * self.observations.precision
+        count > 0.0 && (squares / count).sqrt() <= crate::knob("K1", QUICK_ENOUGH) * self.observations.precision
     }
 
     /// One level.
@@ -340,7 +340,7 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                if choice.width > grid.width.saturating_add(grid.width / 2) {
+                if choice.width > grid.width.saturating_add(grid.width / 2) && (self.at_finest as f64) <= crate::knob("K2", 9.0) {
                     coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
                 }
                 let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
@@ -416,7 +416,7 @@ impl Estimator {
             let small = self.asked < COARSE || self.asked * LEAP < self.finest;
             let finer = if small { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
-            Decision::Level(knots, observed_windows(clocks))
+            Decision::Level(knots, if crate::knob("K11",0.0)==1.0 {self.asked} else {observed_windows(clocks)})
         }
     }
 
@@ -432,7 +432,7 @@ impl Estimator {
         // Windows that are longer than messages need are that many times as long already.
         let longer = COARSER.iter().map(|factor| factor / self.spare);
         let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
-        if self.at_finest > 1 || factors.is_empty() {
+        if self.at_finest > 1 || factors.is_empty() || crate::knob("K3", 0.0) == 1.0 && self.spare > 1 {
             factors.insert(0, 1);
         }
         let views: Vec<View> = factors
