@@ -168,10 +168,6 @@ impl BoundTable {
     /// The same bounds as other clocks see them, `map` being what these make of a clock's times, in at most `count` windows over the
     /// times of the receives. The message that was the quickest of its window is taken to stay the quickest.
     pub fn through(&self, count: usize, map: impl Fn(u32, i64) -> i64) -> (BoundTable, Grid) {
-        let seen = |(a, b): (u32, u32), bound: &Bound| {
-            let at = map(b, bound.at);
-            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at, ..*bound }
-        };
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
             // In order of windows, hence of time.
@@ -181,6 +177,15 @@ impl BoundTable {
             }
         }
         let grid = if first <= last { Grid::new(first, last, count) } else { Grid::new(0, 0, 1) };
+        (self.through_on(grid, map), grid)
+    }
+
+    /// [`BoundTable::through`] in given windows.
+    pub fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64) -> BoundTable {
+        let seen = |(a, b): (u32, u32), bound: &Bound| {
+            let at = map(b, bound.at);
+            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at, ..*bound }
+        };
         let through = |pair: (u32, u32), bounds: &DirectedBounds| {
             let mut other = DirectedBounds { messages: bounds.messages, windows: Vec::new() };
             let (mut window, mut span) = (0, 0..0);
@@ -200,7 +205,7 @@ impl BoundTable {
         table.pairs = self.pairs.iter().map(|(&pair, bounds)| (pair, through(pair, bounds))).collect();
         let waits = self.waits.classes.iter();
         table.waits.classes = waits.map(|(&class, bounds)| (class, through((class.from, class.to), bounds))).collect();
-        (table, grid)
+        table
     }
 
     /// Adds a message between two processes that share `clock`.

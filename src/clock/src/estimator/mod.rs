@@ -227,8 +227,18 @@ impl Estimator {
         changed: impl Fn(u32, i64) -> i64,
         map: &ClockMap,
     ) -> Decision {
-        let (table, grid) = table.through(self.asked.min(grid.count), changed);
-        self.step(&table, grid, map)
+        let count = self.asked.min(grid.count);
+        // Clocks that are decades apart are known to begin with where messages are only.
+        if self.grid.is_none() || self.asked <= FIRST && self.asked < self.finest {
+            let (table, grid) = table.through(count, changed);
+            return self.step(&table, grid, map);
+        }
+        let ends = [grid.first, grid.first + grid.width * grid.count as i64 - 1];
+        let clocks = || 0..map.bases.len() as u32;
+        let first = clocks().map(|clock| changed(clock, ends[0])).min().unwrap_or(ends[0]);
+        let last = clocks().map(|clock| changed(clock, ends[1])).max().unwrap_or(ends[1]);
+        let grid = Grid::new(first, last, count);
+        self.step(&table.through_on(grid, changed), grid, map)
     }
 
     /// Whether messages that were the quickest of their windows with the clocks before are so with those of now, which have windows like `now`, as far as it
