@@ -3,7 +3,7 @@
 use super::options::LogOptions;
 use clap::Args;
 use clc_monitor::jobs::Alarm;
-use clc_simulate::units::parse_duration;
+use clc_trace::Duration;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
@@ -91,6 +91,10 @@ pub struct JobsOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
+    #[arg(long, requires = "json")]
+    pub force: bool,
+
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
@@ -110,6 +114,10 @@ pub struct WatchOptions {
     /// With --why: write it as JSON into a file, or to standard output (-)
     #[arg(long, value_name = "FILE", requires = "why")]
     pub json: Option<PathBuf>,
+
+    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
+    #[arg(long, requires = "json")]
+    pub force: bool,
 
     /// What to log.
     #[command(flatten)]
@@ -143,7 +151,7 @@ const PICOSECONDS: f64 = 1e12;
 
 fn alarm(text: &str) -> Result<Alarm, String> {
     let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
-    let seconds = parse_duration(time).map_err(|error| error.message)? as f64 / PICOSECONDS;
+    let seconds = Duration::parse(time)?.picoseconds() as f64 / PICOSECONDS;
     if seconds < 1.0 {
         return Err("at least 1s".to_owned());
     }
@@ -163,9 +171,10 @@ mod tests {
     #[test]
     fn alarms_are_read() {
         assert_eq!(alarm("60s"), Ok(Alarm { seconds: 60.0, file: "alarm.txt".into() }));
+        assert_eq!(alarm("15min").map(|alarm| alarm.seconds), Ok(900.0));
         assert_eq!(alarm("1.5s=/tmp/a=b"), Ok(Alarm { seconds: 1.5, file: "/tmp/a=b".into() }));
         assert!(alarm("60s=here").unwrap().file.is_absolute());
-        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon"] {
+        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon", "99999999min"] {
             assert!(alarm(wrong).is_err(), "{wrong}");
         }
     }

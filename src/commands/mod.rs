@@ -16,6 +16,7 @@ mod report;
 mod simulate;
 mod targets;
 mod watch_live;
+mod watched;
 
 pub use analyze::analyze;
 pub use check::check;

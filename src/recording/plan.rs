@@ -127,6 +127,10 @@ impl Plan {
         let measured =
             batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
         plan.offsets = composed(&measured.collect());
+        for (node, offsets) in plan.followed(directory, warnings) {
+            let leader = plan.processes.keys().copied().find(|&rank| plan.node(rank) == Some(node));
+            plan.offsets.extend(leader.map(|leader| (leader, offsets)));
+        }
         Ok(plan)
     }
 

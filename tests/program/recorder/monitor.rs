@@ -258,3 +258,27 @@ fn forged_packets_are_counted_and_dropped_and_data_are_shown() {
     let refused = run(clc_replay("watch").arg(job.app.path("run")).arg("--why"));
     assert!(refused.status == 2 && refused.stderr.contains("chmod 600"), "{}", refused.stderr);
 }
+
+#[test]
+fn files_of_others_are_not_overwritten() {
+    let job = Running::start(OPEN_MPI, "missing", 2, &[]);
+    job.hangs(&[1], &[]);
+    for words in [&["jobs"][..], &["watch", "run", "--why"]] {
+        let path = job.app.path(words[0]);
+        let command = |more: &[&str]| {
+            let mut command = clc_replay(words[0]);
+            command.args(&words[1..]).arg("--json").arg(&path).args(more).current_dir(job.app.path(""));
+            run(command.env("CLC_REPLAY_JOBS", job.app.path("jobs")))
+        };
+        std::fs::write(&path, "mine").expect("a file");
+        let refused = command(&[]);
+        assert!(refused.status == 2 && refused.stderr.contains("--force"), "{}", refused.stderr);
+        assert_eq!(std::fs::read(&path).expect("a file"), b"mine");
+        for more in [&["--force"][..], &[]] {
+            assert!(command(more).status < 2, "{words:?} {more:?}");
+            let written = std::fs::read(&path).expect("a file");
+            let written: Value = serde_json::from_slice(&written).expect("JSON");
+            assert_eq!((&written["schema"], &written["generator"]), (&Value::from(1), &Value::from("clc-replay")));
+        }
+    }
+}

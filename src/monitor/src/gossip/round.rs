@@ -234,7 +234,7 @@ impl Node {
         seal(&self.config.key, &mut bytes);
         self.counters.sent += 1;
         self.counters.sent_bytes += bytes.len() as u64;
-        Packet { to: to.address, bytes }
+        Packet { to: to.address, bytes, sequence: header.sequence }
     }
 
     /// A gossip message for that node, and the keys of the records in it.
