@@ -123,7 +123,7 @@ impl Plan {
         let mut times: Vec<Option<i64>> = vec![None; ends.len()];
         for ((node, raw), place) in ends {
             let Some((counter, clock)) = clocks.get_mut(&node) else { continue };
-            let Some(reading) = counter.reading(raw) else { continue };
+            let Some(reading) = self.reading(node, raw) else { continue };
             if (self.base..=self.end).contains(&counter.nanoseconds(reading)) {
                 times[place] = Some(clock.times(reading).1);
             }

@@ -1,6 +1,6 @@
 /* Programs whose messages say little of clocks: silent.c WAY SECONDS, one process on each node.
  *
- *   idle      exchanges with both neighbours for a tenth of the time, then nothing, then again
+ *   idle      exchanges with both neighbours for a while, then nothing, then again
  *   pipeline  from each process to the next, nothing back, nobody waits
  *   ring      from each process to the next, the last one to the first
  */
@@ -50,9 +50,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(way, "idle") == 0) {
-        exchange(seconds / 10);
+        exchange(seconds / 40);
         nap(0.8 * seconds);
-        exchange(seconds / 10);
+        exchange(seconds / 40);
     } else {
         pass_on(seconds, strcmp(way, "ring") == 0);
     }

@@ -22,6 +22,8 @@ const RESOURCES: u16 = 0x102;
 const LOOK: Duration = Duration::from_secs(1);
 /// So many of the latest round trips to a node are looked at for the quickest one.
 const TRIPS: usize = 32;
+/// So many nodes are a large job.
+const LARGE: u32 = 256;
 /// No packet is longer.
 const LONGEST: usize = 1 << 16;
 
@@ -72,6 +74,8 @@ impl Peers {
         config.interval = (job.about.interval * 1e9) as u64;
         config.cleanup = 10 * config.interval;
         config.consensus = config.interval;
+        // 7 kbit/s each: in large jobs lists and data take more.
+        config.clock_packets = if job.about.nodes.is_some_and(|nodes| nodes > LARGE) { 1 } else { 2 };
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
