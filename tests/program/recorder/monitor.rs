@@ -282,3 +282,46 @@ fn files_of_others_are_not_overwritten() {
         }
     }
 }
+
+/// An agent that was started alone, until this is dropped.
+struct Alone(Child);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_agent_that_was_killed_is_replaced() {
+    let job = Running::start(OPEN_MPI, "missing", 3, &["--alarm", "2s"]);
+    job.until(|said| said["ranks"].as_array().is_some_and(|ranks| ranks.len() == 3) && said["verdict"] != "unknown");
+    let alone = || {
+        let mut command = clc_replay("agent");
+        command.arg(job.app.path("run")).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    };
+    // There is one already.
+    let refused = run(&mut alone());
+    assert!(refused.status == 2 && refused.stderr.contains("runs on this node already"), "{}", refused.stderr);
+    run(Command::new("kill").arg("-KILL").arg(agent(&job.app.path("run.monitor")).to_string())).expect(0, "kill");
+    job.until(|said| said["sentence"].as_str().is_some_and(|sentence| sentence.contains("silent")));
+    let _alone = Alone(alone().spawn().expect("an agent"));
+    job.hangs(&[1], &["rank 1 is missing in MPI_Barrier, operation 3 of MPI_COMM_WORLD, where ranks 0, 2"]);
+    let begun = Instant::now();
+    while !job.app.path("run.monitor/alarm.txt").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "no alarm of the second agent");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_full_disk_for_the_alarm_harms_nobody() {
+    let job = Running::start(OPEN_MPI, "missing", 2, &["--alarm", "1s=/dev/full"]);
+    job.hangs(&[1], &[]);
+    std::thread::sleep(Duration::from_millis(2500));
+    // The agent goes on, and so does the job.
+    let said = job.hangs(&[1], &["rank 1 is missing in MPI_Barrier"]);
+    assert_eq!(said["agents"].as_array().map(Vec::len), Some(1));
+}

@@ -89,6 +89,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     };
     let mut peers = Peers::new(&job, &own, socket)?;
     own.write(&job)?;
+    replace_killed(&job, &own);
     let shared = Arc::new(Shared {
         job,
         number,
@@ -140,6 +141,16 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     }
     peers.leave();
     end(&shared, own)
+}
+
+/// Notes that earlier agents of this node have ended: this one has its mark, so they were killed.
+fn replace_killed(job: &Job, own: &AgentFile) {
+    let earlier = AgentFile::all(job).into_iter().filter(|agent| agent.host == own.host && agent.number != own.number);
+    for mut agent in earlier.filter(|agent| agent.ended.is_none()) {
+        agent.ended = Some(own.begun);
+        // Otherwise it is silent, which it is.
+        let _ = agent.write(job);
+    }
 }
 
 fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
