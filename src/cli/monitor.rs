@@ -4,6 +4,7 @@ use super::options::LogOptions;
 use clap::Args;
 use clc_monitor::jobs::Alarm;
 use clc_trace::Duration;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
@@ -34,6 +35,8 @@ Examples:
       Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
   clc-replay watch run1 --why --json - | jq .sentence
       For programs.
+  clc-replay watch run1 --metrics 9464
+      For Prometheus: http://127.0.0.1:9464/metrics.
 
 Exit status: 0 the job moves or has finished, 1 nothing has moved for a second or longer, 3 a process has ended without MPI_Finalize, a node is silent, or nothing is known, 2 an error. \
 docs/monitor.md says more.";
@@ -111,6 +114,10 @@ pub struct WatchOptions {
     #[arg(long)]
     pub why: bool,
 
+    /// Serve metrics for Prometheus there (GET /metrics), until the job has ended: PORT, on this node only, or ADDRESS:PORT
+    #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "why", value_parser = address)]
+    pub metrics: Option<SocketAddr>,
+
     /// With --why: write it as JSON into a file, or to standard output (-)
     #[arg(long, value_name = "FILE", requires = "why")]
     pub json: Option<PathBuf>,
@@ -149,6 +156,12 @@ pub struct MonitoredOptions {
 /// Picoseconds per second.
 const PICOSECONDS: f64 = 1e12;
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let here = text.parse::<u16>().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    here.or_else(|_| text.parse())
+        .map_err(|_| "a port, or an address and a port (127.0.0.1:9464, [::1]:9464)".to_owned())
+}
+
 fn alarm(text: &str) -> Result<Alarm, String> {
     let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
     let seconds = Duration::parse(time)?.picoseconds() as f64 / PICOSECONDS;
@@ -167,6 +180,15 @@ fn alarm(text: &str) -> Result<Alarm, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_are_for_this_node_unless_asked_otherwise() {
+        assert!(address("9464").unwrap().ip().is_loopback());
+        assert_eq!(address("0.0.0.0:9464").unwrap().to_string(), "0.0.0.0:9464");
+        for wrong in ["", "70000", "here", "127.0.0.1", ":9464"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn alarms_are_read() {

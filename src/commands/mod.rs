@@ -8,6 +8,7 @@ mod evaluate;
 mod export;
 mod generate;
 mod info;
+mod metrics;
 mod monitor;
 mod perturb;
 mod record;

@@ -1,5 +1,6 @@
 //! `clc-replay agent`, `jobs` and `watch`: jobs that run, as `clc-replay record --monitor` has started them.
 
+use super::metrics;
 use super::watch_live::live;
 use super::watched::{JobEntry, JobList, Watched, word};
 use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
@@ -127,6 +128,10 @@ fn list(options: &JobsOptions) -> Result<u8> {
 
 fn watch(options: &WatchOptions) -> Result<u8> {
     let job = find(&options.job)?;
+    if let Some(address) = options.metrics {
+        let ready = |address| tracing::info!("metrics of {} are at http://{address}/metrics", job.about.name);
+        return metrics::serve(&job, address, ready).map(|()| 0);
+    }
     if !options.why && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(status(live(&job)?.verdict));
     }

@@ -264,7 +264,7 @@ fn files_of_others_are_not_overwritten() {
     let job = Running::start(OPEN_MPI, "missing", 2, &[]);
     job.hangs(&[1], &[]);
     for words in [&["jobs"][..], &["watch", "run", "--why"]] {
-        let path = job.app.path(words[0]);
+        let path = job.app.path(&format!("{}.json", words[0]));
         let command = |more: &[&str]| {
             let mut command = clc_replay(words[0]);
             command.args(&words[1..]).arg("--json").arg(&path).args(more).current_dir(job.app.path(""));
@@ -299,7 +299,7 @@ fn an_agent_that_was_killed_is_replaced() {
     job.until(|said| said["ranks"].as_array().is_some_and(|ranks| ranks.len() == 3) && said["verdict"] != "unknown");
     let alone = || {
         let mut command = clc_replay("agent");
-        command.arg(job.app.path("run")).stdin(Stdio::null()).stdout(Stdio::null());
+        command.arg(job.app.path("run.monitor")).stdin(Stdio::null()).stdout(Stdio::null());
         command
     };
     // There is one already.
@@ -324,4 +324,44 @@ fn a_full_disk_for_the_alarm_harms_nobody() {
     // The agent goes on, and so does the job.
     let said = job.hangs(&[1], &["rank 1 is missing in MPI_Barrier"]);
     assert_eq!(said["agents"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn metrics_are_served_on_this_node() {
+    use std::io::{Read, Write};
+    let job = Running::start(OPEN_MPI, "missing", 3, &[]);
+    job.hangs(&[1], &[]);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let mut command = clc_replay("watch");
+    command.arg(job.app.path("run")).args(["--metrics", &port.to_string()]);
+    let _serving = Alone(command.spawn().expect("a server"));
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    let begun = Instant::now();
+    let text = loop {
+        match ask() {
+            Some(text) => break text,
+            None if begun.elapsed() > Duration::from_secs(10) => panic!("no metrics"),
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    let (head, body) = text.split_once("\r\n\r\n").expect("head and body");
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("version=0.0.4"), "{head}");
+    for line in [
+        "clc_job_verdict{job=\"run\",verdict=\"still\"} 1",
+        "clc_job_ranks{job=\"run\",state=\"computes\"} 1",
+        "clc_job_ranks{job=\"run\",state=\"waits\"} 2",
+    ] {
+        assert!(body.lines().any(|known| known == line), "{body}");
+    }
+    assert!(body.contains("clc_node_resource{") && body.contains("name=\"load1\""), "{body}");
+    for line in body.lines().filter(|line| !line.starts_with('#')) {
+        let value = line.rsplit_once("} ").and_then(|(_, value)| value.parse::<f64>().ok());
+        assert!(value.is_some(), "{line}");
+    }
 }
