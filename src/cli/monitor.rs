@@ -3,7 +3,8 @@
 use super::options::LogOptions;
 use clap::Args;
 use clc_monitor::jobs::Alarm;
-use clc_simulate::units::parse_duration;
+use clc_trace::Duration;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
@@ -34,6 +35,8 @@ Examples:
       Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
   clc-replay watch run1 --why --json - | jq .sentence
       For programs.
+  clc-replay watch run1 --metrics 9464
+      For Prometheus: http://127.0.0.1:9464/metrics.
 
 Exit status: 0 the job moves or has finished, 1 nothing has moved for a second or longer, 3 a process has ended without MPI_Finalize, a node is silent, or nothing is known, 2 an error. \
 docs/monitor.md says more.";
@@ -91,6 +94,10 @@ pub struct JobsOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
+    #[arg(long, requires = "json")]
+    pub force: bool,
+
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
@@ -107,9 +114,17 @@ pub struct WatchOptions {
     #[arg(long)]
     pub why: bool,
 
+    /// Serve metrics for Prometheus there (GET /metrics), until the job has ended: PORT, on this node only, or ADDRESS:PORT
+    #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "why", value_parser = address)]
+    pub metrics: Option<SocketAddr>,
+
     /// With --why: write it as JSON into a file, or to standard output (-)
     #[arg(long, value_name = "FILE", requires = "why")]
     pub json: Option<PathBuf>,
+
+    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
+    #[arg(long, requires = "json")]
+    pub force: bool,
 
     /// What to log.
     #[command(flatten)]
@@ -141,9 +156,15 @@ pub struct MonitoredOptions {
 /// Picoseconds per second.
 const PICOSECONDS: f64 = 1e12;
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let here = text.parse::<u16>().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    here.or_else(|_| text.parse())
+        .map_err(|_| "a port, or an address and a port (127.0.0.1:9464, [::1]:9464)".to_owned())
+}
+
 fn alarm(text: &str) -> Result<Alarm, String> {
     let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
-    let seconds = parse_duration(time).map_err(|error| error.message)? as f64 / PICOSECONDS;
+    let seconds = Duration::parse(time)?.picoseconds() as f64 / PICOSECONDS;
     if seconds < 1.0 {
         return Err("at least 1s".to_owned());
     }
@@ -161,11 +182,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn metrics_are_for_this_node_unless_asked_otherwise() {
+        assert!(address("9464").unwrap().ip().is_loopback());
+        assert_eq!(address("0.0.0.0:9464").unwrap().to_string(), "0.0.0.0:9464");
+        for wrong in ["", "70000", "here", "127.0.0.1", ":9464"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn alarms_are_read() {
         assert_eq!(alarm("60s"), Ok(Alarm { seconds: 60.0, file: "alarm.txt".into() }));
+        assert_eq!(alarm("15min").map(|alarm| alarm.seconds), Ok(900.0));
         assert_eq!(alarm("1.5s=/tmp/a=b"), Ok(Alarm { seconds: 1.5, file: "/tmp/a=b".into() }));
         assert!(alarm("60s=here").unwrap().file.is_absolute());
-        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon"] {
+        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon", "99999999min"] {
             assert!(alarm(wrong).is_err(), "{wrong}");
         }
     }

@@ -5,8 +5,7 @@ use super::options::LogOptions;
 use super::recorder::RecorderOptions;
 use clap::Args;
 use clc_simulate::ClockSpec;
-use clc_simulate::units::parse_duration;
-use clc_trace::Error;
+use clc_trace::{Duration, Error};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -127,7 +126,7 @@ fn schedule(text: &str) -> std::result::Result<String, String> {
         let known = matches!(text, "start-end" | "ring");
         return if known { Ok(text.to_owned()) } else { Err("start-end, ring or every=TIME".to_owned()) };
     };
-    let picoseconds = parse_duration(time).map_err(|error| error.message)?;
+    let picoseconds = Duration::parse(time)?.picoseconds();
     if picoseconds < SHORTEST {
         return Err("at least 10 ms".to_owned());
     }
@@ -136,7 +135,7 @@ fn schedule(text: &str) -> std::result::Result<String, String> {
 }
 
 /// Picoseconds between two measurements of a clock, at least: one takes some milliseconds.
-const SHORTEST: i64 = 10_000_000_000;
+const SHORTEST: u64 = 10_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -146,6 +145,7 @@ mod tests {
     fn schedules_are_checked() {
         assert_eq!(schedule("ring").as_deref(), Ok("ring"));
         assert_eq!(schedule("every=500ms").as_deref(), Ok("0.5"));
+        assert_eq!(schedule("every=10min").as_deref(), Ok("600"));
         for wrong in ["", "end", "every", "every=", "every=0s", "every=1ms", "every=-1s", "every=soon"] {
             assert!(schedule(wrong).is_err(), "{wrong}");
         }

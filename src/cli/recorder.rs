@@ -1,10 +1,10 @@
 //! The options of `clc-replay record` that tell the recorder what to record, and with how much memory.
 
 use clap::Args;
-use clc_simulate::units::parse_duration;
+use clc_trace::Duration;
 
 /// Picoseconds per nanosecond.
-const PICOSECONDS: i64 = 1000;
+const PICOSECONDS: u64 = 1000;
 
 /// What to record, and with how much memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
@@ -81,10 +81,7 @@ fn signal(text: &str) -> Result<i32, String> {
 fn moment(text: &str) -> Result<String, String> {
     let wrong = || "time=5s, region=NAME or iteration=NAME:N".to_owned();
     match text.split_once('=').ok_or_else(wrong)? {
-        ("time", time) => {
-            let picoseconds = parse_duration(time).map_err(|error| error.message)?;
-            Ok(format!("time:{}", picoseconds.max(0) / PICOSECONDS))
-        }
+        ("time", time) => Ok(format!("time:{}", Duration::parse(time)?.picoseconds() / PICOSECONDS)),
         ("region", name) if !name.is_empty() => Ok(format!("region:{name}")),
         ("iteration", text) => match text.rsplit_once(':').map(|(name, number)| (name, number.parse::<u64>())) {
             Some((name, Ok(number))) if !name.is_empty() && number > 0 => Ok(format!("iteration:{name}:{number}")),
@@ -117,11 +114,20 @@ mod tests {
     #[test]
     fn moments_are_checked() {
         assert_eq!(moment("time=1.5s").as_deref(), Ok("time:1500000000"));
+        assert_eq!(moment("time=20min").as_deref(), Ok("time:1200000000000"));
         assert_eq!(moment("region=solve").as_deref(), Ok("region:solve"));
         assert_eq!(moment("iteration=a:b:3").as_deref(), Ok("iteration:a:b:3"));
-        for wrong in
-            ["", "solve", "time=", "time=soon", "region=", "iteration=solve", "iteration=solve:0", "iteration=:1"]
-        {
+        for wrong in [
+            "",
+            "solve",
+            "time=",
+            "time=soon",
+            "time=-1s",
+            "region=",
+            "iteration=solve",
+            "iteration=solve:0",
+            "iteration=:1",
+        ] {
             assert!(moment(wrong).is_err(), "{wrong}");
         }
     }

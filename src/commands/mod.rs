@@ -8,6 +8,7 @@ mod evaluate;
 mod export;
 mod generate;
 mod info;
+mod metrics;
 mod monitor;
 mod perturb;
 mod record;
@@ -16,6 +17,7 @@ mod report;
 mod simulate;
 mod targets;
 mod watch_live;
+mod watched;
 
 pub use analyze::analyze;
 pub use check::check;

@@ -1,16 +1,20 @@
 //! `clc-replay agent`, `jobs` and `watch`: jobs that run, as `clc-replay record --monitor` has started them.
 
+use super::metrics;
 use super::watch_live::live;
+use super::watched::{JobEntry, JobList, Watched, word};
 use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
-use crate::output::conflicts::Content;
+use crate::output::conflicts::{self, Content};
 use crate::output::files;
-use clc_monitor::collect::{Collected, collect, twice};
-use clc_monitor::diagnose::{Diagnosis, Verdict, diagnose, duration};
+use crate::report::{self, SCHEMA};
+use clc_monitor::collect::{collect, twice};
+use clc_monitor::diagnose::{Verdict, diagnose, duration};
 use clc_monitor::jobs::{self, AgentFile, Job};
 use clc_monitor::query::{Question, ask};
 use clc_monitor::{agent, state};
 use clc_trace::format::printable;
 use clc_trace::{Error, Result};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -58,11 +62,12 @@ fn run_agent(options: &AgentOptions) -> Result<u8> {
     }
     // The recorder says so; then this process belongs to an application that is to notice nothing of it.
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<i32>().ok());
-    if let Some(lock) = number("CLC_RECORDER_LOCK") {
-        agent::become_independent(Some(lock)).map_err(failed)?;
+    let lock = number("CLC_RECORDER_LOCK");
+    if lock.is_some() {
+        agent::become_independent(lock).map_err(failed)?;
     }
     let wanted = std::env::var("CLC_RECORDER_LAUNCH").ok();
-    agent::run(&options.job, wanted.as_deref()).map(|()| 0).map_err(failed)
+    agent::run(&options.job, wanted.as_deref(), lock.is_some()).map(|()| 0).map_err(failed)
 }
 
 fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
@@ -78,7 +83,12 @@ fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
 }
 
 fn list(options: &JobsOptions) -> Result<u8> {
+    // What is left of jobs whose agents were killed takes memory only.
+    let _ = jobs::sweep();
     let jobs = jobs::list().map_err(|error| Error::new(format!("cannot read the list of jobs: {error}")))?;
+    if let Some(path) = &options.json {
+        conflicts::allow(path, Content::Json, options.force)?;
+    }
     let mut text = format!("{:<16} {:>5} {:>6} {:>9}  {:<9} command\n", "job", "nodes", "ranks", "since", "state");
     let mut entries = Vec::new();
     for (name, job) in jobs {
@@ -95,15 +105,19 @@ fn list(options: &JobsOptions) -> Result<u8> {
         let since = duration(state::now() - job.about.begun);
         let (nodes, ranks) = (seen.reports.len() + seen.snapshot.silent.len(), seen.snapshot.ranks.len());
         text += &format!("{name:<16} {nodes:>5} {ranks:>6} {since:>9}  {state:<9} {}\n", job.about.command);
-        entries.push(serde_json::json!({
-            "name": name, "directory": job.directory, "command": job.about.command, "begun": job.about.begun,
-            "nodes": nodes, "ranks": ranks, "state": state, "sentence": found.sentence,
-        }));
+        entries.push(JobEntry {
+            name,
+            directory: job.directory.display().to_string(),
+            command: job.about.command,
+            begun: job.about.begun,
+            nodes,
+            ranks,
+            state,
+            sentence: found.sentence,
+        });
     }
     match &options.json {
-        Some(path) => {
-            files::write(path, format!("{:#}\n", serde_json::Value::from(entries)).as_bytes(), Content::Json, true)?
-        }
+        Some(path) => write(path, &JobList { schema: SCHEMA, jobs: entries }, options.force)?,
         None if entries.is_empty() => {
             files::print(b"no job is being watched (start one with `clc-replay record --monitor`)\n")?
         }
@@ -112,27 +126,23 @@ fn list(options: &JobsOptions) -> Result<u8> {
     Ok(0)
 }
 
-/// What a verdict is called.
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Unknown => "unknown",
-        Verdict::Moves => "moves",
-        Verdict::Still => "still",
-        Verdict::Failed => "failed",
-        Verdict::Finished => "finished",
-    }
-}
-
 fn watch(options: &WatchOptions) -> Result<u8> {
     let job = find(&options.job)?;
+    if let Some(address) = options.metrics {
+        let ready = |address| tracing::info!("metrics of {} are at http://{address}/metrics", job.about.name);
+        return metrics::serve(&job, address, ready).map(|()| 0);
+    }
     if !options.why && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(status(live(&job)?.verdict));
+    }
+    if let Some(path) = &options.json {
+        conflicts::allow(path, Content::Json, options.force)?;
     }
     let (first, second) = twice(&job, PAUSE);
     let found = diagnose(Some(&first.snapshot), &second.snapshot);
     let text = match &options.json {
         Some(path) => {
-            files::write(path, json(&job, &second, &found)?.as_bytes(), Content::Json, true)?;
+            write(path, &Watched::new(&job, &second, &found), options.force)?;
             String::new()
         }
         None => found.text(),
@@ -152,23 +162,7 @@ fn status(verdict: Verdict) -> u8 {
     }
 }
 
-/// What is known, for programs.
-fn json(job: &Job, seen: &Collected, found: &Diagnosis) -> Result<String> {
-    let text = serde_json::to_string_pretty(&serde_json::json!({
-        "job": job.about.name,
-        "command": job.about.command,
-        "time": seen.snapshot.time,
-        "verdict": word(found.verdict),
-        "sentence": found.sentence,
-        "quiet_seconds": found.quiet,
-        "ranks_to_blame": found.ranks,
-        "ranks": found.rows,
-        "communicators": found.comms,
-        "silent_nodes": seen.snapshot.silent,
-        "agents": seen.reports.iter().map(|report| serde_json::json!({
-            "number": report.number, "host": report.host, "members": report.members,
-            "data": report.data, "resources": report.resources, "traffic": report.traffic,
-        })).collect::<Vec<_>>(),
-    }));
-    text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
+/// Writes it as JSON, as all reports are.
+fn write<T: Serialize>(path: &Path, report: &T, force: bool) -> Result<()> {
+    files::write(path, report::json(report)?.as_bytes(), Content::Json, force)
 }

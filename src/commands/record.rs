@@ -6,11 +6,15 @@
 use crate::cli::RecordOptions;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
-use crate::recording::{Settings, launch, monitored, raw_directory};
+use crate::recording::{Settings, keep_logs, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Agents see within that time that the application has ended, and write down what they have noted.
+const FLUSH: Duration = Duration::from_millis(250);
 
 /// Runs and records; returns the exit status of the application. This process must not have started MPI.
 ///
@@ -49,6 +53,12 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
         }
     };
     let status = launch::status_of(ended);
+    if let Some(job) = &job {
+        std::thread::sleep(FLUSH);
+        if let Err(error) = keep_logs(&job.directory, &raw) {
+            tracing::warn!("clocks are known as without --monitor: {error}");
+        }
+    }
     let seen = job.and_then(|job| monitored::finish(&job, status == 0));
     let made = finish(&options.output, &settings, &options.written, progress);
     let text = match made {
@@ -89,7 +99,7 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
 pub(super) fn remove(raw: &Path) {
     let ours = |path: &PathBuf| {
         path.extension()
-            .is_some_and(|extension| ["raw", "maps", "buffer", "clock"].iter().any(|ours| extension == *ours))
+            .is_some_and(|extension| ["raw", "maps", "buffer", "clock", "clocks"].iter().any(|ours| extension == *ours))
             || path.file_name().is_some_and(|name| name == "settings.json")
     };
     let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());

@@ -5,7 +5,7 @@ use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::commands::Outcome;
 use crate::output::directory::Output;
 use crate::pipeline::made::write_parameters;
-use crate::recording::{Recorded, Settings, assemble, raw_directory, still_running};
+use crate::recording::{Recorded, Settings, assemble, keep_logs, monitored, raw_directory, still_running};
 use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
@@ -38,6 +38,8 @@ fn run(options: &RecoverOptions, progress: &dyn Progress) -> Result<String> {
         return Err(Error::new(format!("process {process} is still recording")).in_file(&raw));
     }
     let settings = Settings::read(&raw)?;
+    // There are none if the job was not watched.
+    keep_logs(&monitored::monitor_directory(&options.output), &raw)?;
     finish(&options.output, &settings, &options.written, progress)
 }
 

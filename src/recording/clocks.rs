@@ -19,6 +19,8 @@ const HOUR: i64 = 3_600_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
     first: u64,
+    /// `CLOCK_MONOTONIC_RAW` at `first`.
+    raw: u64,
     /// Nanoseconds at `first`, since 1970.
     start: i128,
     /// Nanoseconds per tick, as a fraction.
@@ -32,12 +34,13 @@ impl Counter {
         let [first, raw, real] = header.first;
         let start = i128::from(real);
         if header.nanoseconds {
-            return Some(Counter { first, start, nanoseconds: 1, ticks: 1 });
+            return Some(Counter { first, raw, start, nanoseconds: 1, ticks: 1 });
         }
         let [last, later, _] = header.latest?;
         let (ticks, nanoseconds) = (last.checked_sub(first)?, later.checked_sub(raw)?);
         (ticks > 0 && nanoseconds > 0).then(|| Counter {
             first,
+            raw,
             start,
             nanoseconds: i128::from(nanoseconds),
             ticks: i128::from(ticks),
@@ -47,12 +50,18 @@ impl Counter {
     /// One that has begun at `start`, with so many ticks to the nanosecond.
     #[cfg(test)]
     pub(super) fn of(ticks: i128, start: i64) -> Counter {
-        Counter { first: 0, start: i128::from(start), nanoseconds: 1, ticks }
+        Counter { first: 0, raw: 0, start: i128::from(start), nanoseconds: 1, ticks }
     }
 
     /// Time between the anchors: the longer, the better the rate is known.
     pub fn span(&self) -> i128 {
         self.nanoseconds
+    }
+
+    /// What the counter shows when `CLOCK_MONOTONIC_RAW` of its node shows `raw`; none if it cannot.
+    pub fn reading(&self, raw: u64) -> Option<u64> {
+        let ticks = (i128::from(raw) - i128::from(self.raw)) * self.ticks;
+        u64::try_from(i128::from(self.first) + ticks.div_euclid(self.nanoseconds)).ok()
     }
 
     /// Nanoseconds since 1970 at a reading.
@@ -101,11 +110,12 @@ mod tests {
 
     #[test]
     fn counters_run_at_the_rate_of_their_anchors() {
-        let counter = Counter { first: 1_000, start: 50, nanoseconds: 1_000, ticks: 3_000 };
+        let counter = Counter { first: 1_000, raw: 70, start: 50, nanoseconds: 1_000, ticks: 3_000 };
         assert_eq!(counter.nanoseconds(1_000), 50);
         assert_eq!(counter.nanoseconds(4_000), 1_050);
         assert_eq!(counter.nanoseconds(4_002), 1_050);
         assert_eq!(counter.nanoseconds(4_003), 1_051);
         assert_eq!(counter.nanoseconds(997), 49);
+        assert_eq!((counter.reading(70), counter.reading(1_070)), (Some(1_000), Some(4_000)));
     }
 }

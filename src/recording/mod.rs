@@ -7,6 +7,7 @@
 //! | `merge` | the records of all threads of a process in the order of time |
 //! | `clocks` | from counters to nanoseconds, wrong clocks on purpose |
 //! | `measured`, `offsets` | the exchanges that measure clocks; what they say |
+//! | `gossiped` | what the clock logs of a watched job say of the clocks |
 //! | `communicators` | which communicators of different processes are the same one |
 //! | `survey` | first pass: what there is, and what is missing |
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
@@ -29,6 +30,7 @@ mod extra;
 mod files;
 #[allow(dead_code)] // the recorder uses all of it
 mod format;
+mod gossiped;
 pub mod launch;
 mod measured;
 mod merge;
@@ -46,4 +48,5 @@ mod windows;
 
 pub use assemble::{Recorded, assemble};
 pub use files::still_running;
+pub use gossiped::keep_logs;
 pub use settings::{Settings, raw_directory};

@@ -34,10 +34,7 @@ pub fn identity(directory: &Path, launched: bool) -> String {
         random.write_u32(std::process::id());
         words.push(format!("{:x}", random.finish()));
     }
-    let text = words.join("\0");
-    let hash =
-        |seed: u64| text.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:016x}", hash(0xcbf2_9ce4_8422_2325))
+    jobs::identity(&words)
 }
 
 /// What the processes of the job are told.
@@ -75,6 +72,8 @@ pub fn prepare(output: &Path, directory: &Path, id: String, command: String, wat
     };
     let job =
         Job::create(directory, about).map_err(|error| Error::io(directory, "cannot watch the job there", &error))?;
+    // What is left of other jobs takes memory only.
+    let _ = jobs::sweep();
     if let Err(error) = jobs::register(&job) {
         // It can be watched all the same, by the name of its recording.
         tracing::warn!("the job is not on the list of `clc-replay jobs`: {error}");

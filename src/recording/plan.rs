@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) processes: BTreeMap<u32, Files>,
     pub(super) surveys: BTreeMap<u32, Survey>,
     pub(super) counters: HashMap<u64, Counter>,
+    /// Those that each node has shown itself.
+    own_counters: HashMap<u64, Counter>,
     /// First and last event: nanoseconds since 1970.
     pub(super) base: i64,
     pub(super) end: i64,
@@ -90,6 +92,7 @@ impl Plan {
             }
             known
         });
+        let own_counters = counters.clone();
         if let (Some(_), Some(&best)) = (&clock, counters.values().max_by_key(|counter| counter.span())) {
             // One counter for all of them, so that the only errors are those on purpose.
             counters.values_mut().for_each(|counter| *counter = best);
@@ -106,6 +109,7 @@ impl Plan {
             processes,
             surveys,
             counters,
+            own_counters,
             base: i64::MAX,
             end: i64::MIN,
             clock,
@@ -127,6 +131,10 @@ impl Plan {
         let measured =
             batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
         plan.offsets = composed(&measured.collect());
+        for (node, offsets) in plan.followed(directory, warnings) {
+            let leader = plan.processes.keys().copied().find(|&rank| plan.node(rank) == Some(node));
+            plan.offsets.extend(leader.map(|leader| (leader, offsets)));
+        }
         Ok(plan)
     }
 
@@ -161,6 +169,11 @@ impl Plan {
 
     pub(super) fn counter(&self, rank: u32) -> Option<Counter> {
         self.counters.get(&self.processes.get(&rank)?.first()?.header.node).copied()
+    }
+
+    /// What the counter of a node has shown when its `CLOCK_MONOTONIC_RAW` was `raw`.
+    pub(super) fn reading(&self, node: usize, raw: u64) -> Option<u64> {
+        self.own_counters.get(&self.nodes.get(node)?.0)?.reading(raw)
     }
 
     /// Whether every process has a clock of its own.

@@ -149,6 +149,41 @@ fn clocks_are_measured_in_between_as_well() {
     assert!(offsets(&directory.path().join("run")).len() > 3, "{:?}", offsets(&directory.path().join("run")));
 }
 
+#[test]
+fn packets_of_the_monitor_keep_the_clocks_of_a_silent_program() {
+    if !possible() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    let app = build("mpicc.openmpi", "silent", directory.path());
+    let mut command = nodes(3);
+    command.env("CLC_REPLAY_JOBS", path("jobs")).arg("--").arg(with_recorder()).args(["record", "--monitor", "-o"]);
+    command.arg(path("run")).args(["--clock", "drift=20ppm,sine=50us/5s", "--clock-per-node", "--keep-raw", "--"]);
+    command.args(["mpirun.openmpi", "-n", "3"]).arg(app).args(["pipeline", "8"]);
+    let recorded = run(&mut command).expect(0, "a recording");
+    assert!(
+        recorded.stderr.contains("3 processes on 3 nodes") && !recorded.stderr.contains("warning"),
+        "{}",
+        recorded.stderr
+    );
+    let (before, with, violations) = corrected(&path("run"), directory.path());
+    assert!(before > 2e-5 && violations == 0, "{before} s before, {violations} violations");
+    // The same without the logs of the agents.
+    std::fs::rename(path("run.raw"), path("without.raw")).expect("the raw files");
+    let logs: Vec<PathBuf> =
+        path("without.raw").read_dir().expect("raw files").map(|entry| entry.expect("a file").path()).collect();
+    let logs: Vec<&PathBuf> = logs.iter().filter(|path| path.extension().is_some_and(|end| end == "clocks")).collect();
+    assert_eq!(logs.len(), 3);
+    logs.into_iter().for_each(|path| std::fs::remove_file(path).expect("removed"));
+    run(Command::new(with_recorder()).arg("recover").arg(path("without")).env("CLC_REPLAY_MPI", "never"))
+        .expect(0, "an archive");
+    std::fs::create_dir(path("second")).expect("a directory");
+    let (_, without, _) = corrected(&path("without"), &path("second"));
+    // Far less than that where the machine is not busy with other things.
+    assert!(with < 5e-6 && with < without / 2.0, "{with} s with the logs, {without} s without");
+}
+
 /// Error of the clocks (root mean square) as recorded and corrected, and violations in the corrected trace: of a recording with its truth.
 fn corrected(recording: &Path, directory: &Path) -> (f64, f64, u64) {
     let alone = || {

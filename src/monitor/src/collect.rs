@@ -52,6 +52,7 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
         }
     }
     let time = now();
+    silent.retain(|agent| !is_replaced(agent, &collected.reports));
     for agent in silent {
         // Others may have noticed before.
         let known = collected.reports.iter().flat_map(|report| &report.members);
@@ -63,6 +64,13 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
     collected.snapshot.time = time;
     collected.snapshot.ranks = collected.reports.iter().flat_map(|report| report.ranks.iter().cloned()).collect();
     collected
+}
+
+/// Whether another agent of the same node has seen all that this one had: it was killed, and started anew.
+fn is_replaced(agent: &AgentFile, reports: &[Report]) -> bool {
+    let sees = |report: &Report, rank: u32| report.ranks.iter().any(|state| state.rank == Some(rank));
+    let mut others = reports.iter().filter(|report| report.number != agent.number && report.host == agent.host);
+    others.any(|report| agent.ranks.iter().all(|&rank| sees(report, rank)))
 }
 
 fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<Report> {

@@ -25,7 +25,8 @@ fn largest_file() -> usize {
 
 /// A mapped file.
 pub struct RawFile {
-    descriptor: c_int,
+    /// The open file.
+    pub descriptor: c_int,
     /// Where it begins in memory.
     pub base: *mut u8,
     /// Size of the range of addresses.

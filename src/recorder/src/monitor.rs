@@ -139,6 +139,9 @@ impl Board {
         let path = directory.join(format!("{process}.{}", layout::EXTENSION));
         let _ = std::fs::remove_file(&path);
         let file = RawFile::create(&path, layout::SIZE.next_multiple_of(4096), layout::SIZE.next_multiple_of(4096))?;
+        // Kept as long as this process is there: without it, and without an agent, what is left of a job is removed by the next one.
+        // SAFETY: the descriptor is open.
+        unsafe { libc::flock(file.descriptor, libc::LOCK_SH | libc::LOCK_NB) };
         let board = Board { file, made: Mutex::default() };
         let launched = |names: &[&str]| {
             names

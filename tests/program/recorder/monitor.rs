@@ -258,3 +258,110 @@ fn forged_packets_are_counted_and_dropped_and_data_are_shown() {
     let refused = run(clc_replay("watch").arg(job.app.path("run")).arg("--why"));
     assert!(refused.status == 2 && refused.stderr.contains("chmod 600"), "{}", refused.stderr);
 }
+
+#[test]
+fn files_of_others_are_not_overwritten() {
+    let job = Running::start(OPEN_MPI, "missing", 2, &[]);
+    job.hangs(&[1], &[]);
+    for words in [&["jobs"][..], &["watch", "run", "--why"]] {
+        let path = job.app.path(&format!("{}.json", words[0]));
+        let command = |more: &[&str]| {
+            let mut command = clc_replay(words[0]);
+            command.args(&words[1..]).arg("--json").arg(&path).args(more).current_dir(job.app.path(""));
+            run(command.env("CLC_REPLAY_JOBS", job.app.path("jobs")))
+        };
+        std::fs::write(&path, "mine").expect("a file");
+        let refused = command(&[]);
+        assert!(refused.status == 2 && refused.stderr.contains("--force"), "{}", refused.stderr);
+        assert_eq!(std::fs::read(&path).expect("a file"), b"mine");
+        for more in [&["--force"][..], &[]] {
+            assert!(command(more).status < 2, "{words:?} {more:?}");
+            let written = std::fs::read(&path).expect("a file");
+            let written: Value = serde_json::from_slice(&written).expect("JSON");
+            assert_eq!((&written["schema"], &written["generator"]), (&Value::from(1), &Value::from("clc-replay")));
+        }
+    }
+}
+
+/// An agent that was started alone, until this is dropped.
+struct Alone(Child);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_agent_that_was_killed_is_replaced() {
+    let job = Running::start(OPEN_MPI, "missing", 3, &["--alarm", "2s"]);
+    job.until(|said| said["ranks"].as_array().is_some_and(|ranks| ranks.len() == 3) && said["verdict"] != "unknown");
+    let alone = || {
+        let mut command = clc_replay("agent");
+        command.arg(job.app.path("run.monitor")).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    };
+    // There is one already.
+    let refused = run(&mut alone());
+    assert!(refused.status == 2 && refused.stderr.contains("runs on this node already"), "{}", refused.stderr);
+    run(Command::new("kill").arg("-KILL").arg(agent(&job.app.path("run.monitor")).to_string())).expect(0, "kill");
+    job.until(|said| said["sentence"].as_str().is_some_and(|sentence| sentence.contains("silent")));
+    let _alone = Alone(alone().spawn().expect("an agent"));
+    job.hangs(&[1], &["rank 1 is missing in MPI_Barrier, operation 3 of MPI_COMM_WORLD, where ranks 0, 2"]);
+    let begun = Instant::now();
+    while !job.app.path("run.monitor/alarm.txt").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "no alarm of the second agent");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_full_disk_for_the_alarm_harms_nobody() {
+    let job = Running::start(OPEN_MPI, "missing", 2, &["--alarm", "1s=/dev/full"]);
+    job.hangs(&[1], &[]);
+    std::thread::sleep(Duration::from_millis(2500));
+    // The agent goes on, and so does the job.
+    let said = job.hangs(&[1], &["rank 1 is missing in MPI_Barrier"]);
+    assert_eq!(said["agents"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn metrics_are_served_on_this_node() {
+    use std::io::{Read, Write};
+    let job = Running::start(OPEN_MPI, "missing", 3, &[]);
+    job.hangs(&[1], &[]);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let mut command = clc_replay("watch");
+    command.arg(job.app.path("run")).args(["--metrics", &port.to_string()]);
+    let _serving = Alone(command.spawn().expect("a server"));
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    let begun = Instant::now();
+    let text = loop {
+        match ask() {
+            Some(text) => break text,
+            None if begun.elapsed() > Duration::from_secs(10) => panic!("no metrics"),
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    let (head, body) = text.split_once("\r\n\r\n").expect("head and body");
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("version=0.0.4"), "{head}");
+    for line in [
+        "clc_job_verdict{job=\"run\",verdict=\"still\"} 1",
+        "clc_job_ranks{job=\"run\",state=\"computes\"} 1",
+        "clc_job_ranks{job=\"run\",state=\"waits\"} 2",
+    ] {
+        assert!(body.lines().any(|known| known == line), "{body}");
+    }
+    assert!(body.contains("clc_node_resource{") && body.contains("name=\"load1\""), "{body}");
+    for line in body.lines().filter(|line| !line.starts_with('#')) {
+        let value = line.rsplit_once("} ").and_then(|(_, value)| value.parse::<f64>().ok());
+        assert!(value.is_some(), "{line}");
+    }
+}

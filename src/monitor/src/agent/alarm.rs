@@ -6,7 +6,7 @@ use crate::jobs::{AgentFile, Alarm, Job};
 use crate::state::now;
 use std::collections::BTreeSet;
 use std::io::{Result, Write};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Between two looks at the whole job.
 const LOOK: Duration = Duration::from_millis(500);
@@ -63,36 +63,8 @@ impl Watchman {
 
     fn write(&self, job: &Job, found: &Diagnosis) -> Result<()> {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&self.alarm.file)?;
-        let head = format!("clc-replay: {} ({}), {}", job.about.name, job.about.command, utc(now()));
+        let time = humantime::format_rfc3339_seconds(SystemTime::now());
+        let head = format!("clc-replay: {} ({}), {time}", job.about.name, job.about.command);
         file.write_all(format!("{head}\n{}\n", found.text()).as_bytes())
-    }
-}
-
-/// A time as `2026-01-31 14:03:22 UTC`.
-pub fn utc(seconds: f64) -> String {
-    let seconds = seconds.max(0.0) as u64;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, in years that begin in March (Howard Hinnant, chrono-compatible low-level date algorithms).
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + 400 * era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_readable() {
-        assert_eq!(utc(0.0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(utc(951_827_696.0), "2000-02-29 12:34:56 UTC");
-        assert_eq!(utc(1_735_689_599.0), "2024-12-31 23:59:59 UTC");
     }
 }

@@ -62,18 +62,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs until all processes of the job on this node are gone. `wanted` is the job that it was started for, if that is known: then an earlier one in the same place is
-/// not taken for it.
+/// not taken for it. `holds` tells that this process has inherited the mark of its node.
 ///
 /// # Errors
-/// The job does not come; no socket can be opened; the directory of the job cannot be written.
-pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
+/// The job does not come; another agent of it runs on this node; no socket can be opened; the directory of the job cannot be written.
+pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     let job = wait_for(directory, wanted)?;
     let host = jobs::host();
+    let states = job.states(&host)?;
+    let _mark = if holds { None } else { Some(jobs::hold(&states)?) };
+    let _ = jobs::sweep();
     let address = interface::address(job.about.interface.as_deref())?;
     let listener = TcpListener::bind((address, 0))?;
     let socket = std::net::UdpSocket::bind((address, 0))?;
     let number = jobs::claim(&job)?;
-    let local = Local::new(&job.states(&host)?, &host);
+    let local = Local::new(&states, &host);
     let mut own = AgentFile {
         number,
         host: host.clone(),
@@ -86,6 +89,7 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
     };
     let mut peers = Peers::new(&job, &own, socket)?;
     own.write(&job)?;
+    replace_killed(&job, &own);
     let shared = Arc::new(Shared {
         job,
         number,
@@ -111,12 +115,16 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
             (local.count(), local.alive(), local.quiet(), local.ranks())
         };
         if ranks != own.ranks {
+            ranks.iter().filter(|rank| !own.ranks.contains(rank)).for_each(|&rank| peers.note_rank(rank));
             own.ranks = ranks;
             // If the job has just been removed, it is noticed soon.
             let _ = own.write(&shared.job);
         }
         if alive > 0 {
             last_seen = Instant::now();
+        } else {
+            // The recording may be made into an archive now.
+            peers.flush();
         }
         if let Some(watchman) = &mut watchman {
             watchman.look(&shared.job, quiet, alive < seen, &peers.gone());
@@ -133,6 +141,16 @@ pub fn run(directory: &Path, wanted: Option<&str>) -> Result<()> {
     }
     peers.leave();
     end(&shared, own)
+}
+
+/// Notes that earlier agents of this node have ended: this one has its mark, so they were killed.
+fn replace_killed(job: &Job, own: &AgentFile) {
+    let earlier = AgentFile::all(job).into_iter().filter(|agent| agent.host == own.host && agent.number != own.number);
+    for mut agent in earlier.filter(|agent| agent.ended.is_none()) {
+        agent.ended = Some(own.begun);
+        // Otherwise it is silent, which it is.
+        let _ = agent.write(job);
+    }
 }
 
 fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {

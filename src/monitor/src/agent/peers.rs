@@ -1,7 +1,8 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
 use super::clock;
-use crate::gossip::{Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
+use crate::clocks::log::{ClockLog, Entry, Name};
+use crate::gossip::{Arrival, Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
 use crate::jobs::{AgentFile, Job};
 use crate::query::{Known, Traffic};
 use crate::resources::{Quantity, Reading, Sensors};
@@ -21,6 +22,8 @@ const RESOURCES: u16 = 0x102;
 const LOOK: Duration = Duration::from_secs(1);
 /// So many of the latest round trips to a node are looked at for the quickest one.
 const TRIPS: usize = 32;
+/// So many nodes are a large job.
+const LARGE: u32 = 256;
 /// No packet is longer.
 const LONGEST: usize = 1 << 16;
 
@@ -53,6 +56,8 @@ pub struct Peers {
     data: BTreeMap<String, String>,
     sensors: Sensors,
     reading: Reading,
+    /// When packets went and came; none if it cannot be written.
+    log: Option<ClockLog>,
 }
 
 impl Peers {
@@ -69,6 +74,8 @@ impl Peers {
         config.interval = (job.about.interval * 1e9) as u64;
         config.cleanup = 10 * config.interval;
         config.consensus = config.interval;
+        // 7 kbit/s each: in large jobs lists and data take more.
+        config.clock_packets = if job.about.nodes.is_some_and(|nodes| nodes > LARGE) { 1 } else { 2 };
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
@@ -84,7 +91,10 @@ impl Peers {
             data: BTreeMap::new(),
             sensors: Sensors::new(Path::new("/")),
             reading: Reading::default(),
+            log: ClockLog::create(&AgentFile::clocks(job, own.number)).ok(),
         };
+        // From now on the kernel notes when packets come.
+        clock::came(&peers.socket);
         peers.look(job);
         Ok(peers)
     }
@@ -100,6 +110,8 @@ impl Peers {
         }
         loop {
             for packet in self.node.poll(clock::raw()) {
+                let name = Name { incarnation: self.node.config().incarnation, sequence: packet.sequence };
+                self.note(Entry::Sent(name, clock::raw()));
                 // What gets lost is said again.
                 let _ = self.socket.send_to(&packet.bytes, packet.to);
             }
@@ -111,8 +123,11 @@ impl Peers {
             // At least as long as a timeout can be.
             self.socket.set_read_timeout(Some(left.min(deadline).max(Duration::from_millis(1))))?;
             if let Ok((length, from)) = self.socket.recv_from(&mut self.buffer) {
-                let now = clock::raw();
-                self.node.receive(now, from, self.buffer.get(..length).unwrap_or_default());
+                let (came, now) = (clock::came(&self.socket), clock::raw());
+                self.node.receive_stamped(now, came, from, self.buffer.get(..length).unwrap_or_default());
+                if let Some(Arrival { incarnation, sequence, .. }) = self.node.arrived() {
+                    self.note(Entry::Came(Name { incarnation, sequence }, came));
+                }
             }
         }
         for trip in self.node.round_trips() {
@@ -130,6 +145,7 @@ impl Peers {
     /// Looks for agents that are new, and at the clocks.
     fn look(&mut self, job: &Job) {
         self.looked = Some(Instant::now());
+        self.flush();
         let new =
             AgentFile::all(job).into_iter().filter(|agent| agent.ended.is_none() && agent.number != self.node.id().0);
         for agent in new.collect::<Vec<_>>() {
@@ -141,6 +157,24 @@ impl Peers {
         // Both are short enough.
         let _ = self.node.put(RESOURCES, &self.reading.encode());
         let _ = self.node.put_everywhere(REAL, &clock::real_minus_raw().to_le_bytes());
+    }
+
+    /// Tells the clock log that a rank is here.
+    pub fn note_rank(&mut self, rank: u32) {
+        self.note(Entry::Rank(rank));
+    }
+
+    fn note(&mut self, entry: Entry) {
+        if let Some(log) = &mut self.log {
+            log.push(entry);
+        }
+    }
+
+    /// Whoever reads the clock log sees all of it.
+    pub fn flush(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
     }
 
     /// Tells others that this one goes.

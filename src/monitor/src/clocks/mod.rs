@@ -1,8 +1,10 @@
 //! Clocks of the nodes while a job runs: the time that they make together, how far each is from it, and which of them fail.
 //!
 //! [`Nearest`] makes differences of round trips, [`system_time`] the decentralised system time of differences (Umansky and Leontev),
-//! [`ClockWatch`] a word about a clock that jumps, runs away or stands still. All are plain functions of numbers; times are nanoseconds.
+//! [`ClockWatch`] a word about a clock that jumps, runs away or stands still. All are plain functions of numbers; times are nanoseconds. [`log`] is what agents write
+//! down of their packets.
 
+pub mod log;
 mod nearest;
 mod system;
 mod watch;

@@ -51,6 +51,8 @@ pub struct Config {
     pub upper_every: u32,
     /// Every how many messages one asks for an answer with times ([`RoundTrip`](super::RoundTrip)); 0 is never.
     pub probe_every: u32,
+    /// So many empty packets follow each message within the group: whoever compares the times of packets finds them less disturbed than the first one after a pause.
+    pub clock_packets: u32,
     /// Most bytes of data in a message, beside gossip list and matrix.
     pub budget: usize,
     /// Whether every node learns names and addresses of all nodes, not of its group alone.
@@ -76,6 +78,7 @@ impl Config {
             group_sizes: Vec::new(),
             upper_every: 3,
             probe_every: 5,
+            clock_packets: 0,
             budget: 320,
             directory: true,
             choice: Choice::BinaryRoundRobin,

@@ -7,7 +7,7 @@ use super::node::{Distant, Node, died};
 use super::round::Outgoing;
 use super::seal::{ANYBODY, Header, Kind, Refused, open};
 use super::status;
-use super::types::{EventKind, Liveness, NodeId, RoundTrip, Time};
+use super::types::{Arrival, EventKind, Liveness, NodeId, RoundTrip, Time};
 use std::net::SocketAddr;
 
 /// Most answers to requests to join that wait to be sent.
@@ -28,6 +28,7 @@ impl Node {
     /// Takes a packet in that arrived at `stamp`, such as the kernel's receive timestamp; both times by the caller's one clock.
     pub fn receive_stamped(&mut self, now: Time, stamp: Time, from: SocketAddr, bytes: &[u8]) {
         self.notice(now);
+        self.arrival = None;
         if self.leaving {
             return;
         }
@@ -57,6 +58,8 @@ impl Node {
         }
         let Ok(message) = Message::decode(content, header.heartbeat) else { return self.counters.malformed += 1 };
         self.counted(bytes);
+        let Header { from: peer, incarnation, sequence, .. } = header;
+        self.arrival = Some(Arrival { peer, incarnation, sequence });
         let restarted = self.learn(sender, false);
         self.greet(&header, sender, &message);
         self.heard_directly(&header, restarted, now);

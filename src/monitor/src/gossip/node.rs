@@ -8,7 +8,7 @@ use super::peers::Peers;
 use super::records::Records;
 use super::round::Outgoing;
 use super::status;
-use super::types::{Counters, Event, EventKind, GroupView, Liveness, Member, NodeId, RoundTrip, Time};
+use super::types::{Arrival, Counters, Event, EventKind, GroupView, Liveness, Member, NodeId, RoundTrip, Time};
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -45,6 +45,8 @@ pub struct Node {
     pub(crate) news: [Vec<RecordKey>; 2],
     pub(crate) events: Vec<Event>,
     pub(crate) round_trips: Vec<RoundTrip>,
+    /// The packet that was taken last.
+    pub(crate) arrival: Option<Arrival>,
     pub(crate) counters: Counters,
     pub(crate) leaving: bool,
 }
@@ -86,6 +88,7 @@ impl Node {
             news: Default::default(),
             events: Vec::new(),
             round_trips: Vec::new(),
+            arrival: None,
             counters: Counters::default(),
             leaving: false,
             config,
@@ -157,9 +160,6 @@ impl Node {
         if key == identity::KEY || record.bytes.is_empty() { None } else { Some(record.bytes) }
     }
 
-    pub fn status_of(&self, id: u32) -> String {
-        format!("{:?}", self.records.get(status::key(1, id)))
-    }
     /// This node's heartbeat.
     pub fn heartbeat(&self) -> u64 {
         self.layers[0].heartbeat()
@@ -232,6 +232,11 @@ impl Node {
     /// Round trips that were completed since the last call.
     pub fn round_trips(&mut self) -> Vec<RoundTrip> {
         std::mem::take(&mut self.round_trips)
+    }
+
+    /// The packet that was received last, if it was taken. Requests to join are not among them.
+    pub fn arrived(&mut self) -> Option<Arrival> {
+        self.arrival.take()
     }
 
     /// What came and went so far.

@@ -87,7 +87,11 @@ impl Node {
             });
         }
         if let Some(index) = self.target(round) {
-            self.gossip_with(NodeId(self.layers[0].base + index as u32));
+            let id = NodeId(self.layers[0].base + index as u32);
+            self.gossip_with(id);
+            let followers =
+                self.peers.get(id).into_iter().flat_map(|contact| (0..self.config.clock_packets).map(move |_| contact));
+            self.outgoing.extend(followers.map(|contact| Outgoing::News(contact, Vec::new())));
         }
         let every = u64::from(self.config.upper_every);
         for level in (1..self.layers.len()).filter(|&level| (round + level as u64).is_multiple_of(every)) {
@@ -234,7 +238,7 @@ impl Node {
         seal(&self.config.key, &mut bytes);
         self.counters.sent += 1;
         self.counters.sent_bytes += bytes.len() as u64;
-        Packet { to: to.address, bytes }
+        Packet { to: to.address, bytes, sequence: header.sequence }
     }
 
     /// A gossip message for that node, and the keys of the records in it.

@@ -174,10 +174,10 @@ fn forged_replayed_and_foreign_packets_are_counted_and_dropped() {
     let mut forged = packet.clone();
     forged.bytes[20] ^= 1;
     net.deliver(from, &forged);
-    net.deliver(from, &Packet { to: packet.to, bytes: b"GET / HTTP/1.1\r\n\r\n".to_vec() });
+    net.deliver(from, &Packet { to: packet.to, bytes: b"GET / HTTP/1.1\r\n\r\n".to_vec(), sequence: 0 });
     assert_eq!(count(&mut net, target), (start.0 + 1, start.1 + 2, start.2 + 1, start.3));
     let before = count(&mut net, other);
-    net.deliver(from, &Packet { to: address(other as u32), bytes: packet.bytes.clone() });
+    net.deliver(from, &Packet { to: address(other as u32), ..packet.clone() });
     assert_eq!(count(&mut net, other), (before.0, before.1, before.2, before.3 + 1), "for another node");
     let again = Config { incarnation: 2_000 * SECOND, ..config(target as u32, &[]) };
     net.nodes[target] = Some(Node::new(again, net.now).expect("usable"));

@@ -106,6 +106,19 @@ pub struct Packet {
     pub to: SocketAddr,
     /// Its content, sealed.
     pub bytes: Vec<u8>,
+    /// Its number among all packets of this node.
+    pub sequence: u64,
+}
+
+/// A packet that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The sender.
+    pub peer: NodeId,
+    /// The sender's start.
+    pub incarnation: u64,
+    /// Its number among all packets of the sender.
+    pub sequence: u64,
 }
 
 /// The four times of a request and its answer, as NTP names them.

@@ -1,6 +1,7 @@
 //! The agents of a job, as its directory names them.
 
 use super::{Job, read_json, write_json};
+use crate::clocks::log::EXTENSION;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
@@ -54,6 +55,11 @@ impl AgentFile {
     /// Where an agent keeps what it knew when it ended.
     pub fn last(job: &Job, number: u32) -> PathBuf {
         job.directory.join("agents").join(format!("{number}.last"))
+    }
+
+    /// Where an agent notes when packets went and came.
+    pub fn clocks(job: &Job, number: u32) -> PathBuf {
+        job.directory.join("agents").join(format!("{number}.{EXTENSION}"))
     }
 
     /// Tells others.

@@ -5,13 +5,16 @@
 //!              key             shared by its agents and those who ask them; for its owner only
 //!              agents/0.json   an agent of a node: where it is reached
 //!              agents/0.last   what it knew when it ended
+//!              agents/0.clocks when packets of gossip left and came
 //! ```
 
 mod agents;
 mod list;
+mod swept;
 
 pub use agents::{AgentFile, claim};
 pub use list::{find, list, register};
+pub use swept::{hold, sweep};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -147,6 +150,11 @@ pub fn remove(directory: &Path) -> Result<()> {
 /// # Errors
 /// There is no such place, or it belongs to somebody else.
 pub fn state_directory(id: &str) -> Result<PathBuf> {
+    Ok(own_directory()?.join(id))
+}
+
+/// Where the states of all jobs of this user are.
+fn own_directory() -> Result<PathBuf> {
     let shared = Path::new("/dev/shm");
     let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
     let own = base.join(format!("clc-replay-{}", user()?));
@@ -158,7 +166,13 @@ pub fn state_directory(id: &str) -> Result<PathBuf> {
     if !meta.is_dir() || meta.uid() != user()? || meta.mode() & 0o022 != 0 {
         return Err(Error::new(ErrorKind::PermissionDenied, format!("{} belongs to somebody else", own.display())));
     }
-    Ok(own.join(id))
+    Ok(own)
+}
+
+/// What several processes find out without asking each other, if all know these words, and others do not: 16 digits.
+pub fn identity(words: &[String]) -> String {
+    let hash = blake3::hash(words.join("\0").as_bytes()).to_hex();
+    hash.get(..16).unwrap_or_default().to_owned()
 }
 
 /// Number of this user.

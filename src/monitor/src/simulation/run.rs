@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
             return;
         }
         let Some(node) = &mut place.node else { return };
-        for Packet { to, bytes } in node.poll(now) {
+        for Packet { to, bytes, .. } in node.poll(now) {
             let Some(to) = number(to).filter(|&to| to < self.scenario.nodes) else { continue };
             if let Some(arrival) = self.network.arrival(now, id, to) {
                 self.order += 1;

@@ -1,0 +1,106 @@
+//! What `clc-replay jobs --json` and `watch --why --json` write, for programs. `docs/report.md` has the fields.
+
+use crate::report::SCHEMA;
+use clc_monitor::collect::Collected;
+use clc_monitor::diagnose::{CommRow, Diagnosis, RankRow, SilentNode, Verdict};
+use clc_monitor::jobs::Job;
+use clc_monitor::query::{Known, Report, Traffic};
+use serde::Serialize;
+
+/// What a verdict is called.
+pub(super) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Unknown => "unknown",
+        Verdict::Moves => "moves",
+        Verdict::Still => "still",
+        Verdict::Failed => "failed",
+        Verdict::Finished => "finished",
+    }
+}
+
+/// The jobs that are watched.
+#[derive(Debug, Serialize)]
+pub(super) struct JobList {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The latest one first.
+    pub jobs: Vec<JobEntry>,
+}
+
+/// A job that is watched.
+#[derive(Debug, Serialize)]
+pub(super) struct JobEntry {
+    /// What it is called.
+    pub name: String,
+    /// Its directory.
+    pub directory: String,
+    /// Its command.
+    pub command: String,
+    /// When it was started: seconds since 1970.
+    pub begun: f64,
+    /// Nodes that are known.
+    pub nodes: usize,
+    /// Ranks that are known.
+    pub ranks: usize,
+    /// As `verdict` in [`Watched`], or `ended`: no agent is there any more.
+    pub state: &'static str,
+    /// Who is missing where.
+    pub sentence: String,
+}
+
+/// A job as it is now.
+#[derive(Debug, Serialize)]
+pub(super) struct Watched<'a> {
+    schema: u32,
+    job: &'a str,
+    command: &'a str,
+    /// Seconds since 1970.
+    time: f64,
+    verdict: &'static str,
+    sentence: &'a str,
+    quiet_seconds: f64,
+    ranks_to_blame: &'a [u32],
+    ranks: &'a [RankRow],
+    communicators: &'a [CommRow],
+    silent_nodes: &'a [SilentNode],
+    agents: Vec<Agent<'a>>,
+}
+
+/// What an agent has answered.
+#[derive(Debug, Serialize)]
+struct Agent<'a> {
+    number: u32,
+    host: &'a str,
+    members: &'a [Known],
+    data: &'a [(String, String)],
+    resources: &'a [(String, f64, String)],
+    traffic: &'a Traffic,
+}
+
+impl<'a> Watched<'a> {
+    /// Of what was seen of a job, and what is to be said of it.
+    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis) -> Watched<'a> {
+        let agent = |report: &'a Report| Agent {
+            number: report.number,
+            host: &report.host,
+            members: &report.members,
+            data: &report.data,
+            resources: &report.resources,
+            traffic: &report.traffic,
+        };
+        Watched {
+            schema: SCHEMA,
+            job: &job.about.name,
+            command: &job.about.command,
+            time: seen.snapshot.time,
+            verdict: word(found.verdict),
+            sentence: &found.sentence,
+            quiet_seconds: found.quiet,
+            ranks_to_blame: &found.ranks,
+            ranks: &found.rows,
+            communicators: &found.comms,
+            silent_nodes: &seen.snapshot.silent,
+            agents: seen.reports.iter().map(agent).collect(),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What the agents of a job that was watched have noted of their packets (`clc_monitor::clocks::log`), as offsets of the clocks of the nodes: they
+//! talk to each other all the time, also while the program computes or sends one way only.
+
+use super::clocks::{Counter, ProcessClock};
+use super::plan::Plan;
+use clc_clock::reference::Reference;
+use clc_clock::{Estimated, LinearClock, Message, Options, estimate};
+use clc_monitor::clocks::log::{self, EXTENSION, Entry, Name};
+use clc_trace::{ClockOffset, Error, Result, Ticks};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Of longer logs, all together, only some packets are looked at, in bytes.
+const MOST: u64 = 256 << 20;
+/// Fewer packets of a node say nothing.
+const LEAST: usize = 16;
+/// A clock that changes faster between two packets, in millionths, and by more than that, in nanoseconds, has jumped: both sides of it are told.
+const JUMP: (f64, i64) = (1_000e-6, 10_000);
+
+/// Offsets by the nodes' places.
+pub(super) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
+
+/// Takes the logs of the agents of a job to the raw files of its recording.
+///
+/// # Errors
+/// One cannot be copied.
+pub fn keep_logs(monitor: &Path, raw: &Path) -> Result<()> {
+    for path in logs(&monitor.join("agents")) {
+        let Some(name) = path.file_name() else { continue };
+        std::fs::copy(&path, raw.join(name)).map_err(|error| Error::io(&path, "cannot copy the clock log", &error))?;
+    }
+    Ok(())
+}
+
+fn logs(directory: &Path) -> Vec<PathBuf> {
+    let entries = directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == EXTENSION)).collect();
+    paths.sort();
+    paths
+}
+
+/// The packets of all logs whose both ends are known: sender's node and counter, receiver's node and counter. Times are those of `CLOCK_MONOTONIC_RAW` of the nodes.
+fn packets(
+    directory: &Path,
+    node_of: impl Fn(u32) -> Option<usize>,
+    warnings: &mut Vec<String>,
+) -> Vec<[(usize, u64); 2]> {
+    let paths = logs(directory);
+    let bytes: u64 = paths.iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum();
+    let every = bytes.div_ceil(MOST).max(1);
+    // Both ends of a packet choose alike.
+    let wanted = |name: &Name| (name.sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(every);
+    let mut sent: HashMap<Name, (usize, u64)> = HashMap::new();
+    let mut came: Vec<(Name, (usize, u64))> = Vec::new();
+    for path in paths {
+        let entries = match log::read(&path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                warnings.push(format!("{}: the clock log cannot be read: {error}", path.display()));
+                continue;
+            }
+        };
+        let node = entries.iter().find_map(|entry| match entry {
+            Entry::Rank(rank) => node_of(*rank),
+            _ => None,
+        });
+        let Some(node) = node else { continue };
+        for entry in entries {
+            match entry {
+                Entry::Sent(name, time) if wanted(&name) => drop(sent.insert(name, (node, time))),
+                Entry::Came(name, time) if wanted(&name) => came.push((name, (node, time))),
+                _ => {}
+            }
+        }
+    }
+    let whole = came.into_iter().filter_map(|(name, came)| Some([*sent.get(&name)?, came]));
+    let mut whole: Vec<_> = whole.filter(|[sent, came]| sent.0 != came.0).collect();
+    whole.sort_unstable();
+    whole
+}
+
+impl Plan {
+    /// What the logs in `directory` say of the clocks of the nodes, beside the offsets that were `measured`. Nothing if there are none, or if processes have clocks of their own.
+    pub(super) fn followed(&self, directory: &Path, warnings: &mut Vec<String>) -> Followed {
+        if self.apart() || self.nodes.len() < 2 || self.node(0) != Some(0) {
+            return Followed::new();
+        }
+        let packets = packets(directory, |rank| self.node(rank), warnings);
+        let messages = self.shown(&packets);
+        if messages.len() < LEAST {
+            return Followed::new();
+        }
+        let first = |node: usize| self.processes.keys().copied().find(|&rank| self.node(rank) == Some(node));
+        let measured = |node: usize| first(node).filter(|_| node > 0).map_or_else(Vec::new, |rank| self.offsets(rank));
+        let offsets = (0..self.nodes.len()).map(measured).collect();
+        let options = Options { reference: Reference::Process(0), offsets, ..Options::default() };
+        match estimate(&messages, &options) {
+            Ok(found) => {
+                (1..self.nodes.len()).map(|node| (node, offsets_of(node, &messages, &found, &options))).collect()
+            }
+            Err(error) => {
+                warnings.push(format!("the clock logs of the agents say nothing: {}", error.message));
+                Followed::new()
+            }
+        }
+    }
+
+    /// The packets by the clocks of the recording, those of the time in which something was recorded.
+    fn shown(&self, packets: &[[(usize, u64); 2]]) -> Vec<Message> {
+        let mut clocks: HashMap<usize, (Counter, ProcessClock)> = HashMap::new();
+        for &rank in self.processes.keys() {
+            if let Some(((node, counter), clock)) =
+                self.node(rank).zip(self.counter(rank)).zip(self.process_clock(rank))
+            {
+                clocks.entry(node).or_insert((counter, clock));
+            }
+        }
+        // Clocks are read in the order of time.
+        let ends =
+            packets.iter().enumerate().flat_map(|(index, ends)| [(ends[0], 2 * index), (ends[1], 2 * index + 1)]);
+        let mut ends: Vec<((usize, u64), usize)> = ends.collect();
+        ends.sort_unstable();
+        let mut times: Vec<Option<i64>> = vec![None; ends.len()];
+        for ((node, raw), place) in ends {
+            let Some((counter, clock)) = clocks.get_mut(&node) else { continue };
+            let Some(reading) = self.reading(node, raw) else { continue };
+            if (self.base..=self.end).contains(&counter.nanoseconds(reading)) {
+                times[place] = Some(clock.times(reading).1);
+            }
+        }
+        let message = |(ends, times): (&[(usize, u64); 2], &[Option<i64>])| {
+            let (from, to) = (ends[0].0 as u32, ends[1].0 as u32);
+            Some(Message { from, to, sent: times[0]?, received: times[1]? })
+        };
+        packets.iter().zip(times.chunks_exact(2)).filter_map(message).collect()
+    }
+}
+
+/// The estimated clock of a node where packets tell it: one offset for each window, beside those that were measured, and both sides of jumps.
+fn offsets_of(node: usize, messages: &[Message], found: &Estimated, options: &Options) -> Vec<ClockOffset> {
+    let measured = options.offsets.get(node).map_or(&[][..], Vec::as_slice);
+    let known = found.clocks.get(node).zip(found.summary.clocks.get(node));
+    let Some((clock, deviation)) = known.and_then(|(clock, about)| Some((clock, about.uncertainty_seconds?))) else {
+        return measured.to_vec();
+    };
+    let own = |message: &Message| match node as u32 {
+        node if node == message.from => Some(message.sent),
+        node if node == message.to => Some(message.received),
+        _ => None,
+    };
+    let mut times: Vec<i64> = messages.iter().filter_map(own).filter(|&time| time > 0).collect();
+    times.sort_unstable();
+    times.dedup();
+    if times.len() < LEAST {
+        return measured.to_vec();
+    }
+    let offset = |time: i64| clock.map(Ticks(time)).0 - time;
+    let window = ((found.summary.window_seconds * options.resolution as f64) as i64).max(1);
+    let mut chosen: Vec<i64> = Vec::new();
+    for part in times.chunk_by(|one, other| one.div_euclid(window) == other.div_euclid(window)) {
+        chosen.extend(part.first().zip(part.last()).map(|(first, last)| first.midpoint(*last)));
+    }
+    for pair in times.windows(2) {
+        let (changed, passed) = (offset(pair[1]) - offset(pair[0]), pair[1] - pair[0]);
+        if changed.abs() > JUMP.1 && changed.abs() as f64 > JUMP.0 * passed as f64 {
+            chosen.extend(pair);
+        }
+    }
+    let lonely = |time: &i64| measured.iter().all(|offset| offset.time.abs_diff(*time as u64) > window as u64 / 2);
+    let deviation = deviation * options.resolution as f64;
+    let made = chosen.into_iter().filter(lonely).map(|time| ClockOffset {
+        time: time as u64,
+        offset: offset(time),
+        standard_deviation: deviation,
+    });
+    let mut all: Vec<ClockOffset> = measured.iter().copied().chain(made).collect();
+    all.sort_by_key(|offset| offset.time);
+    all.dedup_by_key(|offset| offset.time);
+    if LinearClock::new(&all).is_ok() { all } else { measured.to_vec() }
+}
