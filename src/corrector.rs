@@ -140,18 +140,21 @@ impl Corrector {
     /// # Errors
     /// The trace cannot be read or changes meanwhile, the output cannot be written, the trace contradicts itself.
     pub fn run(&self, trace: &Path, output: &Path) -> Result<Report> {
-        let mut transport = LocalTransport::alone().with_workers(Workers::of_this_machine());
-        let report = self.run_on(&mut transport, trace, Some(output), &Silent)?;
-        report.ok_or_else(|| Error::new("a single rank has no report; this is a bug"))
+        self.run_alone(trace, Some(output))
     }
 
-    /// Looks for the violations that a correction would leave nothing of, and writes nothing.
+    /// Does everything that [`Corrector::run`] does, including the verification of the corrected times, but writes no output. The report is that of a
+    /// correction, without an output: violations as recorded, after pre-synchronisation and corrected, and how far events would move.
     ///
     /// # Errors
     /// The trace cannot be read or changes meanwhile, it contradicts itself.
     pub fn dry_run(&self, trace: &Path) -> Result<Report> {
+        self.run_alone(trace, None)
+    }
+
+    fn run_alone(&self, trace: &Path, output: Option<&Path>) -> Result<Report> {
         let mut transport = LocalTransport::alone().with_workers(Workers::of_this_machine());
-        let report = self.run_on(&mut transport, trace, None, &Silent)?;
+        let report = self.run_on(&mut transport, trace, output, &Silent)?;
         report.ok_or_else(|| Error::new("a single rank has no report; this is a bug"))
     }
 

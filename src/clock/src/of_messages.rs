@@ -69,8 +69,12 @@ pub struct Estimated {
 /// the whole time to as short ones as the messages support, each time with the clocks that the time before has found.
 ///
 /// # Errors
-/// Measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
+/// A method that estimates nothing ([`Method::None`], [`Method::Linear`]); measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
 pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
+    if !options.method.refines() {
+        return Err(Error::new(format!("the method '{}' does not use messages", options.method.name()))
+            .hint("to estimate clocks, use network, regression, hull or auto"));
+    }
     let named = messages.iter().map(|message| message.from.max(message.to) as usize + 1).max().unwrap_or(0);
     let count = named.max(options.offsets.len());
     let offset = |clock: usize| options.offsets.get(clock).cloned().unwrap_or_default();
@@ -214,5 +218,14 @@ mod tests {
         assert!(estimate(&alone, &Options::default()).is_err());
         let far = [Message { from: 0, to: 1, sent: i64::MAX, received: i64::MIN }];
         assert!(estimate(&far, &Options::default()).is_err());
+    }
+
+    #[test]
+    fn methods_that_estimate_nothing_are_refused() {
+        for method in [Method::None, Method::Linear] {
+            let name = method.name();
+            let error = estimate(&round_trips(400, 50, 0), &Options { method, ..Options::default() }).expect_err(name);
+            assert_eq!(error.message, format!("the method '{name}' does not use messages"));
+        }
     }
 }

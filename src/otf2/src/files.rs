@@ -133,11 +133,27 @@ impl Otf2Archive {
             .map_err(|error| Error { event: None, ..error }.in_file(&path))
     }
 
-    /// Reads the local definitions of a location; a missing file is odd, but only that.
+    /// Reads the local definitions of a location, by [`LocalDefinitions::read`]; a missing file only makes a warning.
     ///
     /// # Errors
     /// The file is damaged.
     pub fn local_definitions(&self, location: LocationId) -> Result<LocalDefinitions> {
+        self.read_local_definitions(location, LocalDefinitions::read)
+    }
+
+    /// As [`Otf2Archive::local_definitions`], by [`LocalDefinitions::read_in_full`].
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn local_definitions_in_full(&self, location: LocationId) -> Result<LocalDefinitions> {
+        self.read_local_definitions(location, LocalDefinitions::read_in_full)
+    }
+
+    fn read_local_definitions(
+        &self,
+        location: LocationId,
+        read: fn(&[u8], u64) -> Result<LocalDefinitions>,
+    ) -> Result<LocalDefinitions> {
         let path = self.local_definition_path(location);
         if !path.exists() {
             return Ok(LocalDefinitions {
@@ -146,7 +162,7 @@ impl Otf2Archive {
             });
         }
         let bytes = MappedFile::open(&path).map_err(|error| error.at_location(location))?;
-        LocalDefinitions::read(&bytes, self.anchor.definition_chunk)
+        read(&bytes, self.anchor.definition_chunk)
             .map_err(|error| Error { event: None, ..error }.in_file(&path).at_location(location))
     }
 
@@ -155,14 +171,7 @@ impl Otf2Archive {
     /// # Errors
     /// There is no such file.
     pub fn event_file_size(&self, location: LocationId) -> Result<u64> {
-        let path = self.event_path(location);
-        match std::fs::metadata(&path) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::new("the event file is missing").in_file(&path).at_location(location))
-            }
-            Err(error) => Err(Error::io(&path, "cannot read", &error).at_location(location)),
-        }
+        event_file_size(&self.event_path(location)).map_err(|error| error.at_location(location))
     }
 
     /// What lies beside the archive and does not belong to the format; nothing if the anchor file was opened instead of a
@@ -199,6 +208,20 @@ impl Otf2Archive {
         }
         siblings.sort_by(|a, b| a.relative.cmp(&b.relative));
         Ok(siblings)
+    }
+}
+
+/// Size of an event file in bytes.
+///
+/// # Errors
+/// There is no such file.
+pub fn event_file_size(path: &Path) -> Result<u64> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::new("the event file is missing").in_file(path))
+        }
+        Err(error) => Err(Error::io(path, "cannot read", &error)),
     }
 }
 

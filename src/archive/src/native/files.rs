@@ -5,7 +5,7 @@ use super::event_file::Events;
 use super::records::Record;
 use super::{DEFINITIONS, EVENTS};
 use crate::{MappedFile, ScanSummary};
-use clc_otf2::{Sibling, list};
+use clc_otf2::{Sibling, event_file_size, list};
 use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -99,14 +99,7 @@ impl NativeTrace {
     /// # Errors
     /// There is no such file.
     pub fn event_file_size(&self, location: LocationId) -> Result<u64> {
-        let path = self.event_path(location);
-        match std::fs::metadata(&path) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::new("the event file is missing").in_file(&path).at_location(location))
-            }
-            Err(error) => Err(Error::io(&path, "cannot read", &error).at_location(location)),
-        }
+        event_file_size(&self.event_path(location)).map_err(|error| error.at_location(location))
     }
 
     /// The clock offsets of a location.
