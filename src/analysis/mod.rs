@@ -92,7 +92,8 @@ pub fn analyse(
     agree(transport, attributed)?;
     if transport.rank() == 0 && scanned.no_regions {
         session.warnings.add(
-            "no region is named like a function of MPI (MPI_...): computation, communication and waiting cannot be told apart",
+            "no region has the name of an MPI function (MPI_...), so computation, communication and waiting cannot be \
+            told apart",
         );
     }
     let Some(whole) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };

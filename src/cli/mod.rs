@@ -183,37 +183,37 @@ enum Subcommands {
     /// Describe a trace: processes, nodes, communicators, events, clock offsets
     #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
     Info(InfoOptions),
-    /// Make a trace of a simulated application on a machine with wrong clocks, and its true times
+    /// Generate a trace of a simulated application on a machine with wrong clocks, and its true times
     #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_AFTER, max_term_width = 100)]
     Simulate(SimulateOptions),
     /// Add known clock errors to a recorded trace, and keep its times as the truth
     #[command(long_about = help::PERTURB, after_long_help = help::PERTURB_AFTER, max_term_width = 100)]
     Perturb(PerturbOptions),
-    /// Compare the times of a trace with the true ones, before and after each phase
+    /// Compare the times of a trace with the true ones, after each phase of the correction
     #[command(long_about = help::EVALUATE, after_long_help = help::EVALUATE_AFTER, max_term_width = 100)]
     Evaluate(EvaluateOptions),
     /// Run an MPI application and record it as a trace
     #[command(long_about = record::ABOUT, after_long_help = record::AFTER, max_term_width = 100)]
     Record(RecordOptions),
-    /// Make a trace of a recording that was cut off
+    /// Turn an unfinished recording into a trace
     #[command(long_about = record::RECOVER_ABOUT, after_long_help = record::RECOVER_AFTER, max_term_width = 100)]
     Recover(RecoverOptions),
     /// Show a running job: who waits for whom, who is missing
     #[command(long_about = monitor::WATCH_ABOUT, after_long_help = monitor::WATCH_AFTER, max_term_width = 100)]
     Watch(WatchOptions),
-    /// List the running jobs that are watched
+    /// List the running jobs that are being monitored
     #[command(long_about = monitor::JOBS_ABOUT, max_term_width = 100)]
     Jobs(JobsOptions),
     /// Watch the processes of a job on this node
     #[command(long_about = monitor::AGENT_ABOUT, after_long_help = monitor::AGENT_AFTER, max_term_width = 100)]
     Agent(AgentOptions),
-    /// Write a trace in the other format: OTF2 as native, native as OTF2
+    /// Convert a trace between OTF2 and the native format
     #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
     Convert(ConvertOptions),
-    /// Show a stored report again, as text and as a page for a browser
+    /// Show a stored report, as text or as a web page
     #[command(long_about = report::ABOUT, after_long_help = report::AFTER, max_term_width = 100)]
     Report(ReportOptions),
-    /// Write a part of a trace for other tools: Perfetto, violations as CSV
+    /// Export part of a trace for other tools: Perfetto, violations as CSV
     #[command(long_about = export::ABOUT, after_long_help = export::AFTER, max_term_width = 100)]
     Export(ExportOptions),
     /// Write the man pages into a directory

@@ -35,7 +35,7 @@ pub struct Wanted {
 }
 
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
-const OUT_OF_RANGE: &str = "estimated clocks would leave the range of times";
+const OUT_OF_RANGE: &str = "the estimated clocks would exceed the range of times";
 
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
 /// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
@@ -51,8 +51,8 @@ pub fn refine(
     progress: &dyn Progress,
 ) -> Result<Option<ClockEstimate>> {
     if !options.presync.refines() && wanted.reference != Reference::Auto {
-        let message = format!("--presync {} has no reference to choose", options.presync.name());
-        return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+        let message = format!("--reference has no effect with --presync {}", options.presync.name());
+        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
     }
     let usual = Limits::default();
     let unused = [
@@ -66,8 +66,8 @@ pub fn refine(
         ),
     ];
     if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
-        let message = format!("--presync {} makes no use of {option}", options.presync.name());
-        return Err(Error::new(message).hint("it goes with auto, network, regression or hull"));
+        let message = format!("{option} has no effect with --presync {}", options.presync.name());
+        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
     }
     if let Reference::Process(process) = wanted.reference
         && process as usize >= opened.timelines.processes

@@ -24,9 +24,9 @@ pub fn convert(
     let mut session = Session::open(transport, &options.trace, None, progress)?;
     let (from, to) = (session.opened.archive.format(), options.format()?);
     if from == to {
-        return Err(Error::new(format!("the trace is {} already", from.name()))
+        return Err(Error::new(format!("the trace is already {}", from.name()))
             .in_file(&options.trace)
-            .hint("a TARGET that ends in .clct asks for the native format, every other name for OTF2; or give --to"));
+            .hint("a TARGET that ends in .clct selects the native format, any other name OTF2; --to overrides this"));
     }
     let with_truth = truth::directory(session.opened.archive.directory()).is_dir();
     let wanted = Wanted { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
@@ -56,7 +56,7 @@ pub fn convert(
     let locations = session.opened.definitions.locations.len() as u64;
     if converted.left_out.of(Thing::Events) > 0 {
         session.warnings.add(
-            "events without fields cannot be written as OTF2; without them, times near theirs may be corrected differently",
+            "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
         );
     }
     let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };

@@ -69,7 +69,7 @@ fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanne
     let summary = opened.archive.scan_with(location.id, &local, |_, _, _| Ok(()))?;
     summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
     if summary.events != location.claimed_events {
-        warnings.add("locations have another number of events than their definition claims");
+        warnings.add("the number of events of some locations differs from their definitions");
     }
     let time = |raw: u64| clock.map(Ticks(raw.min(clc_clock::RANGE as u64) as i64)).0;
     let ends = (local.clock_offsets.first(), local.clock_offsets.last());

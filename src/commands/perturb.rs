@@ -55,7 +55,8 @@ pub fn perturb(
     let found = survey(session.transport, program, &program.times(|timeline| &timeline.time))?;
     if found.violated() > 0 {
         let message = format!(
-            "{} of {} messages and collectives violate the clock condition in the trace itself: its times are not true",
+            "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \
+            true",
             found.violated(),
             found.checked()
         );

@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 /// that it has run.
 pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let raw = std::path::absolute(raw_directory(&options.output))
-        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+        .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
     let per_process = options.clock.is_some() && !options.clock_per_node;
     let mut command = launch::command(&options.command, &raw, per_process, &options.offsets)?;
     launch::hand_on(&mut command, &options.recorder.environment());
     let directory = std::path::absolute(monitored::monitor_directory(&options.output))
-        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+        .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
     let watched = options.monitored.monitor.then(|| monitored::identity(&directory, launch::rank().is_some()));
     if let Some(id) = &watched {
         launch::hand_on(&mut command, &monitored::environment(&directory, id)?);
@@ -54,7 +54,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let text = match made {
         Ok(text) => text,
         Err(error) if status == 0 => {
-            let message = format!("the application has run, but no trace was written: {}", error.message);
+            let message = format!("the application ran, but no trace was written: {}", error.message);
             return Err(Error { message, ..error });
         }
         // The application's failure is the one to be passed on.
@@ -77,9 +77,9 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
     match std::fs::create_dir(raw) {
         Ok(()) => settings.write(raw),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Error::new("there is a recording that was cut off")
+            Err(Error::new("there is an unfinished recording")
                 .in_file(raw)
-                .hint(format!("make a trace of it with `clc-replay recover {}`, or remove it", output.display())))
+                .hint(format!("turn it into a trace with `clc-replay recover {}`, or remove it", output.display())))
         }
         Err(error) => Err(Error::io(raw, "cannot write the recording there", &error)),
     }

@@ -93,7 +93,7 @@ impl Target<'_> {
     }
 
     fn error(&self, message: String) -> Error {
-        Error::new(message).in_file(&self.path).hint("choose another place")
+        Error::new(message).in_file(&self.path).hint("choose another location")
     }
 }
 
@@ -106,8 +106,11 @@ pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
     let mut earlier: Vec<(&Target, PathBuf)> = Vec::new();
     for target in targets {
         if target.path == Path::new("-") {
-            return Err(Error::new(format!("{} is a directory, which standard output cannot be", target.option))
-                .hint("./- names a directory of that name"));
+            return Err(Error::new(format!(
+                "{} is a directory and cannot be written to standard output",
+                target.option
+            ))
+            .hint("use ./- for a directory of that name"));
         }
         let Some(place) = target.place() else { continue };
         let option = target.option;
@@ -121,7 +124,7 @@ pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
         }
         for (other, its) in &earlier {
             if place == *its {
-                return Err(target.error(format!("{option} and {} are the same", other.option)));
+                return Err(target.error(format!("{option} and {} are the same file", other.option)));
             }
             let inside = other.is_directory() && place.starts_with(its);
             if inside || target.is_directory() && its.starts_with(&place) {

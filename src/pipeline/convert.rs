@@ -170,8 +170,13 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
     let mut reader = TruthReader::open(from)?;
     let mut writer = TruthWriter::create(to, reader.location(), reader.resolution())?;
     trace.scan_records(id, |_, _, record| {
-        let time =
-            reader.next_time()?.ok_or_else(|| Error::new("there are fewer true times than events").in_file(from))?;
+        let time = reader.next_time()?.ok_or_else(|| {
+            Error::new(
+                "the truth has fewer times than the location has \
+                events",
+            )
+            .in_file(from)
+        })?;
         if record.event() != Event::Other || matches!(record, Record::BufferFlush(_)) {
             writer.push(time)
         } else {

@@ -443,8 +443,9 @@ impl<'a> Threads<'a> {
             };
             if differs && (bound[number] || !options.own_timelines) {
                 warnings.add(
-                    "the recorded clock offsets of locations differ from those of their process; they keep its correction, since they share \
-                     collective operations with others, or since a process is kept whole here",
+                    "the recorded clock offsets of some locations differ from those of their process; they still get \
+                    its correction, because they share collective operations with other locations or because this \
+                    command does not split processes",
                 );
             }
         }
@@ -455,7 +456,8 @@ impl<'a> Threads<'a> {
         let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;
         if own > 0 && refined.is_none() {
             warnings.add_many(
-                "locations have clocks of their own: recorded offsets differ from those of their process, or steps of threads are out of order",
+                "some locations have their own clocks: their recorded offsets differ from those of their process, or \
+                thread events are out of order",
                 own,
             );
         }
@@ -607,7 +609,7 @@ impl<'a> Visits<'a> {
     #[inline]
     fn place(&mut self, number: u64, raw: u64) -> Result<Place> {
         let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
-            Error::new(format!("timestamp {raw} is beyond 2^62 ticks, more than this program can compute with"))
+            Error::new(format!("timestamp {raw} exceeds 2^62 ticks, the largest that can be corrected"))
                 .at_event(number)
         })?;
         Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })

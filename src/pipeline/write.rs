@@ -328,7 +328,7 @@ pub fn write_globals(
     // The samples of a thumbnail are equal slices of the trace: without a time of their own they cannot be moved.
     let stale = thumbnails > 0 && new != old;
     if stale {
-        warnings.add(format!("{thumbnails} thumbnails were left out: they show the trace with its old times"));
+        warnings.add(format!("{thumbnails} thumbnails were not copied: they show the trace with its old times"));
     } else {
         archive.copy_thumbnails(target)?;
     }
@@ -352,7 +352,7 @@ fn copy_siblings(siblings: &[Sibling], target: &Path, warnings: &mut Warnings) -
             _ if to.exists() => {}
             SiblingKind::File => copy(&sibling.path, &to)?,
             SiblingKind::Directory => {
-                std::fs::create_dir(&to).map_err(|error| Error::io(&to, "cannot make the directory", &error))?;
+                std::fs::create_dir(&to).map_err(|error| Error::io(&to, "cannot create the directory", &error))?;
             }
             SiblingKind::Other => {}
         }

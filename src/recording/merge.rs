@@ -48,7 +48,7 @@ impl<'a> Merge<'a> {
         let Some(thread) = self.threads.get_mut(index) else { return };
         // What follows a damaged record cannot be read.
         thread.next = thread.records.next().unwrap_or_else(|error| {
-            self.damage.push(format!("{error}; what follows there is missing"));
+            self.damage.push(format!("{error}; the rest of that file is missing"));
             None
         });
         if let Some(time) = thread.next.as_ref().and_then(Record::time) {

@@ -91,8 +91,8 @@ impl RawFile {
             return Err(bad("the header is damaged"));
         }
         if number(field::TABLE) != format::checksum(TABLE.as_bytes()) {
-            return Err(bad("the recorder that wrote this belongs to another version of clc-replay")
-                .hint("use the clc-replay that recorded it"));
+            return Err(bad("this was written by the recorder of another version of clc-replay")
+                .hint("use the version of clc-replay that recorded it"));
         }
         let small = |offset: usize| {
             u32::try_from(number(offset)).ok().filter(|&n| n < 1 << 30).ok_or_else(|| bad("the header is damaged"))

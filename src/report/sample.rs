@@ -145,7 +145,7 @@ pub(super) fn corrected() -> Report {
         clocks: Some(ClockEstimate {
             requested: Method::Auto,
             chosen: Method::Linear,
-            reason: "the recorded clocks agree with the messages as well as estimated ones would".into(),
+            reason: "the recorded clocks agree with the messages as well as estimated clocks would".into(),
             reference: clc_clock::reference::Reference::Auto,
             confidence: 0.9,
             segment_seconds: 1800.0,

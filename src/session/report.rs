@@ -63,15 +63,14 @@ impl<'a> Findings<'a> {
         let Replayed { examined, parameters, passes, .. } = replayed;
         let mut remarks = Vec::new();
         if verified.corrected.violated() > 0 {
-            remarks
-                .push("violations are left in the corrected times; this is a bug, nothing was put into place".into());
+            remarks.push("violations remain in the corrected times; this is a bug, and no output was produced".into());
         }
         if let Some(last) = passes.passes.last()
             && !last.accepted
         {
             let why = match parameters.form {
-                Form::Common => "what was moved has moved others, whatever gamma",
-                Form::Paper => "the clocks disagree more than the correction can forget",
+                Form::Common => "moved events moved others, whatever the gamma",
+                Form::Paper => "the clocks disagree by more than the correction can let decay",
             };
             let limit = parameters.max_error.value();
             remarks.push(format!("the error is still above {limit} after the last pass: {why}"));

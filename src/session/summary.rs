@@ -196,7 +196,7 @@ fn list(things: &[impl ToString], most: usize, all: usize) -> String {
 fn warn(sum: &mut Part, opened: &Opened) {
     if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
         sum.warnings.add(format!(
-            "{} of {} locations have no clock offset, their recorded times are taken as global: {}",
+            "{} of {} locations have no clock offset; their recorded times are taken as global: {}",
             sum.no_offsets.len(),
             opened.definitions.locations.len(),
             name(&sum.no_offsets)
@@ -204,17 +204,17 @@ fn warn(sum: &mut Part, opened: &Opened) {
     }
     if !sum.lone_offsets.is_empty() {
         sum.warnings.add(format!(
-            "{} locations have one clock offset only; it is applied as a constant, while libotf2 ignores it: {}",
+            "{} locations have only one clock offset; it is applied as a constant, whereas libotf2 ignores it: {}",
             sum.lone_offsets.len(),
             name(&sum.lone_offsets)
         ));
     }
     if opened.timelines.processes == 0 {
-        sum.warnings.add("the archive defines no MPI processes: nothing between processes can be compared");
+        sum.warnings.add("the archive defines no MPI processes, so nothing can be compared between processes");
     }
     if sum.joined_communicators > 0 {
         sum.warnings.add(format!(
-            "{} communicators have different ids on different processes and were joined by members and order",
+            "{} communicators have different ids on different processes; they were matched by members and order",
             sum.joined_communicators
         ));
     }
@@ -222,7 +222,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
     if left.undefined_peer > 0 {
         sum.warnings.add_many(
             format!(
-                "messages to or from an undefined rank take part in nothing, and leave their partners unmatched: {}",
+                "messages to or from an undefined rank are ignored, and their partners stay unmatched: {}",
                 list(&sum.undefined_peers, UndefinedPeer::EXAMPLES, left.undefined_peer as usize)
             ),
             left.undefined_peer,
@@ -231,29 +231,27 @@ fn warn(sum: &mut Part, opened: &Opened) {
 
     let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
     sum.warnings.add_many(
-        "locations are streams of accelerators: which call has launched what runs there is not interpreted, so they keep the clock and the \
-         correction of the process that drives them, unless recorded clock offsets say otherwise",
+        "locations are accelerator streams: the calls that launch their activities are not interpreted, so they get \
+        the clock and the correction of the process that drives them, unless recorded clock offsets say otherwise",
         accelerators.count() as u64,
     );
     let counted = [
         (
             left.foreign_accesses,
-            "one-sided operations on windows of no MPI processes (as between hosts and accelerators) take part in nothing",
+            "one-sided operations on windows without MPI processes (such as between hosts and accelerators) are \
+            ignored",
         ),
-        (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
-        (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
-        (
-            left.inter_collectives,
-            "collective operations on inter-communicators whose groups overlap take part in nothing",
-        ),
+        (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
+        (left.open_collectives, "collective operations without a begin or an end are ignored"),
+        (left.inter_collectives, "collective operations on inter-communicators with overlapping groups are ignored"),
     ];
     for (count, text) in counted {
         sum.warnings.add_many(text, count);
     }
     for (&comm, instance) in &sum.collectives.first_inconsistent {
         sum.warnings.add(format!(
-            "the members of {} disagree about operation or root of instance {}: it and all later ones of it take part in \
-             nothing",
+            "the members of {} disagree on the operation or root of instance {}; this and all later instances are \
+            ignored",
             name_of(&opened.definitions, comm),
             instance + 1
         ));
@@ -270,8 +268,8 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
         };
         let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
         sum.warnings.add(format!(
-            "records of messages are missing: the numbers or the lengths of sends and receives disagree in {}; only messages that \
-             lengths and order leave no choice for are matched there: {}",
+            "message records are missing: sends and receives differ in number or length in {}; there, only messages \
+            that are unambiguous by length and order are matched: {}",
             if messages.doubtful == 1 { "one channel".to_owned() } else { format!("{} channels", messages.doubtful) },
             list(&names, 4, messages.doubtful as usize)
         ));
@@ -280,7 +278,7 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
         let names: Vec<String> =
             messages.contradicted.keys().map(|(from, to)| format!("rank {from} to {to}")).collect();
         sum.warnings.add(format!(
-            "what was inferred where records of messages are missing contradicts the rest of the trace and is not used: {}",
+            "what was inferred about missing message records contradicts the rest of the trace and is not used: {}",
             list(&names, 8, names.len())
         ));
     }
@@ -344,15 +342,16 @@ fn matching(
         let op = CollectiveOp(op);
         let reason = match op {
             CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => {
-                "the trace does not tell who exchanged data with whom (see --alltoallv)"
+                "the trace does not show who exchanged data with whom (see --alltoallv)"
             }
             CollectiveOp::WIN_FENCE_UNORDERED => {
-                "no operations before, the program may have asserted that it need not synchronise (see --fences)"
+                "no preceding operations; the program may have asserted that no synchronisation is needed (see \
+                --fences)"
             }
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
-                "creating or destroying a handle need not synchronise"
+                "creating or destroying a handle does not necessarily synchronise"
             }
-            _ => "no usable root",
+            _ => "no valid root",
         };
         let reasons = (counts.unconstrained > 0)
             .then(|| report::ReasonCount { reason: reason.to_owned(), count: counts.unconstrained });

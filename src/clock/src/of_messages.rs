@@ -100,7 +100,7 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
                 let times = || seen.iter().flat_map(|message| [message.sent, message.received]);
                 let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
                 if first <= -RANGE || last >= RANGE {
-                    return Err(Error::new("times leave the range of clocks, 2^62 ticks"));
+                    return Err(Error::new("the times exceed the range of clocks, 2^62 ticks"));
                 }
                 let grid = Grid::new(first, last, windows);
                 let mut collector = Collector::new(&grid);
@@ -127,7 +127,10 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
             Decision::Nothing(reason) => return Err(Error::new(reason)),
             // Every clock has one timeline.
             Decision::Split(_) => {
-                return Err(Error::new("a clock contradicts itself: a message to itself came before it was sent"));
+                return Err(Error::new(
+                    "a clock contradicts itself: a message within it was received before it was \
+                    sent",
+                ));
             }
         }
     }

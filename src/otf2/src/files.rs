@@ -26,14 +26,14 @@ impl Otf2Archive {
     /// No anchor file or several, not an OTF2 archive, an unsupported version, container or compression.
     pub fn open(path: &Path) -> Result<Otf2Archive> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::new("there is no such trace").in_file(path),
+            std::io::ErrorKind::NotFound => Error::new("the trace does not exist").in_file(path),
             _ => Error::io(path, "cannot open the trace", &error),
         })?;
         let anchor_path = if metadata.is_dir() { find_anchor(path)? } else { path.to_path_buf() };
         let anchor = Anchor::read(&MappedFile::open(&anchor_path)?).map_err(|error| error.in_file(&anchor_path))?;
         let name = match (anchor_path.file_stem().and_then(OsStr::to_str), anchor_path.extension()) {
             (Some(name), Some(extension)) if extension == "otf2" => name.to_owned(),
-            _ => return Err(Error::new("the name of an anchor file ends in .otf2").in_file(&anchor_path)),
+            _ => return Err(Error::new("the name of an anchor file has to end in .otf2").in_file(&anchor_path)),
         };
         let directory = match anchor_path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -157,7 +157,7 @@ impl Otf2Archive {
         let path = self.local_definition_path(location);
         if !path.exists() {
             return Ok(LocalDefinitions {
-                warnings: vec!["locations without a local definition file: ids are taken as global ones".into()],
+                warnings: vec!["locations have no local definition file; their ids are taken to be global".into()],
                 ..LocalDefinitions::default()
             });
         }
@@ -246,7 +246,7 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
                 .collect();
             Err(Error::new(format!("several OTF2 anchor files: {}", names.join(", ")))
                 .in_file(directory)
-                .hint("name the one you mean"))
+                .hint("specify the one you mean"))
         }
     }
 }

@@ -52,7 +52,7 @@ impl IdMap {
                     map.sparse.insert(local, reader.u64()? as u32);
                 }
             }
-            other => return Err(Error::new(format!("unknown kind {other} of id map"))),
+            other => return Err(Error::new(format!("unknown id map type {other}"))),
         }
         Ok(map)
     }
@@ -127,9 +127,11 @@ impl LocalDefinitions {
                 MAPPING_TABLE => {
                     let kind = reader.u8()?;
                     if std::mem::replace(&mut seen[usize::from(kind)], true) {
-                        local
-                            .warnings
-                            .push("local definitions hold several id maps of one kind; the first counts".into());
+                        local.warnings.push(
+                            "local definitions hold several id maps of the same type; only the first is \
+                                used"
+                                .into(),
+                        );
                         continue;
                     }
                     match kind {
@@ -156,7 +158,7 @@ impl LocalDefinitions {
                         && offset.time <= last.time
                     {
                         return Err(Error::new(format!(
-                            "clock offset {} is measured at {}, not after the one before it at {}",
+                            "clock offset {} was measured at {}, which is not after the previous one at {}",
                             local.clock_offsets.len() + 1,
                             offset.time,
                             last.time

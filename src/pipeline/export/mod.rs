@@ -34,7 +34,7 @@ impl Window {
         if window.from > last || window.to < first {
             let length = duration((Ticks(last) - Ticks(first)).seconds(resolution));
             return Err(Error::new(format!(
-                "--window lies outside the trace, which ends {length} after its first event"
+                "--window is outside the trace, which ends {length} after its first event"
             )));
         }
         Ok(window)

@@ -20,15 +20,16 @@ pub fn body(report: &Report) -> Option<String> {
     }
     let (one, what) = names(pairs.unit, pairs.block);
     let mut html = format!(
-        "<p>Messages by sending and receiving {what}. The darker a field, the larger the share of its messages that arrive \
-         too early; a point is a pair without any.</p>\n<div class=\"pair\">\n"
+        "<p>Messages by sending and receiving {what}. The darker a field, the larger the share of its messages that \
+        are received too early; a dot is a pair without any.</p>\n<div class=\"pair\">\n"
     );
     for (stage, numbers) in details.stages.iter().zip(&pairs.stages) {
         let total = sum(numbers.violated.iter().copied());
         let name = stage_name(&stage.stage);
         if total == 0 {
             html += &format!(
-                "<figure><figcaption>{name}</figcaption><p class=\"none\">No message is too early.</p></figure>\n"
+                "<figure><figcaption>{name}</figcaption><p class=\"none\">No message is received too \
+                early.</p></figure>\n"
             );
             continue;
         }

@@ -28,7 +28,7 @@ pub fn header(report: &Report) -> String {
     };
     let incomplete = report.coverage.words().map_or(String::new(), |share| {
         format!(
-            " {share} of the communication in the trace was checked, see <a href=\"#run\">the run</a> for the rest."
+            " {share} of the communication in the trace was checked; for the rest see <a href=\"#run\">the run</a>."
         )
     });
     let output = match &report.output {
@@ -62,7 +62,7 @@ fn sentence(report: &Report) -> String {
     let (left, checked) = found.last().map_or((0, 0), |stage| (stage.violated(), stage.checked()));
     let checked = plural(checked, "communication");
     match report.verdict {
-        Verdict::NothingToCheck => "There is no communication that could be checked.".to_owned(),
+        Verdict::NothingToCheck => "There is no communication to check.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => {
             format!("No violation of the clock condition in {checked}.")
         }

@@ -7,8 +7,8 @@ use clc_trace::format::{count, percent, sum};
 
 pub fn body(report: &Report) -> String {
     let mut html = String::from(
-        "<p>A communication violates the clock condition if its receive is earlier than its send plus the minimum latency. \
-         A collective operation counts once, however many of its members are too early.</p>\n",
+        "<p>A communication violates the clock condition if its receive is earlier than its send plus the minimum \
+        latency. A collective operation counts once, no matter how many of its members are too early.</p>\n",
     );
     html += &by_kind(report);
     html += &locks(report);
@@ -56,7 +56,7 @@ fn by_kind(report: &Report) -> String {
 fn locks(report: &Report) -> String {
     let Some(stages) = &report.locks else { return String::new() };
     let mut head = vec!["", "compared", "before"];
-    let mut row = vec!["held while others excluded it".to_owned(), count(stages.last().compared)];
+    let mut row = vec!["held while excluded by others".to_owned(), count(stages.last().compared)];
     row.push(number(stages.before.overlapping));
     let mut longest = vec!["longest".to_owned(), String::new()];
     let worst = |locks: &Locks| locks.worst.as_ref().map_or("none".to_owned(), |worst| duration(worst.seconds));
@@ -96,7 +96,7 @@ fn over_time(details: &Details, span: f64) -> String {
     let shares = details.stages.iter().flat_map(|stage| (0..windows).filter_map(move |window| share(stage, window)));
     let most = shares.fold(0.0, f64::max);
     if most == 0.0 || windows == 0 {
-        return "<p>No receive is too early at any time, at any stage.</p>\n".to_owned();
+        return "<p>No receive is too early at any stage.</p>\n".to_owned();
     }
     let top = ticks(0.0, most * 1.25, 4).last().copied().unwrap_or(most).max(most);
     let marks: Vec<_> = ticks(0.0, top, 4).into_iter().map(|at| (at / top, format!("{} %", short(at)))).collect();
@@ -118,14 +118,14 @@ fn over_time(details: &Details, span: f64) -> String {
         }
         svg += &format!("<path class=\"line {}\" d=\"{path}\"/>", escape(&stage.stage));
     }
-    svg += &frame.x_axis(&times, "seconds since the first event");
+    svg += &frame.x_axis(&times, "time since the first event [s]");
     let totals = details.stages.iter().map(|stage| {
         let (checked, violated) = (sum(stage.checked.iter().copied()), sum(stage.violated.iter().copied()));
         let share = if checked == 0 { 0.0 } else { 100.0 * violated as f64 / checked as f64 };
         format!("{} {} on average", stage_name(&stage.stage), percent(share))
     });
     let label = format!("Share of receives that are too early over time: {}.", totals.collect::<Vec<_>>().join(", "));
-    figure("Share of receives that are too early, over time", &(legend(&details.stages) + &frame.svg(&label, &svg)))
+    figure("Share of receives that are too early over time", &(legend(&details.stages) + &frame.svg(&label, &svg)))
 }
 
 /// How far receives are too early, bars side by side.

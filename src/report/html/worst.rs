@@ -21,8 +21,8 @@ pub fn body(report: &Report) -> Option<String> {
     }
     let stage = stage_name(&cases[0].stage);
     let mut html = format!(
-        "<p>The worst violations {stage}, one for each pair of processes (of a collective operation, one for each process that \
-         leaves it too early). An arrow that points backwards is a receive before its send.</p>\n"
+        "<p>The worst violations {stage}, one per pair of processes (for a collective operation, one per process that \
+        leaves it too early). An arrow pointing backwards is a receive before its send.</p>\n"
     );
     let rows = cases.iter().enumerate().map(|(index, case)| {
         vec![
@@ -148,7 +148,7 @@ fn draw(case: &Case, picture: &Picture) -> String {
     }
     let apart = receiver.at_seconds - sender.at_seconds;
     let relation = if apart == 0.0 {
-        "send and receive are at the same time".to_owned()
+        "send and receive have the same time".to_owned()
     } else if backwards {
         format!("the receive is {} before the send", duration(-apart))
     } else {
@@ -159,8 +159,8 @@ fn draw(case: &Case, picture: &Picture) -> String {
          <p class=\"relation\">{relation}</p>",
         stage_name(&picture.stage),
         case.from.process,
-        escape(case.from.region.as_deref().unwrap_or("an unknown region")),
+        escape(case.from.region.as_deref().unwrap_or("unknown region")),
         case.to.process,
-        escape(case.to.region.as_deref().unwrap_or("an unknown region")),
+        escape(case.to.region.as_deref().unwrap_or("unknown region")),
     )
 }

@@ -11,7 +11,7 @@ pub struct Coverage {
     /// What communicates and was compared with nothing: ends of messages without a partner, collective instances that are incomplete or of a kind
     /// that constrains nobody, ends of collectives that could not be put together, one-sided operations.
     pub not_checked: u64,
-    /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and steps of post, start, complete and wait
+    /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and post, start, complete or wait steps
     /// without a partner.
     pub one_sided: u64,
     /// Checked ones over both; null if there is nothing that communicates.

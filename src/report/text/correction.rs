@@ -53,7 +53,7 @@ fn verdict(report: &Report) -> String {
     let checked = plural(checked, "communication");
     let numbers = match report.verdict {
         Verdict::NothingToCheck if report.coverage.not_checked > 0 => {
-            "0 % of the communication in the trace could be checked, see below.".to_owned()
+            "0 % of the communication in the trace could be checked; see below.".to_owned()
         }
         Verdict::NothingToCheck => "The trace has no communication.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => format!("No violation in {checked}."),
@@ -65,7 +65,7 @@ fn verdict(report: &Report) -> String {
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
     if let Some(share) = report.coverage.words().filter(|_| report.coverage.checked > 0) {
-        text += &format!("{share} of the communication in the trace was checked, see below for the rest.\n");
+        text += &format!("{share} of the communication in the trace was checked; for the rest see below.\n");
     }
     match &report.output {
         Some(output) => text += &format!("Written to {output}\n"),
@@ -107,7 +107,7 @@ pub(super) fn trace(report: &Report) -> String {
     };
     line("Clocks", model);
     if let Some(estimate) = &report.clocks {
-        line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
+        line("", format!("{} was requested: {}", estimate.requested.name(), estimate.reason));
         let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
         let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
         if !estimate.pairs.is_empty() {
@@ -147,7 +147,7 @@ pub(super) fn trace(report: &Report) -> String {
         line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));
     }
     if parameters.alltoallv {
-        line("", "alltoallv and its like are taken as all-to-all".into());
+        line("", "alltoallv and similar operations are treated as all-to-all".into());
     }
     text
 }
@@ -228,7 +228,7 @@ fn passes(replay: &Replay, ranks: u64) -> String {
     let ranks = plural(ranks, "rank");
     let form = match replay.form {
         ReplayForm::Canonical => format!("canonical: operation by operation on {ranks}, one per process"),
-        ReplayForm::Dataflow => format!("dataflow: timestamps in batches on {ranks}"),
+        ReplayForm::Dataflow => format!("dataflow: batched timestamps on {ranks}"),
     };
     let mut table = Table::default();
     table.row(["Passes", "gamma", "largest advance", "error"]);
@@ -301,7 +301,7 @@ pub(super) fn left_out(report: &Report) -> String {
     for call in &matching.calls_without_records {
         number(call.count, &format!("{} without a record of a message", call.region));
     }
-    number(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
+    number(matching.contradicted_orders, "doubtful orders that contradict the rest of the trace");
     number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
     number(matching.cancelled_requests, "cancelled requests");
@@ -315,15 +315,15 @@ pub(super) fn left_out(report: &Report) -> String {
     let windows = &matching.windows;
     number(
         windows.lock_accesses,
-        "accesses to windows under locks: the trace does not tell in which order these were held",
+        "accesses to windows under locks: the trace does not show the order in which the locks were held",
     );
     for steps in &matching.threads {
-        number(steps.left_out, &format!("{} without a partner that is known", steps.kind.name()));
+        number(steps.left_out, &format!("{} without a known partner", steps.kind.name()));
     }
-    number(windows.unmatched_steps, "steps of post, start, complete and wait without a partner");
+    number(windows.unmatched_steps, "post, start, complete or wait steps without a partner");
     let others =
         report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);
-    number(others, "other one-sided operations that nothing orders");
+    number(others, "other one-sided operations without a known order");
     if lines.is_empty() {
         return String::new();
     }

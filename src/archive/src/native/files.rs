@@ -35,8 +35,11 @@ impl NativeTrace {
         };
         let file = directory.join(DEFINITIONS);
         if !file.exists() {
-            return Err(Error::new(format!("not a native trace, or one that was never finished: no {DEFINITIONS}"))
-                .in_file(path));
+            return Err(Error::new(format!(
+                "not a native trace, or one that was never completed: {DEFINITIONS} is \
+                missing"
+            ))
+            .in_file(path));
         }
         let (header, definitions) =
             definitions::read(&MappedFile::open(&file)?).map_err(|error| error.in_file(&file))?;
@@ -121,11 +124,11 @@ impl NativeTrace {
         let bytes = MappedFile::open(&path).map_err(place)?;
         let mut events = Events::new(&bytes).map_err(place)?;
         if events.location() != location {
-            return Err(place(Error::new(format!("these are the events of location {}", events.location()))));
+            return Err(place(Error::new(format!("the file holds the events of location {}", events.location()))));
         }
         if events.resolution() != self.resolution {
             return Err(place(Error::new(format!(
-                "the events have {} ticks per second, the trace {}",
+                "the events have {} ticks per second, but the trace has {}",
                 events.resolution(),
                 self.resolution
             ))));

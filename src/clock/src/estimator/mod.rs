@@ -216,7 +216,7 @@ impl Estimator {
             // Rounding can take a tick from it.
             self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
             if table.pairs.is_empty() {
-                return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
+                return Decision::Nothing("there are no messages between nodes to estimate clocks from".into());
             }
             let (count, most) = finest(table, clocks, self.model);
             self.finest = count.min(most);

@@ -153,7 +153,7 @@ fn pack(bytes: &[u8]) -> Vec<u64> {
 }
 
 fn unpack<T: DeserializeOwned>(words: &[u64]) -> Result<T> {
-    let (length, words) = words.split_first().ok_or_else(|| Error::new("an empty message arrived"))?;
+    let (length, words) = words.split_first().ok_or_else(|| Error::new("received an empty message"))?;
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX));
     decode(&bytes)
@@ -172,7 +172,7 @@ pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> 
     let root = lowest[0] as usize;
     match broadcast_value(transport, root, outcome.err())? {
         Some(error) => Err(error),
-        None => Err(Error::new(format!("analysis rank {root} has failed without saying why"))),
+        None => Err(Error::new(format!("analysis rank {root} failed without giving a reason"))),
     }
 }
 

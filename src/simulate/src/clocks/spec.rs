@@ -229,7 +229,7 @@ fn parse_part(key: &str, value: &str) -> Result<PartSpec> {
 fn frequency(text: &str) -> Result<f64> {
     let frequency = parse_frequency(text)?;
     if frequency < 0.0 {
-        return Err(Error::new(format!("'{text}' is negative")).hint("signs are drawn at random per node"));
+        return Err(Error::new(format!("'{text}' is negative")).hint("signs are chosen at random for each node"));
     }
     Ok(frequency)
 }
