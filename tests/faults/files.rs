@@ -135,7 +135,7 @@ fn anchors() -> Vec<Case> {
         anchor("anchor_layout", "layout version 0", "unknown anchor file version 0", |b| b[7] = 0),
         anchor("anchor_trace_format", "trace format 3", "version 3 of the trace format", |b| b[8] = 3),
         anchor("anchor_truncated", "a truncated anchor file", "truncated", |b| b.truncate(50)),
-        anchor("anchor_sion", "the SIONlib substrate", "SIONlib", |b| b[28] = 2),
+        anchor("anchor_sion", "a SIONlib container", "SIONlib", |b| b[28] = 2),
         anchor("anchor_substrate", "an unknown substrate", "unknown file substrate 9", |b| b[28] = 9),
         anchor("anchor_compressed", "compressed files", "zlib", |b| b[29] = 2),
         anchor("anchor_chunk_zero", "a chunk size of 0", "chunk size 0", |b| b[12..20].fill(0)),
