@@ -1,10 +1,10 @@
 //! Correcting a trace from a program of one's own.
 
 use crate::analysis::locks::overlaps;
-use crate::clocks::refine::Wanted as ClocksWanted;
+use crate::clocks::refine::RefineOptions;
 use crate::pipeline::load::LoadOptions;
 use crate::report::Report;
-use crate::session::{Examination, Findings, Session, Wanted};
+use crate::session::{Examination, Findings, OutputRequest, Session};
 use clc_clock::{Limits, Method, reference::Reference};
 use clc_engine::comm::Transport;
 use clc_engine::comm::local::LocalTransport;
@@ -179,7 +179,7 @@ impl Corrector {
                 separation: options.parameters.minimum_separation,
                 own_timelines: true,
             },
-            clocks: ClocksWanted {
+            clocks: RefineOptions {
                 reference: options.reference,
                 latency: options.latency_of_trace,
                 limits: options.limits,
@@ -205,7 +205,7 @@ pub fn correct(
     command_line: &[String],
 ) -> Result<Option<Report>> {
     // Before any work: can the output be written at all?
-    let wanted = output.map(|(path, force)| Wanted { path, force, events: None, with_truth: false });
+    let wanted = output.map(|(path, force)| OutputRequest { path, force, events: None, with_truth: false });
     let prepared = wanted.map(|wanted| session.prepare(wanted)).transpose()?;
     session.lap("open", 0);
     session.progress.step("prepare");

@@ -2,8 +2,8 @@
 
 use crate::accuracy::between::{Between, TimelineErrors, Windows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
-use crate::pipeline::load::{Loaded, LoadedLocation};
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
 use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
@@ -28,13 +28,13 @@ const TRUTH: usize = COUNT;
 /// What the locations of a rank are compared with.
 pub struct Comparison<'a> {
     /// The trace before its correction (or the only one).
-    pub opened: &'a Opened,
+    pub opened: &'a TraceHandle,
     /// The same, scanned and matched.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LocalTrace,
     /// Forward part and whole of the correction of each hosted timeline, if there is one to compare with.
     pub corrections: Option<&'a [(Correction, Correction)]>,
     /// The corrected trace.
-    pub corrected: Option<&'a Opened>,
+    pub corrected: Option<&'a TraceHandle>,
     /// Archive directory whose `truth` holds the true times.
     pub truth: &'a Path,
 }
@@ -359,7 +359,7 @@ fn check_truth(truth: &TruthReader, id: LocationId, resolution: u64) -> Result<(
 }
 
 /// All times of a location in the corrected trace, as its readers see them.
-fn written_times(corrected: &Opened, id: LocationId) -> Result<Vec<i64>> {
+fn written_times(corrected: &TraceHandle, id: LocationId) -> Result<Vec<i64>> {
     let archive = &corrected.archive;
     if !corrected.definitions.locations.iter().any(|location| location.id == id) {
         return Err(Error::new("this location is missing from the corrected trace").at_location(id));

@@ -7,8 +7,8 @@
 use crate::analysis::replay::waits::LockWait;
 use crate::analysis::scan::mpi_regions;
 use crate::analysis::stages::Stages;
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
 use clc_engine::comm::{Transport, agree, merge_to_first, sparse_exchange};
 use clc_execution::locks::{Lock, befores};
@@ -266,7 +266,7 @@ pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usi
 }
 
 /// Whether the trace can have locks at all: the same on all ranks.
-pub fn possible(opened: &Opened) -> bool {
+pub fn possible(opened: &TraceHandle) -> bool {
     !opened.definitions.windows.is_empty()
 }
 
@@ -277,8 +277,8 @@ pub fn possible(opened: &Opened) -> bool {
 /// The event files cannot be read again, failures of the transport.
 pub fn overlaps(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
 ) -> Result<Option<LockStages>> {
     if !possible(opened) {
@@ -300,7 +300,7 @@ pub fn overlaps(
     Ok((before.compared > 0).then_some(LockStages { before, after }))
 }
 
-fn of_stage(opened: &Opened, windows: Windows, origin: i64) -> Locks {
+fn of_stage(opened: &TraceHandle, windows: Windows, origin: i64) -> Locks {
     let resolution = opened.definitions.clock.resolution as f64;
     let mut result = Locks::default();
     for (window, list) in windows {

@@ -3,7 +3,7 @@
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
 use super::values::{self, LatencyOption, MaxDelay};
-use crate::clocks::refine::Wanted;
+use crate::clocks::refine::RefineOptions;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
@@ -277,7 +277,7 @@ pub struct SynchronisationOptions {
 
 impl SynchronisationOptions {
     /// What the clocks are to be refined to.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> RefineOptions {
         let seconds = |duration: Duration| duration.picoseconds() as f64 * 1e-12;
         let limits = Limits {
             confidence: self.confidence,
@@ -285,7 +285,7 @@ impl SynchronisationOptions {
             delay: self.max_delay.and_then(MaxDelay::duration).map_or(f64::INFINITY, seconds),
             delay_share: self.max_delay.and_then(MaxDelay::share).unwrap_or(f64::INFINITY),
         };
-        Wanted { reference: self.reference, latency: self.latency.automatic, limits }
+        RefineOptions { reference: self.reference, latency: self.latency.automatic, limits }
     }
 }
 

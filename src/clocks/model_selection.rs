@@ -5,7 +5,7 @@
 //! ([`clc_clock::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
 //! offsets by far more than any violation proves.
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_clock::Fit;
 use clc_clock::Method;
 use clc_engine::comm::Transport;
@@ -29,7 +29,7 @@ const EXPLAINED: u64 = 100;
 /// Failures of the transport.
 pub fn choose(
     transport: &mut dyn Transport,
-    loaded: &mut Loaded,
+    loaded: &mut LocalTrace,
     times: &[Vec<i64>],
     method: Method,
     fit: Option<Fit>,

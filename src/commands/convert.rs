@@ -5,7 +5,7 @@ use crate::commands::Outcome;
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
 use crate::pipeline::timing::Stopwatch;
 use crate::report::{Conversion, LeftOutCount, SCHEMA};
-use crate::session::{Session, Wanted};
+use crate::session::{OutputRequest, Session};
 use clc_archive::{Archive, Thing, truth};
 use clc_engine::comm::{Transport, agree};
 use clc_trace::progress::Progress;
@@ -29,7 +29,8 @@ pub fn convert(
             .hint("a TARGET that ends in .clct selects the native format, any other name OTF2; --to overrides this"));
     }
     let with_truth = truth::directory(session.opened.archive.directory()).is_dir();
-    let wanted = Wanted { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
+    let wanted =
+        OutputRequest { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
     let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
 

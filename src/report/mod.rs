@@ -44,8 +44,10 @@ pub use model::run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
     ReplayForm, TraceSummary,
 };
+pub use model::stage::Stage;
 pub use model::violations::{
-    CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
+    CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, StageViolations, Violations, WorstKind,
+    WorstViolation,
 };
 pub use model::warnings::{Warning, Warnings};
 pub use text::analysis::analysis_text;

@@ -54,7 +54,7 @@ fn what_was_not_checked_is_in_the_headline() {
     let with = |checked: u64, unmatched_sends: u64| {
         let mut report = sample::checked();
         for stage in [&mut report.violations.raw, &mut report.violations.presynchronised].into_iter().flatten() {
-            *stage = Stage::default();
+            *stage = StageViolations::default();
             stage.point_to_point.checked = checked;
         }
         report.matching = Matching { messages: checked, unmatched_sends, ..Matching::default() };
@@ -89,7 +89,9 @@ fn what_was_not_checked_is_in_the_headline() {
 fn verdicts() {
     let clean = sample::corrected().violations.corrected;
     let dirty = sample::corrected().violations.raw;
-    let verdict = |raw: &Option<Stage>, presynchronised: &Option<Stage>, corrected: &Option<Stage>| {
+    let verdict = |raw: &Option<StageViolations>,
+                   presynchronised: &Option<StageViolations>,
+                   corrected: &Option<StageViolations>| {
         let stages = [raw, presynchronised, corrected].map(Clone::clone);
         let [raw, presynchronised, corrected] = stages;
         let violations = Violations { raw, presynchronised, corrected };

@@ -2,13 +2,13 @@
 
 use crate::details::collective_kind;
 use crate::details::regions::Regions;
-use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::{LoadOptions, LocalTrace, events_by_kind};
+use crate::pipeline::open::TraceHandle;
 use crate::pipeline::silent::calls_without_records;
 use crate::report::{
     self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
-    Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
+    StageViolations, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
 };
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
@@ -39,7 +39,7 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> Program {
 
 /// What one analysis rank knows about its part of the trace.
 #[derive(Clone, Serialize, Deserialize)]
-struct Part {
+struct RankSummary {
     events: u64,
     by_kind: BTreeMap<String, u64>,
     clocks: Clocks,
@@ -54,9 +54,9 @@ struct Part {
     warnings: Warnings,
 }
 
-impl Part {
+impl RankSummary {
     /// Adds what the next ranks know.
-    fn merge(&mut self, part: Part) {
+    fn merge(&mut self, part: RankSummary) {
         self.events += part.events;
         for (kind, count) in part.by_kind {
             *self.by_kind.entry(kind).or_default() += count;
@@ -97,13 +97,13 @@ pub struct Whole {
 /// Failures of the transport; the event files cannot be read again, where records of messages are missing.
 pub fn gather(
     session: &mut Session<'_>,
-    loaded: &Loaded,
+    loaded: &LocalTrace,
     presync: Method,
     estimate: Option<&ClockEstimate>,
 ) -> Result<Option<Whole>> {
     let (transport, opened, path) = (&mut *session.transport, &session.opened, &session.path);
     let without_records = calls_without_records(transport, opened, loaded)?;
-    let mut part = Part {
+    let mut part = RankSummary {
         events: loaded.events(),
         by_kind: events_by_kind(loaded),
         clocks: Clocks::default(),
@@ -132,7 +132,7 @@ pub fn gather(
         }
     }
     part.messages.keep_examples();
-    let Some(mut sum) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    let Some(mut sum) = merge_to_first(transport, part, RankSummary::merge)? else { return Ok(None) };
     if estimate.is_some_and(|estimate| estimate.chosen != Method::Linear) {
         // Then nobody takes recorded times as they are.
         sum.no_offsets.clear();
@@ -193,7 +193,7 @@ fn list(things: &[impl ToString], most: usize, all: usize) -> String {
     names.join(", ")
 }
 
-fn warn(sum: &mut Part, opened: &Opened) {
+fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
     if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
         sum.warnings.add(format!(
             "{} of {} locations have no clock offset; their recorded times are taken as global: {}",
@@ -259,7 +259,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
 }
 
 /// Where records of messages are missing, and what is made of it.
-fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
+fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let messages = &sum.messages;
     if messages.doubtful > 0 {
         let name = |channel: &InDoubt| {
@@ -368,7 +368,7 @@ fn matching(
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> Stage {
+pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> StageViolations {
     let kind_of = |op: CollectiveOp| collective_kind(op, alltoallv);
     let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
     for (&op, tally) in &survey.collectives {
@@ -385,7 +385,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
         seconds: (Ticks(place.time) - origin).seconds(resolution),
         region: regions.get(&(place.location, place.number)).cloned(),
     };
-    Stage {
+    StageViolations {
         point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },
         collectives: kinds.into_values().collect(),
         worst: survey.worst.as_ref().and_then(|worst| {

@@ -183,7 +183,7 @@ fn files_that_are_there() {
         ("simulate new --report notes.md", foreign),
         ("perturb trace new --anyway --report notes.md", foreign),
         ("convert trace new.clct --report notes.md", foreign),
-        ("check trace --html notes.md", "is not a page that"),
+        ("check trace --html notes.md", "is not a page written by"),
         ("evaluate s --truth s --plot notes.md", "is not a plot that"),
         ("export trace -o notes.md", "is not an export of this format that"),
         ("analyze trace --csv tables", "tables/waits.csv: the file exists and is not such a table written"),

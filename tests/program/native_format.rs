@@ -366,7 +366,7 @@ fn mistakes_get_one_line() {
     std::fs::write(here.join("full/file"), "x").unwrap();
     refused("convert", here, &["TRACE"]);
     refused("convert in", here, &["TARGET"]);
-    refused("convert in out", here, &["in: the trace is OTF2 already", ".clct"]);
+    refused("convert in out", here, &["in: the trace is already OTF2", ".clct"]);
     refused("convert x.clct y.clct", here, &["x.clct: the trace is native already"]);
     refused("convert x.clct y --to native", here, &["x.clct: the trace is native already"]);
     refused("convert in y --to vampir", here, &["otf2, native"]);
@@ -421,7 +421,11 @@ fn damage_names_file_location_and_event() {
     }
     std::fs::write(&path, &original).unwrap();
     std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x04\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 4, known are 1 to 3"]);
+    refused(
+        "x.clct",
+        here,
+        &["x.clct/definitions.clcd: native trace of format version 4; versions 1 to 3 are supported"],
+    );
 }
 
 /// Makes files of an older version of those of a trace without windows and threads, which differ by nothing else.

@@ -72,7 +72,7 @@ pub struct Detail {
 
 /// What is known of the waits of one operation so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+struct OperationWaits {
     /// The wait that ends last; of several, the first in the order of kinds and processes.
     wait: Option<(i64, Reverse<(WaitKind, u32)>)>,
     /// The same for the critical path; broken ones count as earlier.
@@ -149,7 +149,7 @@ struct SearchWaits<'a> {
     operations: &'a [Operations],
     stage: usize,
     /// By operation of each timeline.
-    found: Vec<HashMap<u32, Found>>,
+    found: Vec<HashMap<u32, OperationWaits>>,
 }
 
 impl SearchWaits<'_> {
@@ -228,7 +228,7 @@ impl SearchWaits<'_> {
     fn finish(self) -> Vec<TimelineWaits> {
         let SearchWaits { operations, stage, found, .. } = self;
         let timelines = found.into_iter().zip(operations);
-        let waits_of = |(found, own): (HashMap<u32, Found>, &Operations)| {
+        let waits_of = |(found, own): (HashMap<u32, OperationWaits>, &Operations)| {
             let mut all = TimelineWaits::default();
             for (operation, found) in found {
                 let enter = own.stages[stage].enter[operation as usize];

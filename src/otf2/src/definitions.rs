@@ -409,7 +409,7 @@ impl Tables {
 mod tests {
     use super::*;
     use crate::bytes::{ByteOrder, Writer};
-    use clc_trace::{Shipped, codec};
+    use clc_trace::{WireDefinitions, codec};
     use std::sync::Arc;
 
     fn add(tables: &mut Tables, kind: u8, fill: impl FnOnce(&mut Writer)) {
@@ -488,9 +488,9 @@ mod tests {
             lists.iter().all(|list| Arc::ptr_eq(list, lists[0]))
         };
         assert!(is_shared(&definitions));
-        let bytes = codec::encode(&Shipped::new(definitions.clone())).unwrap();
+        let bytes = codec::encode(&WireDefinitions::new(definitions.clone())).unwrap();
         assert!(bytes.len() < 20_000_000, "{}", bytes.len());
-        let there = codec::decode::<Shipped>(&bytes).unwrap().open();
+        let there = codec::decode::<WireDefinitions>(&bytes).unwrap().open();
         assert!(is_shared(&there) && there == definitions);
     }
 

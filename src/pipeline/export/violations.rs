@@ -1,8 +1,8 @@
 //! Violations as comma-separated values, one line each.
 
 use super::{Exported, Window};
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use clc_engine::comm::{Transport, gather_values};
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
@@ -29,8 +29,8 @@ struct Line {
 /// Failures of the transport.
 pub fn violations(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     window: Window,
 ) -> Result<Option<Exported>> {
     let program = &loaded.program;

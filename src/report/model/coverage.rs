@@ -1,6 +1,6 @@
 //! How much of the communication in a trace was compared: a trace in which nothing can be compared is not a consistent one.
 
-use crate::report::{EventCount, Matching, Stage, Verdict, Violations};
+use crate::report::{EventCount, Matching, StageViolations, Verdict, Violations};
 use serde::{Deserialize, Serialize};
 
 /// Communications that were compared, and those that were not.
@@ -81,7 +81,7 @@ impl Verdict {
     /// that none was found says something only if enough was compared. A single process has one clock, with which nobody can disagree.
     pub fn new(violations: &Violations, coverage: &Coverage, processes: u64) -> Verdict {
         let stages = [&violations.raw, &violations.presynchronised, &violations.corrected];
-        let mut violated = stages.into_iter().flatten().map(Stage::violated);
+        let mut violated = stages.into_iter().flatten().map(StageViolations::violated);
         match violated.next_back() {
             Some(left) if left > 0 => Verdict::Violated,
             _ if coverage.checked == 0 && (coverage.not_checked > 0 || processes != 1) => Verdict::NothingToCheck,
@@ -98,8 +98,12 @@ mod tests {
     use crate::report::{CollectiveCounts, PointToPointCheck, WindowUse};
 
     fn violations(checked: u64, raw: u64, left: u64) -> Violations {
-        let stage =
-            |violated| Some(Stage { point_to_point: PointToPointCheck { checked, violated }, ..Stage::default() });
+        let stage = |violated| {
+            Some(StageViolations {
+                point_to_point: PointToPointCheck { checked, violated },
+                ..StageViolations::default()
+            })
+        };
         Violations { raw: stage(raw), presynchronised: stage(left), corrected: None }
     }
 

@@ -5,7 +5,7 @@ use super::pairs::pairs;
 use super::table::{Table, labelled, shorten};
 use crate::report::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
-    Report, Stage, TraceSummary, Verdict, Warning, WorstKind,
+    Report, Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
 };
 use clc_clock::Method;
 use clc_trace::format::{bytes, count, duration, percent, plural};
@@ -38,7 +38,7 @@ pub fn text(report: &Report) -> String {
 
 fn verdict(report: &Report) -> String {
     let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
-    let found: Vec<&Stage> = stages.into_iter().flatten().collect();
+    let found: Vec<&StageViolations> = stages.into_iter().flatten().collect();
     let before = found.first().map_or(0, |stage| stage.violated());
     let last = found.last();
     let (left, checked) = last.map_or((0, 0), |stage| (stage.violated(), stage.checked()));
@@ -163,16 +163,18 @@ pub(super) fn archive(trace: &TraceSummary) -> String {
 
 fn violations(report: &Report) -> String {
     let violations = &report.violations;
-    let stages: Vec<(&str, &Stage)> =
-        [("raw", &violations.raw), ("presync", &violations.presynchronised), ("corrected", &violations.corrected)]
-            .into_iter()
-            .filter_map(|(name, stage)| stage.as_ref().map(|stage| (name, stage)))
-            .collect();
+    let heading = |stage| match stage {
+        Stage::Raw => "raw",
+        Stage::Presynchronised => "presync",
+        Stage::Corrected => "corrected",
+    };
+    let stages: Vec<(Stage, &StageViolations)> = violations.by_stage().collect();
     let Some((_, any)) = stages.first() else { return String::new() };
 
     let mut table = Table::default();
-    let mut row = |name: &str, checked: String, cell: &dyn Fn(&Stage, &str) -> String| {
-        let column = |index: usize| stages.get(index).map(|(name, stage)| cell(stage, name)).unwrap_or_default();
+    let mut row = |name: &str, checked: String, cell: &dyn Fn(&StageViolations, &str) -> String| {
+        let column =
+            |index: usize| stages.get(index).map(|(name, stage)| cell(stage, heading(*name))).unwrap_or_default();
         table.row([name, &checked, &column(0), &column(1), &column(2)]);
     };
     row("Violations", "checked".into(), &|_, name| name.into());
@@ -191,9 +193,8 @@ fn violations(report: &Report) -> String {
     let worst = stages.iter().rev().find_map(|(name, stage)| stage.worst.as_ref().map(|worst| (name, worst)));
     if let Some((stage, worst)) = worst {
         let stage = match *stage {
-            "raw" => "as recorded",
-            "presync" => "after pre-synchronisation",
-            _ => "LEFT",
+            Stage::Corrected => "LEFT",
+            stage => stage.words(),
         };
         let (what, verbs) = match worst.kind {
             WorstKind::Message => ("a message", ["sent", "received"]),
