@@ -133,7 +133,7 @@ fn anchors() -> Vec<Case> {
             b[1] = if b[1] == 0x42 { 0x23 } else { 0x42 };
         }),
         anchor("anchor_layout", "layout version 0", "unknown anchor file version 0", |b| b[7] = 0),
-        anchor("anchor_trace_format", "trace format 3", "version 3 of the trace format", |b| b[8] = 3),
+        anchor("anchor_trace_format", "trace format 3", "unknown trace format version 3", |b| b[8] = 3),
         anchor("anchor_truncated", "a truncated anchor file", "truncated", |b| b.truncate(50)),
         anchor("anchor_sion", "a SIONlib container", "SIONlib", |b| b[28] = 2),
         anchor("anchor_substrate", "an unknown substrate", "unknown file substrate 9", |b| b[28] = 9),
@@ -152,7 +152,7 @@ fn anchors() -> Vec<Case> {
         }),
         corrected("anchor_counts", "2^64-1 locations and definitions announced", |s| {
             edit(&s.copy.anchor(), |b| b[30..46].fill(0xFF));
-            s.says(["the anchor announces 18446744073709551615 global definitions"]);
+            s.says(["the anchor file announces 18446744073709551615 global definitions"]);
         }),
     ]
 }
@@ -260,7 +260,7 @@ fn event_files() -> Vec<Case> {
         refused("events_field_too_wide", "a rank of five bytes", |s| {
             change_send(s, 0, &[5, 1, 0, 0, 0, 0]);
             place(s, 0);
-            s.says(["event ", "packed integer"]);
+            s.says(["event ", "compressed integer"]);
         }),
         refused("events_two_timestamps", "two timestamps in a row", |s| {
             edit(&s.copy.events(1), |bytes| {
@@ -292,13 +292,13 @@ fn event_files() -> Vec<Case> {
             for (from, to) in [(&one, &aside), (&two, &one), (&aside, &two)] {
                 std::fs::rename(from, to).unwrap();
             }
-            s.says(["1.evt: location 1, event ", "of which process 1 is no member"]);
+            s.says(["1.evt: location 1, event ", "of which process 1 is not a member"]);
         }),
         refused("events_of_another_run", "one rank's event file comes from another run", |s| {
             let other = Copy::of(COLLECTIVES);
             std::fs::copy(other.events(1), s.copy.events(1)).unwrap();
             std::fs::copy(other.local(1), s.copy.local(1)).unwrap();
-            s.says(["1.evt: location 1, event ", "of which process 1 is no member"]);
+            s.says(["1.evt: location 1, event ", "of which process 1 is not a member"]);
         }),
         uncovered("events_of_a_similar_run", "one rank's event file comes from another run of the same program", |s| {
             // The same communicators and operations, and fewer messages.

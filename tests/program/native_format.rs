@@ -367,8 +367,8 @@ fn mistakes_get_one_line() {
     refused("convert", here, &["TRACE"]);
     refused("convert in", here, &["TARGET"]);
     refused("convert in out", here, &["in: the trace is already OTF2", ".clct"]);
-    refused("convert x.clct y.clct", here, &["x.clct: the trace is native already"]);
-    refused("convert x.clct y --to native", here, &["x.clct: the trace is native already"]);
+    refused("convert x.clct y.clct", here, &["x.clct: the trace is already native"]);
+    refused("convert x.clct y --to native", here, &["x.clct: the trace is already native"]);
     refused("convert in y --to vampir", here, &["otf2, native"]);
     refused("convert nothing y.clct", here, &["nothing: the trace does not exist"]);
     refused("convert in x.clct", here, &["x.clct: output directory already exists (replace it with --force)"]);

@@ -36,7 +36,7 @@ impl UndefinedPeer {
 impl fmt::Display for UndefinedPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.sends { "send" } else { "receive" };
-        write!(f, "{what}: location {}, event {}", self.location, self.event)
+        write!(f, "{what} at location {}, event {}", self.location, self.event)
     }
 }
 
