@@ -10,7 +10,7 @@ use crate::clocks::waiting_calls::Waiting;
 use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockEstimate, Warnings};
-use clc_clock::estimator::{Decision, Estimator, FIRST};
+use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::reference::Reference;
 use clc_clock::windows::Grid;
 use clc_clock::{ClockMap, Limits, Method, RANGE, Recorded, RefinedClocks, Stretch};
@@ -89,7 +89,7 @@ pub fn refine(
     let mut map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
-    let mut windows = FIRST;
+    let mut windows = observed_windows(map.bases.len());
     let mut asked: Option<Vec<Stretch>> = None;
     let mut waiting: Option<Waiting> = None;
     let decision = loop {
@@ -128,7 +128,7 @@ pub fn refine(
                 map = ClockMap::new(&nodes, &recorded, &loaded.own, &split, apart)?;
                 estimator = estimator_of(&map);
                 refined = RefinedClocks::new(&map, &[])?;
-                windows = FIRST;
+                windows = observed_windows(map.bases.len());
                 waiting = None;
             }
             Some(Decision::Level(knots, count)) => match RefinedClocks::new(&map, &knots) {

@@ -11,6 +11,8 @@
 //! moves from messages that are late together. The three numbers come from expectation maximisation (Dempster, Laird and Rubin 1977) in a
 //! fixed number of steps.
 
+use super::exponential::{exp, ln};
+
 /// Density of the excess of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delays {
@@ -40,24 +42,21 @@ impl Delays {
     pub fn learn(excesses: &[f64], least: f64) -> Delays {
         let stride = excesses.len().div_ceil(SAMPLE).max(1);
         let mut sample: Vec<f64> = excesses.iter().step_by(stride).map(|excess| excess.max(0.0)).collect();
-        sample.sort_by(f64::total_cmp);
         let count = sample.len().max(1) as f64;
         let mean = sample.iter().sum::<f64>() / count;
-        let quantile = |share: f64| sample.get((count * share) as usize).copied().unwrap_or(0.0);
         let mut parts = SHARES.map(|share| (share, mean));
-        parts.iter_mut().zip(BEGIN).for_each(|(part, share)| part.1 = quantile(share));
+        if !sample.is_empty() {
+            for (part, share) in parts.iter_mut().zip(BEGIN) {
+                part.1 = *sample.select_nth_unstable_by((count * share) as usize, f64::total_cmp).1;
+            }
+        }
         let mut delays = Delays { parts };
         delays.spread_out(least);
         for _ in 0..STEPS {
+            let (chunks, rest) = sample.as_chunks::<LANES>();
             let mut sums = [(0.0, 0.0); PARTS];
-            for &excess in &sample {
-                let densities = delays.densities(excess);
-                let all: f64 = densities.iter().sum();
-                for (sum, density) in sums.iter_mut().zip(densities) {
-                    sum.0 += density / all;
-                    sum.1 += density / all * excess;
-                }
-            }
+            delays.expect(chunks, &mut sums);
+            delays.expect(rest.as_chunks::<1>().0, &mut sums);
             for ((share, mean), (number, sum)) in delays.parts.iter_mut().zip(sums) {
                 *mean = (sum + PRIOR * *mean) / (number + PRIOR);
                 *share = (number + PRIOR) / (count + PRIOR * PARTS as f64);
@@ -65,6 +64,29 @@ impl Delays {
             delays.spread_out(least);
         }
         delays
+    }
+
+    /// Adds to `sums` how many of the excesses belong to each part, and their sum.
+    fn expect<const N: usize>(&self, excesses: &[[f64; N]], sums: &mut [(f64, f64); PARTS]) {
+        let density = self.density();
+        let mut totals = [([0.0; N], [0.0; N]); PARTS];
+        for excesses in excesses {
+            let parts = density.parts(excesses);
+            let mut shares = [0.0; N];
+            parts.iter().for_each(|part| shares.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+            shares.iter_mut().for_each(|all| *all = 1.0 / *all);
+            for ((numbers, sums), part) in totals.iter_mut().zip(parts) {
+                for lane in 0..N {
+                    let share = part[lane] * shares[lane];
+                    numbers[lane] += share;
+                    sums[lane] += share * excesses[lane];
+                }
+            }
+        }
+        for (sum, (numbers, all)) in sums.iter_mut().zip(totals) {
+            sum.0 += numbers.iter().sum::<f64>();
+            sum.1 += all.iter().sum::<f64>();
+        }
     }
 
     /// Keeps means apart, and the first at least at `least`.
@@ -76,22 +98,69 @@ impl Delays {
         }
     }
 
-    /// The parts of the density.
-    fn densities(&self, excess: f64) -> [f64; PARTS] {
-        self.parts.map(|(share, mean)| share / mean * (-excess / mean).exp() + f64::MIN_POSITIVE)
+    fn density(&self) -> Density {
+        Density { heights: self.parts.map(|(share, mean)| share / mean), rates: self.parts.map(|(_, mean)| 1.0 / mean) }
     }
 
-    /// By how much the logarithm of the density falls per tick: the force with which a message pulls its excess towards zero.
-    pub fn force(&self, excess: f64) -> f64 {
-        let densities = self.densities(excess.max(0.0));
-        let falls: f64 = densities.iter().zip(self.parts).map(|(density, (_, mean))| density / mean).sum();
-        falls / densities.iter().sum::<f64>()
+    /// By how much the logarithm of the density falls per tick at each excess, which it replaces: the force with which a message pulls its excess
+    /// towards zero.
+    pub fn forces(&self, excesses: &mut [f64]) {
+        let density = self.density();
+        let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
+        chunks.iter_mut().for_each(|chunk| density.forces(chunk));
+        rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.forces(one));
     }
 
-    /// Logarithm of the density; below zero it falls with the square of the excess in units of `tolerance`, to a limit.
-    pub fn log_density(&self, excess: f64, tolerance: f64) -> f64 {
-        let missed = (-excess / tolerance).max(0.0);
-        self.densities(excess.max(0.0)).iter().sum::<f64>().ln() - (0.5 * missed * missed).min(MOST)
+    /// Logarithms of the density at each excess, which they replace; below zero it falls with the square of the excess in units of `tolerance`, to a
+    /// limit.
+    pub fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
+        let density = self.density();
+        let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
+        chunks.iter_mut().for_each(|chunk| density.logarithms(chunk, tolerance));
+        rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.logarithms(one, tolerance));
+    }
+}
+
+/// How many values are worked on at once.
+const LANES: usize = 4;
+
+/// [`Delays`], ready to be evaluated.
+#[derive(Debug, Clone, Copy)]
+struct Density {
+    heights: [f64; PARTS],
+    rates: [f64; PARTS],
+}
+
+impl Density {
+    /// The parts of the density at these excesses, of which none is negative.
+    #[inline(always)]
+    fn parts<const N: usize>(&self, excesses: &[f64; N]) -> [[f64; N]; PARTS] {
+        let mut parts = [[0.0; N]; PARTS];
+        for ((part, height), rate) in parts.iter_mut().zip(self.heights).zip(self.rates) {
+            part.iter_mut().zip(excesses).for_each(|(part, excess)| *part = height * exp(-rate * excess) + f64::MIN_POSITIVE);
+        }
+        parts
+    }
+
+    #[inline(always)]
+    fn forces<const N: usize>(&self, excesses: &mut [f64; N]) {
+        excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
+        let parts = self.parts(excesses);
+        for (lane, force) in excesses.iter_mut().enumerate() {
+            let falls: f64 = parts.iter().zip(self.rates).map(|(part, rate)| part[lane] * rate).sum();
+            *force = falls / parts.iter().map(|part| part[lane]).sum::<f64>();
+        }
+    }
+
+    #[inline(always)]
+    fn logarithms<const N: usize>(&self, excesses: &mut [f64; N], tolerance: f64) {
+        let missed = excesses.map(|excess| (-excess / tolerance).max(0.0));
+        excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
+        let parts = self.parts(excesses);
+        for (lane, logarithm) in excesses.iter_mut().enumerate() {
+            let all: f64 = parts.iter().map(|part| part[lane]).sum();
+            *logarithm = ln(all) - (0.5 * missed[lane] * missed[lane]).min(MOST);
+        }
     }
 }
 
@@ -102,6 +171,21 @@ mod tests {
     /// The q-quantiles of an exponential distribution with this mean.
     fn exponential(mean: f64, count: usize) -> impl Iterator<Item = f64> {
         (0..count).map(move |k| -mean * (1.0 - (k as f64 + 0.5) / count as f64).ln())
+    }
+
+    fn force(delays: &Delays, excess: f64) -> f64 {
+        // As many as are worked on at once, and one more.
+        let mut all = [excess; LANES + 1];
+        delays.forces(&mut all);
+        assert!(all.iter().all(|force| *force == all[0]));
+        all[0]
+    }
+
+    fn log_density(delays: &Delays, excess: f64, tolerance: f64) -> f64 {
+        let mut all = [excess; LANES + 1];
+        delays.log_densities(&mut all, tolerance);
+        assert!(all.iter().all(|logarithm| *logarithm == all[0]));
+        all[0]
     }
 
     #[test]
@@ -120,22 +204,22 @@ mod tests {
         let late: Vec<f64> = exponential(5000.0, 500).collect();
         let prompt: Vec<f64> = exponential(10.0, 500).collect();
         let (late, prompt) = (Delays::learn(&late, 1.0), Delays::learn(&prompt, 1.0));
-        assert!(late.force(50.0) < 0.1 * prompt.force(5.0), "{late:?} {prompt:?}");
+        assert!(force(&late, 50.0) < 0.1 * force(&prompt, 5.0), "{late:?} {prompt:?}");
     }
 
     #[test]
     fn a_message_that_would_be_too_quick_costs_but_not_without_limit() {
         let delays = Delays::learn(&exponential(10.0, 100).collect::<Vec<_>>(), 1.0);
-        let at = |excess| delays.log_density(excess, 2.0);
+        let at = |excess| log_density(&delays, excess, 2.0);
         assert!(at(-1.0) < at(0.0) && at(-6.0) < at(-1.0));
-        assert_eq!(at(0.0) - at(-1e9), MOST);
+        assert!((at(0.0) - at(-1e9) - MOST).abs() < 1e-9);
     }
 
     #[test]
     fn nothing_and_equal_values_have_a_density() {
         for excesses in [vec![], vec![0.0; 5], vec![7.0; 5], vec![-1e18, 1e18]] {
             let delays = Delays::learn(&excesses, 1.0);
-            assert!(delays.log_density(3.0, 1.0).is_finite() && delays.force(3.0) > 0.0, "{delays:?}");
+            assert!(log_density(&delays, 3.0, 1.0).is_finite() && force(&delays, 3.0) > 0.0, "{delays:?}");
         }
     }
 }

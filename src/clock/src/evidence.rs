@@ -51,12 +51,15 @@ impl Travels {
     pub fn judge(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Score {
         let mut score = Score::default();
         let tolerance = TOLERANCE * observations.precision;
+        let mut values = Vec::new();
         for (pair, group) in observations.directions() {
             let Some(delays) = self.delays(pair) else { continue };
             let direction = self.latencies.direction(pair);
-            for seen in group {
+            values.clear();
+            values.extend(group.iter().map(|seen| direction.excess(seen, offsets, windows)));
+            delays.log_densities(&mut values, tolerance);
+            for (seen, value) in group.iter().zip(&values) {
                 let stretch = seen.window as usize * STRETCHES / windows.max(1);
-                let value = delays.log_density(direction.excess(seen, offsets, windows), tolerance);
                 if let Some(sum) = score.sums.get_mut(stretch) {
                     sum.0 += value;
                     sum.1 += 1;

@@ -15,7 +15,7 @@
 //! same bits every time (`clock/src/solver.rs`).
 
 use super::evidence::Travels;
-use super::observations::{Latencies, Observations, Offsets, Reading};
+use super::observations::{Latencies, Observations, Offsets, OneWay, Reading};
 use super::solver::{System, Tolerance};
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
@@ -84,11 +84,12 @@ impl Problem<'_> {
             // A solution has an accuracy, relative to how far it is away: clocks that are decades off are found step by step.
             for _ in 0..LEAPS {
                 let before = x.clone();
-                let mut system = self.system(&x);
+                let mut system = self.system();
                 for seen in &self.observations.two_way {
-                    system.tie(seen.window, [seen.a, seen.b], seen.middle, 1.0 / (seen.sigma * seen.sigma));
+                    let miss = seen.middle - difference(&x, self.windows, seen.window, [seen.a, seen.b]);
+                    system.tie(seen.window, [seen.a, seen.b], miss, 1.0 / (seen.sigma * seen.sigma));
                 }
-                self.hold_anchors(&mut system, None);
+                self.hold_anchors(&mut system, &x, true);
                 self.stiffen(&mut system, &x, true);
                 system.minimise(&mut x, Tolerance::RESULT);
                 let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
@@ -100,12 +101,12 @@ impl Problem<'_> {
         for (round, &scale) in self.rounds.iter().enumerate() {
             let last = round + 1 == self.rounds.len();
             let rest = 1.0 - (round + 1) as f64 / self.rounds.len() as f64;
-            let mut system = self.system(&x);
+            let mut system = self.system();
             match self.reading {
                 Reading::Mode => self.tie_measurements(&mut system, &x, scale),
                 Reading::Edge(_) => self.tie_bounds(&mut system, &x, if scale > 1.0 { rest } else { 0.0 }),
             }
-            self.hold_anchors(&mut system, Some(&x));
+            self.hold_anchors(&mut system, &x, false);
             self.stiffen(&mut system, &x, false);
             if self.leaning {
                 self.lean(&mut system, &x);
@@ -126,13 +127,10 @@ impl Problem<'_> {
         x
     }
 
-    /// Nothing yet, but a weight so small that it only decides what nothing else does: a clock nobody talks to stays where it is in `x`.
-    fn system(&self, x: &[f64]) -> System<'_> {
-        let ridge = 1e-9 / (self.observations.floor * self.observations.floor);
+    /// Nothing yet, but a weight so small that it only decides what nothing else does: a clock nobody talks to stays where it is.
+    fn system(&self) -> System<'_> {
         let mut system = System::new(self.clocks, self.windows, self.fixed);
-        for (k, &x) in x.iter().enumerate() {
-            system.hold((k % self.windows) as u32, (k / self.windows) as u32, x, ridge);
-        }
+        system.hold_all(1e-9 / (self.observations.floor * self.observations.floor));
         system
     }
 
@@ -146,8 +144,8 @@ impl Problem<'_> {
                 let excess = direction.excess(seen, x, self.windows);
                 let trust = direction.weight(excess, scale * latencies.spread);
                 if trust >= NEGLIGIBLE {
-                    let target = seen.travel(x, self.windows) + seen.least - excess;
-                    system.tie(seen.window, [seen.a, seen.b], target, trust / (latencies.spread * latencies.spread));
+                    let weight = trust / (latencies.spread * latencies.spread);
+                    system.tie(seen.window, [seen.a, seen.b], -excess, weight);
                 }
             }
         }
@@ -161,32 +159,36 @@ impl Problem<'_> {
         let travels = Travels::learn(self.observations, x, self.windows, self.reading);
         let precision = self.observations.precision;
         let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
+        let mut forces = Vec::new();
         for (pair, group) in self.observations.directions() {
             let direction = travels.latencies().direction(pair);
             let Some(delays) = travels.delays(pair) else { continue };
-            for seen in group {
-                let excess = direction.excess(seen, x, self.windows);
+            let excess = |seen: &OneWay| direction.excess(seen, x, self.windows);
+            forces.clear();
+            forces.extend(group.iter().map(excess));
+            delays.forces(&mut forces);
+            for (seen, force) in group.iter().zip(&forces) {
+                let excess = excess(seen);
                 let weight = if excess > 0.0 {
                     if !direction.is_known() {
                         continue;
                     }
-                    delays.force(excess) / excess.max(scale)
+                    force / excess.max(scale)
                 } else {
                     (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
                 };
-                let target = seen.travel(x, self.windows) + seen.least - excess;
-                system.tie(seen.window, [seen.a, seen.b], target, weight);
+                system.tie(seen.window, [seen.a, seen.b], -excess, weight);
             }
         }
     }
 
-    /// Recorded offsets, less trusted where they are far off.
-    fn hold_anchors(&self, system: &mut System<'_>, x: Option<&[f64]>) {
+    /// Recorded offsets, less trusted where they are far off, unless nothing is known yet.
+    fn hold_anchors(&self, system: &mut System<'_>, x: &[f64], first: bool) {
         for anchor in self.anchors {
             let at = anchor.clock as usize * self.windows + anchor.window as usize;
-            let off = x.and_then(|x| x.get(at)).map_or(0.0, |x| x - anchor.value);
-            let trust = cauchy(off, TOLERATED * anchor.sigma);
-            system.hold(anchor.window, anchor.clock, anchor.value, trust / (anchor.sigma * anchor.sigma));
+            let miss = anchor.value - x.get(at).copied().unwrap_or(0.0);
+            let trust = if first { 1.0 } else { cauchy(miss, TOLERATED * anchor.sigma) };
+            system.hold(anchor.window, anchor.clock, miss, trust / (anchor.sigma * anchor.sigma));
         }
     }
 
@@ -198,8 +200,9 @@ impl Problem<'_> {
                     continue;
                 }
                 if let [a, b, c] = three {
-                    let trust = if first { 1.0 } else { cauchy(a - 2.0 * b + c, TOLERATED * self.roughness) };
-                    system.stiffen(before + 1, clock, trust / (self.roughness * self.roughness));
+                    let bend = a - 2.0 * b + c;
+                    let trust = if first { 1.0 } else { cauchy(bend, TOLERATED * self.roughness) };
+                    system.stiffen(before + 1, clock, -bend, trust / (self.roughness * self.roughness));
                 }
             }
         }
@@ -232,7 +235,8 @@ impl Problem<'_> {
             let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.roughness * windows).powi(-2));
             for window in (0..row.len().saturating_sub(1)).filter(whole) {
                 let outside = window < first || window >= last;
-                system.lean(window, clock, mean, if outside { weight.max(forgets) } else { weight });
+                let miss = mean - (row[window + 1] - row[window]);
+                system.lean(window, clock, miss, if outside { weight.max(forgets) } else { weight });
             }
         }
     }
@@ -246,6 +250,12 @@ impl Problem<'_> {
             row.fill(0.0);
         }
     }
+}
+
+/// By how much more clock b is corrected than clock a.
+fn difference(x: &[f64], windows: usize, window: u32, [a, b]: [u32; 2]) -> f64 {
+    let at = |clock: u32| x.get(clock as usize * windows + window as usize).copied().unwrap_or(0.0);
+    at(b) - at(a)
 }
 
 /// In how many windows the correlation of drift with itself falls to one half. None if that takes a sixth of the run or more: a drift that changed

@@ -101,9 +101,11 @@ impl Observations {
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
             let mut trips = Vec::new();
+            let mut others = backward.windows().iter().peekable();
             for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < grid.count) {
                 let now = difference(a, b, window);
-                let back = backward.get(window);
+                while others.next_if(|other| other.0 < window).is_some() {}
+                let back = others.peek().filter(|other| other.0 == window).map(|other| other.1);
                 let half_trip = back.map_or(0.0, |g| (g.distance as f64 + f.distance as f64) / 2.0);
                 if half_trip > delay {
                     result.discarded += u64::from(a < b);
@@ -117,10 +119,11 @@ impl Observations {
                 }
             }
             if !trips.is_empty() {
-                trips.sort_by(f64::total_cmp);
-                let quick = trips.get(trips.len() / QUICK_SHARE).copied().unwrap_or(0.0).max(0.0);
+                let [quick, shortest] = [QUICK_SHARE, SHORTEST_SHARE].map(|share| {
+                    let at = trips.len() / share;
+                    trips.select_nth_unstable_by(at, f64::total_cmp).1.max(0.0)
+                });
                 result.half_trips.insert((a, b), quick);
-                let shortest = trips.get(trips.len() / SHORTEST_SHARE).copied().unwrap_or(0.0).max(0.0);
                 result.shortest_trips.insert((a, b), shortest);
                 result.shortest = if result.half_trips.len() == 1 { shortest } else { result.shortest.min(shortest) };
             }
@@ -187,9 +190,15 @@ impl Observations {
 
     /// A copy with the windows that `keep` wants.
     pub fn part(&self, keep: impl Fn(u32) -> bool) -> Observations {
-        let two_way = self.two_way.iter().filter(|seen| keep(seen.window)).copied().collect();
-        let one_way = self.one_way.iter().filter(|seen| keep(seen.window)).copied().collect();
-        Observations { two_way, one_way, ..self.clone() }
+        Observations {
+            two_way: self.two_way.iter().filter(|seen| keep(seen.window)).copied().collect(),
+            one_way: self.one_way.iter().filter(|seen| keep(seen.window)).copied().collect(),
+            component: self.component.clone(),
+            one_sided: self.one_sided.clone(),
+            half_trips: self.half_trips.clone(),
+            shortest_trips: self.shortest_trips.clone(),
+            ..*self
+        }
     }
 }
 
@@ -320,12 +329,9 @@ impl Travels {
     fn mode(&self, spread: f64) -> f64 {
         let mut mode = self.quick;
         for _ in 0..5 {
-            let (mut weights, mut sum) = (0.0, 0.0);
-            for value in &self.values {
-                let weight = redescending(value - mode, spread);
-                weights += weight;
-                sum += weight * value;
-            }
+            let (chunks, rest) = self.values.as_chunks::<LANES>();
+            let [several, few] = [weighed(chunks, mode, spread), weighed(rest.as_chunks::<1>().0, mode, spread)];
+            let (weights, sum) = (several.0 + few.0, several.1 + few.1);
             mode = if weights > 0.0 { sum / weights } else { mode };
         }
         mode
@@ -369,7 +375,24 @@ impl Direction {
     }
 }
 
+/// How many values are worked on at once.
+const LANES: usize = 4;
+
+/// Sum of the weights of values around `mode`, and of the weighted values.
+fn weighed<const N: usize>(values: &[[f64; N]], mode: f64, spread: f64) -> (f64, f64) {
+    let (mut weights, mut sums) = ([0.0; N], [0.0; N]);
+    for values in values {
+        for lane in 0..N {
+            let weight = redescending(values[lane] - mode, spread);
+            weights[lane] += weight;
+            sums[lane] += weight * values[lane];
+        }
+    }
+    (weights.iter().sum(), sums.iter().sum())
+}
+
 /// Weight of an excess: 1 up to zero, and vanishing for messages that were delayed.
+#[inline(always)]
 fn redescending(excess: f64, scale: f64) -> f64 {
     let relative = excess.max(0.0) / (2.0 * scale);
     let root = 1.0 / (1.0 + relative * relative);

@@ -1,6 +1,6 @@
 //! Clocks from a table of messages, without a trace and without ranks.
 
-use crate::estimator::{Decision, Estimator, FIRST};
+use crate::estimator::{Decision, Estimator, observed_windows};
 use crate::kinds::Kind;
 use crate::reference::Reference;
 use crate::windows::{Bound, Grid};
@@ -90,7 +90,7 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
         .with_workers(options.workers);
     let recorded = RefinedClocks::new(&map, &[])?;
     let mut refined = recorded.clone();
-    let mut windows = FIRST;
+    let mut windows = observed_windows(map.bases.len());
     let mut asked: Option<Vec<Stretch>> = None;
     loop {
         let decision = match asked.take() {

@@ -234,7 +234,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
     let longest = views.last()?;
     let most = views.first().map_or(1, |view| view.grid.count);
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
-    let share = (TRIED as f64 / most as f64).max(least).min(1.0);
+    let share = (TRIED as f64 / like.windows.max(most) as f64).max(least).min(1.0);
     let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
     let jury = Jury::new(views.get(1).unwrap_or(longest), share, blocks);
     let mut tried: Vec<(Score, Choice)> = Vec::new();
@@ -255,7 +255,8 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
             mean
         };
         let width = view.grid.width;
-        first = Choice { roughness: FIRST * view.observations.precision, width, ..first };
+        let roughness = before.map_or(FIRST * view.observations.precision, |before| before.roughness_for(width));
+        first = Choice { roughness, width, ..first };
         let mut here = consider(&trial, first);
         if let Some(start) = &view.otherwise {
             let other = Trial::new(view, start, share, blocks);

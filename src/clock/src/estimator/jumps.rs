@@ -1,6 +1,6 @@
 //! Clocks that jump: from what windows show to the place between two events.
 
-use super::{Decision, Estimator, refinement};
+use super::{Decision, Estimator, observed_windows, refinement};
 use crate::Method;
 use crate::inspection::{Inspected, Stretch};
 use crate::observations::Offsets;
@@ -133,6 +133,6 @@ impl Estimator {
             (self.settled, self.at_finest, self.finest) = (false, 1, self.supported);
         }
         self.asked = self.finest;
-        Decision::Level(self.knots(&grid), self.asked)
+        Decision::Level(self.knots(&grid), observed_windows(self.offsets.len()))
     }
 }

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 pub enum Decision {
     /// These clocks do not hold for a whole node: begin again with a clock per process there.
     Split(Vec<u32>),
-    /// Another level with these refinements and that many windows.
+    /// Another level with these refinements, and messages in that many windows.
     Level(Vec<Knots>, usize),
     /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
     Inspect(Vec<Stretch>),
@@ -47,13 +47,15 @@ const FINER: usize = 8;
 const COARSE: usize = 64;
 /// But never more than this many times as many at once.
 const LEAP: usize = 32;
-/// Windows of the first observation, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
-pub const FIRST: usize = 512;
+/// Windows of the first observation at least, from which all coarse levels are made: within one, recorded clocks drift by less than is looked for there.
+const FIRST: usize = 512;
 /// Most windows, and most unknowns (clocks times windows).
 const MOST_WINDOWS: usize = 8192;
 /// Most windows from which straight lines are made.
 const MOST_SEGMENTED: usize = 1024;
 const MOST_UNKNOWNS: usize = 1 << 16;
+/// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again.
+const QUICK_ENOUGH: f64 = 0.5;
 /// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
 const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
@@ -72,6 +74,11 @@ const STEEPEST: f64 = 0.2;
 const UNKNOWN: f64 = 100e-9;
 /// Part of the shortest latency that is taken for certain: within a window clocks are known less well than at its middle.
 const CERTAIN: f64 = 0.875;
+
+/// Windows in which messages are to be observed with so many clocks: as many as there will be at most, of which coarser levels are made as well.
+pub fn observed_windows(clocks: usize) -> usize {
+    (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
+}
 
 /// The state between levels.
 #[derive(Debug)]
@@ -97,7 +104,7 @@ pub struct Estimator {
     /// Grid of the level before, and the rest of every correction on it.
     grid: Option<Grid>,
     offsets: Offsets,
-    /// Windows that the level in work was asked to have (a short trace has room for fewer), and those of the last level.
+    /// Windows that the level in work is asked to have (a short trace has room for fewer), and those of the last level.
     asked: usize,
     finest: usize,
     at_finest: usize,
@@ -178,29 +185,70 @@ impl Estimator {
         Estimator { workers, ..self }
     }
 
-    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; the first time in
-    /// [`FIRST`] windows, with the recorded clocks.
+    /// Takes in the bounds of a level on `grid`, measured with the clocks that the decision before has named; in [`observed_windows`]; the
+    /// first time with the recorded clocks. Makes as many levels of them as they are good for.
     pub fn level(&mut self, table: &BoundTable, grid: Grid, map: &ClockMap) -> Decision {
-        if self.grid.is_some() {
-            return self.step(table, grid, map);
-        }
-        let mut refinements = vec![LinearClock::identity(); map.bases.len()];
-        let mut count = 1;
+        let seen_by = SeenBy::new(self, grid, map.bases.len());
+        // The coarsest levels need no more than that.
+        let few = self.grid.is_none().then(|| table.through(FIRST, |_, time| time).0);
+        let mut decision = match &few {
+            None if self.asked >= grid.count => self.step(table, grid, map),
+            few => self.seen(few.as_ref().unwrap_or(table), grid, |_, time| time, map),
+        };
         loop {
-            let through = |clock: u32, time: i64| {
-                refinements.get(clock as usize).map_or(time, |refinement| refinement.map(Ticks(time)).0)
-            };
-            let (coarse, grid) = table.through(count, through);
-            let decision = self.step(&coarse, grid, map);
-            let Decision::Level(knots, windows) = &decision else { return decision };
-            if *windows > COARSE || *windows >= self.finest {
+            let Decision::Level(knots, _) = &decision else { return decision };
+            let clocks: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
+            // What is wrong with them is found again, and reported, when all ranks make clocks of them.
+            let (Ok(clocks), Some(now)) = (clocks, self.grid) else { return decision };
+            let coarse = few.is_some() && self.asked <= FIRST && self.asked < self.finest;
+            let stepped = self.steps.iter().any(|steps| !steps.is_empty());
+            if stepped || !coarse && !self.are_still_the_quickest(&seen_by, &now) {
                 return decision;
             }
-            let next: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
-            // What is wrong with them is found again, and reported, when all ranks make clocks of them.
-            let Ok(next) = next else { return decision };
-            (refinements, count) = (next, *windows);
+            let table = few.as_ref().filter(|_| self.asked <= COARSE).unwrap_or(table);
+            decision = if now.width < grid.width {
+                let changed = |clock: u32, time: i64| {
+                    let own = time.saturating_sub(seen_by.correction(clock, time));
+                    clocks.get(clock as usize).map_or(time, |refined| refined.map(Ticks(own)).0)
+                };
+                self.seen(table, grid, changed, map)
+            } else {
+                let changes = seen_by.changes(&clocks);
+                self.seen(table, grid, |clock, time| time.saturating_add(changes.at(clock, time)), map)
+            };
         }
+    }
+
+    /// A level of as many windows as are asked for, with messages on `grid` as other clocks see them.
+    fn seen(
+        &mut self,
+        table: &BoundTable,
+        grid: Grid,
+        changed: impl Fn(u32, i64) -> i64,
+        map: &ClockMap,
+    ) -> Decision {
+        let (table, grid) = table.through(self.asked.min(grid.count), changed);
+        self.step(&table, grid, map)
+    }
+
+    /// Whether messages that were the quickest of their windows with the clocks before are so with those of now, which have windows like `now`, as far as it
+    /// matters: within a window of the messages clocks have moved against each other by less than what observations are known to.
+    fn are_still_the_quickest(&self, before: &SeenBy, now: &Grid) -> bool {
+        let part = before.grid.width as f64 / now.width as f64;
+        let (mut squares, mut count) = (0.0, 0.0);
+        for (clock, row) in self.offsets.iter().enumerate() {
+            let moved = |window: usize, offset: f64| offset - before.rest(clock as u32, now.centre(window));
+            let mut last: Option<f64> = None;
+            for (window, offset) in row.iter().enumerate() {
+                let here = moved(window, *offset);
+                if let Some(last) = last {
+                    squares += (here - last) * (here - last) * part * part;
+                    count += 1.0;
+                }
+                last = Some(here);
+            }
+        }
+        count > 0.0 && (squares / count).sqrt() <= QUICK_ENOUGH * self.observations.precision
     }
 
     /// One level.
@@ -265,6 +313,7 @@ impl Estimator {
         };
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
+        let mut coarser: Option<View> = None;
         if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
             if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
@@ -291,18 +340,29 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(grid.width));
+                if choice.width > grid.width.saturating_add(grid.width / 2) {
+                    coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
+                }
+                let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
+                (problem.reading, problem.roughness) = (choice.reading, choice.roughness_for(width));
             }
         }
-        let solved = lines.unwrap_or_else(|| begin(&mut problem, fresh.as_ref().unwrap_or(&now)));
+        let mut start = fresh.as_ref().unwrap_or(&now);
+        if let Some(view) = &coarser {
+            start = view.otherwise.as_ref().unwrap_or(&view.now);
+            let (windows, observations, anchors) = (view.grid.count, &view.observations, &view.anchors[..]);
+            problem = Problem { windows, observations, anchors, ..problem };
+        }
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, start));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
         if self.model != Method::Network {
             self.settled = self.at_finest > 0;
         } else if self.at_finest > 1 && !done {
-            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, &now) <= SETTLED * seen.precision;
+            let (now, grid) = coarser.as_ref().map_or((&now, &grid), |view| (&view.now, &view.grid));
+            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, now) <= SETTLED * seen.precision;
             if self.settled {
-                self.suspect(&solved, &grid, seen.precision);
+                self.suspect(&solved, grid, seen.precision);
             }
             if let Some(choice) = self.choice.filter(|_| self.settled) {
                 self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
@@ -328,12 +388,13 @@ impl Estimator {
             self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
             self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
         }
+        let (grid, seen) = coarser.map_or((grid, seen), |view| (view.grid, view.observations));
         self.offsets = solved;
         self.observations = seen;
         self.limit_drift(&grid);
         if self.grid.is_none() {
             for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {
-                *constant = row.first().map_or(0, |offset| offset.round() as i64);
+                *constant = row.first().map_or(0, |offset| whole(*offset));
                 row.iter_mut().for_each(|offset| *offset -= *constant as f64);
             }
         }
@@ -355,7 +416,7 @@ impl Estimator {
             let small = self.asked < COARSE || self.asked * LEAP < self.finest;
             let finer = if small { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
-            Decision::Level(knots, self.asked)
+            Decision::Level(knots, observed_windows(clocks))
         }
     }
 
@@ -371,27 +432,34 @@ impl Estimator {
         // Windows that are longer than messages need are that many times as long already.
         let longer = COARSER.iter().map(|factor| factor / self.spare);
         let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
-        if self.at_finest > 1 || factors.is_empty() || self.spare > 1 {
+        if self.at_finest > 1 || factors.is_empty() {
             factors.insert(0, 1);
+        } else {
+            // There is another look at the finest windows anyhow.
+            factors.truncate(1);
         }
         let views: Vec<View> = factors
             .into_iter()
             .map(|factor| {
-                let mut view = match factor {
-                    1 => self.view(table, *grid, map),
-                    _ => {
-                        let (table, coarse) = table.through(grid.count.div_ceil(factor), |_, time| time);
-                        self.view(&table, coarse, map)
-                    }
-                };
-                let centres = || (0..view.grid.count).map(|window| view.grid.centre(window));
-                let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
-                view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
-                view
+                match factor {
+                    1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                    _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
+                }
             })
             .collect();
         let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
         select(&views, like, self.choice, self.workers).unwrap_or(Selection { choice: usual, otherwise: false })
+    }
+
+    /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
+    fn coarser(&self, table: &BoundTable, grid: &Grid, width: i64, fresh: Option<&Offsets>, map: &ClockMap) -> View {
+        let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
+        let (table, coarse) = table.through(count, |_, time| time);
+        let mut view = self.view(&table, coarse, map);
+        let centres = || (0..coarse.count).map(|window| coarse.centre(window));
+        let moved = |row: &Vec<f64>| centres().map(|time| grid.at(row, time)).collect();
+        view.otherwise = fresh.map(|fresh| fresh.iter().map(moved).collect());
+        view
     }
 
     /// Messages in some windows, and the clocks so far.
@@ -515,7 +583,7 @@ impl Estimator {
         clocks
             .map(|((row, constant), steps)| {
                 // Clocks that messages contradict by centuries are refused when a function is made of this.
-                let offsets = row.iter().map(|offset| (offset.round() as i64).saturating_add(*constant)).enumerate();
+                let offsets = row.iter().map(|offset| (whole(*offset)).saturating_add(*constant)).enumerate();
                 let knot = |window: usize, offset: i64| {
                     (grid.centre(window).saturating_sub(offset), offset.saturating_add(common(window)))
                 };
@@ -527,7 +595,7 @@ impl Estimator {
 
 /// What a clock shows at the centre of a window, if it is corrected by `constant` and by `row` in each window.
 fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: usize) -> i64 {
-    let offset = row.get(window).map_or(0, |offset| offset.round() as i64);
+    let offset = row.get(window).map_or(0, |offset| whole(*offset));
     let time = grid.centre(window).saturating_sub(constant).saturating_sub(offset);
     // The recorded clock backwards: its drift is small, so that a few steps are exact.
     let mut local = time;
@@ -544,6 +612,62 @@ fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: us
 pub fn refinement(knots: &Knots) -> Result<LinearClock> {
     let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
     LinearClock::through(&points)
+}
+
+/// The clocks by which messages were seen.
+struct SeenBy {
+    /// The windows of the messages.
+    grid: Grid,
+    /// The corrections at their middles, and the whole part of each clock's.
+    offsets: Offsets,
+    constants: Vec<i64>,
+}
+
+impl SeenBy {
+    fn new(estimator: &Estimator, grid: Grid, clocks: usize) -> SeenBy {
+        SeenBy { grid, offsets: estimator.interpolated(&grid, clocks), constants: estimator.constants.clone() }
+    }
+
+    /// What a clock was corrected by at a time, but for its constant.
+    fn rest(&self, clock: u32, time: i64) -> f64 {
+        self.offsets.get(clock as usize).map_or(0.0, |row| self.grid.at(row, time))
+    }
+
+    fn correction(&self, clock: u32, time: i64) -> i64 {
+        whole(self.rest(clock, time)) + self.constants.get(clock as usize).copied().unwrap_or(0)
+    }
+
+    /// What other clocks make of these times, each from the times of the recorded clock.
+    fn changes(&self, clocks: &[LinearClock]) -> Changes {
+        let of = |clock: usize, refined: &LinearClock| {
+            let change = |window: usize| {
+                let time = self.grid.centre(window);
+                let own = time.saturating_sub(self.correction(clock as u32, time));
+                refined.map(Ticks(own)).0.saturating_sub(time)
+            };
+            let constant = change(0);
+            (constant, (0..self.grid.count).map(|window| change(window).saturating_sub(constant) as f64).collect())
+        };
+        Changes { grid: self.grid, rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect() }
+    }
+}
+
+/// The nearest whole number, halves away from zero; for numbers beyond those of 64 bits the last one of these.
+fn whole(x: f64) -> i64 {
+    (x + 0.5f64.copysign(x)) as i64
+}
+
+/// By how much the times of clocks change: a whole number and the rest at the middles of windows.
+struct Changes {
+    grid: Grid,
+    rows: Vec<(i64, Vec<f64>)>,
+}
+
+impl Changes {
+    fn at(&self, clock: u32, time: i64) -> i64 {
+        let change = |(constant, row): &(i64, Vec<f64>)| constant.saturating_add(whole(self.grid.at(row, time)));
+        self.rows.get(clock as usize).map_or(0, change)
+    }
 }
 
 /// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.

@@ -19,7 +19,7 @@ fn estimate(model: Method, resolution: u64, messages: &[(u32, u32, i64, i64)]) -
     let map = clocks(count);
     let mut estimator = Estimator::new(&map, resolution, model, Reference::Process(0), Limits::default());
     let mut refinements = vec![LinearClock::identity(); count];
-    let mut windows = FIRST;
+    let mut windows = observed_windows(count);
     for _ in 0..20 {
         let at = |clock: u32, time: i64| refinements[clock as usize].map(Ticks(time)).0;
         let seen: Vec<_> =
