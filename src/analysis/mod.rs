@@ -6,6 +6,7 @@
 
 mod attribute;
 mod largest;
+mod lock_tracker;
 pub mod locks;
 pub mod replay;
 mod report;
@@ -14,7 +15,8 @@ mod stages;
 mod sums;
 mod traffic;
 
-use crate::analysis::replay::waits::{TimelineWaits, waits};
+use crate::analysis::replay::timeline_waits::TimelineWaits;
+use crate::analysis::replay::waits::waits;
 use crate::analysis::replay::walk::{Ends, walk};
 use crate::pipeline::load::LocalTrace;
 use crate::report::Analysis;

@@ -1,7 +1,7 @@
 //! What the analysis ranks sum up, each over its processes, and merge.
 
 use crate::analysis::largest::Largest;
-use crate::analysis::replay::waits::TimelineWaits;
+use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::scan::Scanned;
 use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;

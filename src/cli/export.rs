@@ -1,6 +1,7 @@
 //! The options of `clc-replay export`.
 
 use super::options::{LogOptions, SynchronisationOptions};
+use super::time_window::TimeWindow;
 use super::values;
 use crate::output::conflicts::Content;
 use crate::pipeline::export::VIOLATIONS_HEAD;
@@ -45,15 +46,6 @@ impl ExportFormat {
     }
 }
 
-/// A window of time in seconds after the first event of the trace.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
-    /// Where it begins; none for the first event.
-    pub from: Option<super::Duration>,
-    /// Where it ends; none for the last event.
-    pub to: Option<super::Duration>,
-}
-
 /// Options of `clc-replay export`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ExportOptions {
@@ -68,7 +60,7 @@ pub struct ExportOptions {
     ///
     /// Units: min, s, ms, us, ns, ps. Regions that extend beyond it are cut. Violations are included if their receive lies in it.
     #[arg(long, value_name = "FROM:TO", allow_hyphen_values = true, value_parser = values::window, help_heading = "Output")]
-    pub window: Option<Window>,
+    pub window: Option<TimeWindow>,
 
     /// File to write ("-": standard output)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]

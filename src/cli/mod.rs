@@ -20,13 +20,14 @@ mod recorder;
 mod report;
 mod simulate;
 mod stop;
+mod time_window;
 mod values;
 
 pub use analyze::AnalyzeOptions;
 pub use clc_trace::Duration;
 pub use convert::ConvertOptions;
 pub use evaluate::EvaluateOptions;
-pub use export::{ExportFormat, ExportOptions, Window};
+pub use export::{ExportFormat, ExportOptions};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};
 pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
 pub use options::{
@@ -37,6 +38,7 @@ pub use record::{RecordOptions, RecordedOptions, RecoverOptions};
 pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
+pub use time_window::TimeWindow;
 pub use values::{LatencyOption, MaxDelay};
 
 use clap::{Args, Command, FromArgMatches, Subcommand};

@@ -1,6 +1,6 @@
 //! Values of options that are more than a number: how each is read, and what is allowed.
 
-use super::export::Window;
+use super::time_window::TimeWindow;
 use clc_clock::reference::Reference;
 use clc_trace::Duration;
 use clc_trace::Result;
@@ -164,10 +164,10 @@ pub(super) fn threads(text: &str) -> Parsed<NonZero<usize>> {
 }
 
 /// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.
-pub(super) fn window(text: &str) -> Parsed<Window> {
+pub(super) fn window(text: &str) -> Parsed<TimeWindow> {
     let (from, to) = text.split_once(':').ok_or_else(|| format!("`{text}` is not FROM:TO, such as 1.2s:1.3s"))?;
     let bound = |text: &str| if text.trim().is_empty() { Ok(None) } else { Duration::parse(text).map(Some) };
-    let window = Window { from: bound(from)?, to: bound(to)? };
+    let window = TimeWindow { from: bound(from)?, to: bound(to)? };
     match (window.from, window.to) {
         (Some(from), Some(to)) if from > to => Err(format!("`{text}` ends before it begins")),
         _ => Ok(window),

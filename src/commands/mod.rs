@@ -10,6 +10,7 @@ mod generate;
 mod info;
 mod monitor;
 mod perturb;
+mod raw_files;
 mod record;
 mod recover;
 mod report;

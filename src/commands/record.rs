@@ -4,13 +4,14 @@
 //! of rank 0 waits for it and makes the archive: when its application ends, the files of all processes are complete.
 
 use crate::cli::RecordOptions;
+use crate::commands::raw_files::remove;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
 use crate::recording::{Settings, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs and records; returns the exit status of the application. This process must not have started MPI.
 ///
@@ -83,19 +84,4 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
         }
         Err(error) => Err(Error::io(raw, "cannot write the recording there", &error)),
     }
-}
-
-/// Removes a directory with raw files; only what the recorder has put there.
-pub(super) fn remove(raw: &Path) {
-    let ours = |path: &PathBuf| {
-        path.extension()
-            .is_some_and(|extension| ["raw", "maps", "buffer", "clock"].iter().any(|ours| extension == *ours))
-            || path.file_name().is_some_and(|name| name == "settings.json")
-    };
-    let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in entries.filter(ours) {
-        let _ = std::fs::remove_file(path);
-    }
-    // Whatever else is in it stays, and the directory with it.
-    let _ = std::fs::remove_dir(raw);
 }

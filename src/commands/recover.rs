@@ -1,6 +1,6 @@
 //! `clc-replay recover DIR`: an archive of a recording that was cut off.
 
-use super::record::remove;
+use super::raw_files::remove;
 use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::commands::Outcome;
 use crate::output::directory::Output;

@@ -1,7 +1,7 @@
 //! Which files may be overwritten: those that this program wrote as the same kind of file, any other one only if asked to, and never a file of
 //! a trace. What a file is, its beginning tells.
 
-use crate::output::paths::{anchors, parent};
+use crate::output::places::{anchors, parent};
 use crate::report::{GENERATOR, analysis_csv};
 use clc_archive::{WRITTEN_LIST, native, open_file, truth};
 use clc_trace::{Error, Result};

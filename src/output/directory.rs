@@ -2,7 +2,7 @@
 
 use crate::output::manifest;
 use crate::output::orphans;
-use crate::output::paths::trace_around;
+use crate::output::places::trace_around;
 use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
 use std::ffi::CString;

@@ -3,7 +3,7 @@
 use crate::output::conflicts::{self, Content};
 use crate::output::directory::{open_permissions, plain};
 use crate::output::orphans;
-use crate::output::paths::{parent, resolve};
+use crate::output::places::{parent, resolve};
 use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
 use std::ffi::OsStr;

@@ -2,7 +2,7 @@
 
 use super::clocks::START;
 use super::communicators::Catalogue;
-use super::definitions::location;
+use super::definitions::{RESOLUTION, location};
 use super::events::{LeftOut, Shared, events};
 use super::extra::Output;
 use super::merge::Merge;
@@ -23,9 +23,6 @@ use std::sync::Arc;
 
 /// Name of an archive's files.
 const NAME: &str = "traces";
-/// Ticks per second: nanoseconds.
-pub(super) const RESOLUTION: u64 = 1_000_000_000;
-
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {

@@ -30,7 +30,7 @@ impl<'a> Merge<'a> {
     pub fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
         let threads = files
             .iter()
-            .map(|file| Thread { records: file.records(functions), next: None, time: 0 })
+            .map(|file| Thread { records: Records::of(file, functions), next: None, time: 0 })
             .collect::<Vec<_>>();
         let mut indices: Vec<usize> = Vec::new();
         for (place, file) in files.iter().enumerate() {

@@ -34,6 +34,7 @@ mod measured;
 mod merge;
 pub mod monitored;
 mod offsets;
+mod on_window;
 mod own;
 mod plan;
 mod raw;

@@ -52,10 +52,11 @@ pub use model::violations::{
 pub use model::warnings::{Warning, Warnings};
 pub use text::analysis::analysis_text;
 pub use text::conversion::conversion_text;
-pub use text::correction::{text, warnings_text};
+pub use text::correction::warnings_text;
 pub use text::evaluation::evaluation_text;
 pub use text::info::info_text;
 pub use text::made::made_text;
+pub use text::text;
 
 use serde::{Deserialize, Serialize};
 

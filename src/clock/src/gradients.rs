@@ -166,7 +166,9 @@ fn joined(ties: Vec<Tie>, clocks: usize, windows: usize) -> Vec<Tie> {
         ordered[*place] = tie;
         *place += 1;
     }
-    ordered.chunk_by_mut(|one, other| window(one) == window(other)).for_each(|ties| ties.sort_by_key(|tie| (tie.i, tie.j)));
+    ordered
+        .chunk_by_mut(|one, other| window(one) == window(other))
+        .for_each(|ties| ties.sort_by_key(|tie| (tie.i, tie.j)));
     ordered.dedup_by(|other, one| {
         let same = (one.i, one.j) == (other.i, other.j);
         one.weight += if same { other.weight } else { 0.0 };

@@ -1,6 +1,5 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
-use super::analysis::analysis_text;
 use super::pairs::pairs;
 use super::table::{Table, labelled, shorten};
 use crate::report::{
@@ -16,11 +15,8 @@ const INDENT: usize = 13;
 /// Width of the first column of the tables.
 const FIRST: usize = 21;
 
-/// The summary, in lines of less than 80 columns (paths may be longer), the verdict first.
-pub fn text(report: &Report) -> String {
-    if report.analysis.is_some() {
-        return analysis_text(report, 10);
-    }
+/// The summary of a correction or a check, the verdict first.
+pub fn correction_text(report: &Report) -> String {
     let parts = [
         verdict(report),
         trace(report),

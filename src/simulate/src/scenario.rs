@@ -3,7 +3,7 @@
 use crate::clocks::{Clock, ClockSpec};
 use crate::engine::{Engine, Setup};
 use crate::latency::{LatencyModel, Network};
-use crate::offsets::MeasurementPlan;
+use crate::measurement_plan::MeasurementPlan;
 use crate::patterns::{Pattern, PatternKind, Work, communicators};
 use crate::sink::{Discard, EventSink};
 use crate::units::{SECOND, TickRate};

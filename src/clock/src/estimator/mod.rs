@@ -220,13 +220,7 @@ impl Estimator {
     }
 
     /// A level of as many windows as are asked for, with messages on `grid` as other clocks see them.
-    fn seen(
-        &mut self,
-        table: &BoundTable,
-        grid: Grid,
-        changed: impl Fn(u32, i64) -> i64,
-        map: &ClockMap,
-    ) -> Decision {
+    fn seen(&mut self, table: &BoundTable, grid: Grid, changed: impl Fn(u32, i64) -> i64, map: &ClockMap) -> Decision {
         let (table, grid) = table.through(self.asked.min(grid.count), changed);
         self.step(&table, grid, map)
     }
@@ -440,11 +434,9 @@ impl Estimator {
         }
         let views: Vec<View> = factors
             .into_iter()
-            .map(|factor| {
-                match factor {
-                    1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
-                    _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
-                }
+            .map(|factor| match factor {
+                1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
             })
             .collect();
         let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
@@ -648,7 +640,10 @@ impl SeenBy {
             let constant = change(0);
             (constant, (0..self.grid.count).map(|window| change(window).saturating_sub(constant) as f64).collect())
         };
-        Changes { grid: self.grid, rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect() }
+        Changes {
+            grid: self.grid,
+            rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect(),
+        }
     }
 }
 
