@@ -6,7 +6,9 @@
 //!
 //! Seen from the right end the curve is a string pulled taut between the corners of the staircase (from below) and the
 //! caps (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
-//! such strings: every corner and cap enters and leaves each of two hulls at most once, so it is linear in their number.
+//! such strings (B. Chazelle, A theorem on polygon cutting with applications, FOCS 1982; D. T. Lee, F. P. Preparata, Euclidean shortest paths in
+//! the presence of rectilinear barriers, Networks 14, 1984): every corner and cap enters and leaves each of two hulls at most once, so it is linear
+//! in their number.
 
 use clc_trace::{Fraction, Shape, Stretch, Ticks};
 use std::collections::VecDeque;

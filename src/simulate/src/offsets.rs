@@ -1,6 +1,6 @@
 //! Clock offset measurements as a tracer makes them, with the error that the network gives them.
 //!
-//! Cristian's method: the reference (node 0) asks and notes its clock `a`, the other node answers with its own clock `w`,
+//! Cristian's method (F. Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989): the reference (node 0) asks and notes its clock `a`, the other node answers with its own clock `w`,
 //! the answer is back when the reference's clock shows `b`. Then (a + b) / 2 - w estimates the offset, wrong by at most
 //! (b - a) / 2 plus what the clocks drift meanwhile; of several exchanges the one with the shortest round trip counts.
 

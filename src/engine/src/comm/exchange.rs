@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 /// Sends messages to some ranks and returns those sent here, by sender in ascending order (messages of one sender in
 /// the order in which they were sent); messages to oneself included. Every rank takes part, nobody knows beforehand from
-/// whom it receives. Costs no memory or message per rank of the world; uses the vote.
+/// whom it receives. Costs no memory or message per rank of the world; uses the vote. The task is that of dynamic sparse data exchange, and so is the
+/// way (NBX: T. Hoefler, C. Siebert, A. Lumsdaine, Scalable Communication Protocols for Dynamic Sparse Data Exchange, PPoPP 2010), with sums of
+/// messages sent and received in the vote instead of synchronous sends and a barrier.
 ///
 /// # Errors
 /// A destination that does not exist (then on every rank); failures of the transport.
