@@ -7,14 +7,19 @@
 #[derive(Debug)]
 pub(super) struct Banded {
     width: usize,
-    /// `width + 1` entries per row, the first one on the diagonal.
+    /// `width + 1` entries per row, the first one on the diagonal, and zeros up to `stride`.
     rows: Vec<f64>,
+    stride: usize,
 }
+
+/// How many entries are worked on at once.
+const LANES: usize = 4;
 
 impl Banded {
     /// All zeros.
     pub(super) fn new(length: usize, width: usize) -> Self {
-        Banded { width, rows: vec![0.0; length * (width + 1)] }
+        let stride = (width + 1).next_multiple_of(LANES);
+        Banded { width, rows: vec![0.0; length * stride], stride }
     }
 
     /// The half bandwidth.
@@ -31,31 +36,37 @@ impl Banded {
     #[inline]
     pub(super) fn add(&mut self, i: usize, j: usize, value: f64) {
         let (low, high) = (i.min(j), i.max(j));
-        self.rows[low * (self.width + 1) + (high - low)] += value;
+        self.rows[low * self.stride + (high - low)] += value;
     }
 
     /// Solves for `right`. Where the matrix is not positive definite, as far as rounding goes, the unknown is zero: a poor result, but never a wrong
     /// number.
     pub(super) fn solve(mut self, right: &mut [f64]) {
-        let stride = self.width + 1;
+        let stride = self.stride;
+        // The row in work, and zeros behind.
+        let mut source = vec![0.0; 2 * stride];
         for i in 0..right.len() {
             let (row, below) = self.rows[i * stride..].split_at_mut(stride);
             let inverse = match 1.0 / row[0] {
                 inverse if inverse.is_finite() && inverse > 0.0 => inverse,
                 _ => 0.0,
             };
+            source[..stride].copy_from_slice(row);
             let (own, after) = right[i..].split_at_mut(1);
             // What the rows below have in common with this one.
-            for (k, (other, right)) in below.chunks_exact_mut(stride).zip(after).take(self.width).enumerate() {
-                let source = &row[k + 1..];
-                let factor = source[0] * inverse;
-                other.iter_mut().zip(source).for_each(|(entry, source)| *entry -= factor * source);
+            for (k, (other, right)) in (1..=self.width).zip(below.chunks_exact_mut(stride).zip(after)) {
+                let factor = source[k] * inverse;
+                let others = other[..stride - (k - 1) / LANES * LANES].as_chunks_mut::<LANES>().0;
+                let sources = source[k..].as_chunks::<LANES>().0;
+                for (entries, sources) in others.iter_mut().zip(sources) {
+                    entries.iter_mut().zip(sources).for_each(|(entry, source)| *entry -= factor * source);
+                }
                 *right -= factor * own[0];
             }
             row[0] = inverse;
         }
         for i in (0..right.len()).rev() {
-            let row = &self.rows[i * stride..(i + 1) * stride];
+            let row = &self.rows[i * stride..][..=self.width];
             let (own, after) = right[i..].split_at_mut(1);
             let known: f64 = row[1..].iter().zip(after).map(|(entry, x)| entry * *x).sum();
             own[0] = (own[0] - known) * row[0];

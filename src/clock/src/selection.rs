@@ -58,6 +58,9 @@ pub struct Selection {
 /// Most windows that a model is tried on, and in how many stretches.
 const TRIED: usize = 768;
 const STRETCHES: usize = 3;
+/// Most windows by which estimated clocks are compared with the recorded ones, and in how many stretches.
+const JUDGED: usize = 2048;
+const PLACES: usize = 16;
 /// A stretch has at least so many of the longest windows.
 const LEAST: usize = 16;
 /// Windows are dealt out in blocks, of which there are this many at most: messages that are late together are so for longer than a fine window.
@@ -94,20 +97,29 @@ struct Trial<'a> {
     now: Offsets,
 }
 
+/// What of a run is looked at: a share of it in some stretches; and the blocks of the whole run that are dealt out in halves.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    share: f64,
+    stretches: usize,
+    blocks: usize,
+}
+
 /// The blocks of a run with this many windows that are dealt out in halves.
 fn half_of(window: usize, windows: usize, blocks: usize) -> usize {
     window * blocks / windows.max(1) % 2
 }
 
 impl<'a> Trial<'a> {
-    fn new(view: &'a View, start: &Offsets, share: f64, blocks: usize) -> Trial<'a> {
+    fn new(view: &'a View, start: &Offsets, part: Part) -> Trial<'a> {
+        let Part { share, stretches, blocks } = part;
         let count = view.grid.count;
-        let length = ((count as f64 * share / STRETCHES as f64).ceil() as usize).max(1);
-        let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= STRETCHES {
+        let length = ((count as f64 * share / stretches as f64).ceil() as usize).max(1);
+        let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= stretches {
             std::iter::once(0..count).collect()
         } else {
-            let begin = |k: usize| k * (count - length.min(count)) / (STRETCHES - 1);
-            (0..STRETCHES).map(|k| begin(k)..begin(k) + length).collect()
+            let begin = |k: usize| k * (count - length.min(count)) / (stretches - 1);
+            (0..stretches).map(|k| begin(k)..begin(k) + length).collect()
         };
         let mut place: Vec<Option<u32>> = vec![None; count];
         let (mut cuts, mut windows) = (Vec::new(), 0);
@@ -155,15 +167,16 @@ pub struct Jury<'a> {
 }
 
 impl<'a> Jury<'a> {
-    /// The messages of `view`, on some stretches if `share` is below one.
-    fn new(view: &'a View, share: f64, blocks: usize) -> Jury<'a> {
-        Jury { trial: Trial::new(view, &view.now, share, blocks) }
+    /// The messages of a part of `view`.
+    fn new(view: &'a View, part: Part) -> Jury<'a> {
+        Jury { trial: Trial::new(view, &view.now, part) }
     }
 
-    /// All messages of `view`.
+    /// All messages of `view`; of long runs enough of them.
     pub fn of_all(view: &'a View) -> Jury<'a> {
         let count = view.grid.count;
-        Jury::new(view, 1.0, count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK)))
+        let blocks = count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK));
+        Jury::new(view, Part { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks })
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -222,7 +235,7 @@ fn judged(
     score
 }
 
-/// How well clocks that are estimated by `choice` predict all messages of `view`.
+/// How well clocks that are estimated by `choice` predict all messages of `view`; of long runs enough of them.
 pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
     let jury = Jury::of_all(view);
     judged(&jury.trial, like, &jury, choice, LAST_ROUNDS, workers)
@@ -236,7 +249,8 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
     let share = (TRIED as f64 / like.windows.max(most) as f64).max(least).min(1.0);
     let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
-    let jury = Jury::new(views.get(1).unwrap_or(longest), share, blocks);
+    let part = Part { share, stretches: STRETCHES, blocks };
+    let jury = Jury::new(views.get(1).unwrap_or(longest), part);
     let mut tried: Vec<(Score, Choice)> = Vec::new();
     let mut first = before.unwrap_or(Choice {
         reading: Reading::Edge(EDGES[FIRST_EDGE]),
@@ -247,7 +261,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
     // What was too long before is too long with better clocks.
     let worth = |view: &&View| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
     for view in views.iter().rev().filter(worth) {
-        let mut trial = Trial::new(view, &view.now, share, blocks);
+        let mut trial = Trial::new(view, &view.now, part);
         let mut consider = |trial: &Trial<'_>, choice: Choice| -> f64 {
             let score = judged(trial, like, &jury, choice, ROUNDS, workers);
             let mean = score.mean();
@@ -259,7 +273,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
         first = Choice { roughness, width, ..first };
         let mut here = consider(&trial, first);
         if let Some(start) = &view.otherwise {
-            let other = Trial::new(view, start, share, blocks);
+            let other = Trial::new(view, start, part);
             let mean = consider(&other, first);
             otherwise = mean > here;
             if otherwise {

@@ -50,7 +50,7 @@ impl Grid {
     /// What has these values at the middles of the windows, at a time between or beyond them.
     pub fn at(&self, values: &[f64], time: i64) -> f64 {
         let exact = (time - self.centre(0)) as f64 / self.width as f64;
-        let left = (exact.floor().max(0.0) as usize).min(values.len().saturating_sub(2));
+        let left = (exact.max(0.0) as usize).min(values.len().saturating_sub(2));
         match (values.get(left), values.get(left + 1)) {
             (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
             (Some(a), None) => *a,
@@ -174,7 +174,8 @@ impl BoundTable {
         };
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
-            for (_, bound) in &bounds.windows {
+            // In order of windows, hence of time.
+            for (_, bound) in bounds.windows.first().into_iter().chain(bounds.windows.last()) {
                 let at = map(pair.1, bound.at);
                 (first, last) = (first.min(at), last.max(at));
             }
@@ -182,8 +183,16 @@ impl BoundTable {
         let grid = if first <= last { Grid::new(first, last, count) } else { Grid::new(0, 0, 1) };
         let through = |pair: (u32, u32), bounds: &DirectedBounds| {
             let mut other = DirectedBounds { messages: bounds.messages, windows: Vec::new() };
+            let (mut window, mut span) = (0, 0..0);
             for bound in bounds.windows.iter().map(|(_, bound)| seen(pair, bound)) {
-                other.add(grid.window(bound.at), bound, 0);
+                if !span.contains(&bound.at) {
+                    window = grid.window(bound.at);
+                    span = grid.span(window);
+                }
+                match other.windows.last_mut() {
+                    Some((last, tightest)) if *last as usize == window => *tightest = (*tightest).min(bound),
+                    _ => other.add(window, bound, 0),
+                }
             }
             other
         };

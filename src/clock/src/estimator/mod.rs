@@ -428,9 +428,6 @@ impl Estimator {
         let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
         if self.at_finest > 1 || factors.is_empty() {
             factors.insert(0, 1);
-        } else {
-            // There is another look at the finest windows anyhow.
-            factors.truncate(1);
         }
         let views: Vec<View> = factors
             .into_iter()
