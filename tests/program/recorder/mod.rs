@@ -275,7 +275,7 @@ fn a_recording_that_was_cut_off_is_recovered() {
     let _ = running.child.wait();
     assert!(!app.recorded().exists());
     let again = run(&mut app.record(&[], 4, &["1"]));
-    assert!(again.status == 2 && again.stderr.contains("cut off"), "{}", again.stderr);
+    assert!(again.status == 2 && again.stderr.contains("there is an unfinished recording"), "{}", again.stderr);
     let recovered = run(clc_replay("recover").arg(app.recorded())).expect(0, "recover");
     for rank in 0..4 {
         let line = format!("rank {rank} ended");
