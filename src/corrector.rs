@@ -1,10 +1,10 @@
 //! Correcting a trace from a program of one's own.
 
 use crate::analysis::locks::overlaps;
-use crate::clocks::refine::Wanted as ClocksWanted;
+use crate::clocks::refine::RefineOptions;
 use crate::pipeline::load::LoadOptions;
 use crate::report::Report;
-use crate::session::{Examination, Findings, Session, Wanted};
+use crate::session::{Examination, Findings, OutputRequest, Session};
 use clc_clock::{Limits, Method, reference::Reference};
 use clc_engine::comm::Transport;
 use clc_engine::comm::local::LocalTransport;
@@ -140,18 +140,21 @@ impl Corrector {
     /// # Errors
     /// The trace cannot be read or changes meanwhile, the output cannot be written, the trace contradicts itself.
     pub fn run(&self, trace: &Path, output: &Path) -> Result<Report> {
-        let mut transport = LocalTransport::alone().with_workers(Workers::of_this_machine());
-        let report = self.run_on(&mut transport, trace, Some(output), &Silent)?;
-        report.ok_or_else(|| Error::new("a single rank has no report; this is a bug"))
+        self.run_alone(trace, Some(output))
     }
 
-    /// Looks for the violations that a correction would leave nothing of, and writes nothing.
+    /// Does everything that [`Corrector::run`] does, including the verification of the corrected times, but writes no output. The report is that of a
+    /// correction, without an output: violations as recorded, after pre-synchronisation and corrected, and how far events would move.
     ///
     /// # Errors
     /// The trace cannot be read or changes meanwhile, it contradicts itself.
     pub fn dry_run(&self, trace: &Path) -> Result<Report> {
+        self.run_alone(trace, None)
+    }
+
+    fn run_alone(&self, trace: &Path, output: Option<&Path>) -> Result<Report> {
         let mut transport = LocalTransport::alone().with_workers(Workers::of_this_machine());
-        let report = self.run_on(&mut transport, trace, None, &Silent)?;
+        let report = self.run_on(&mut transport, trace, output, &Silent)?;
         report.ok_or_else(|| Error::new("a single rank has no report; this is a bug"))
     }
 
@@ -176,7 +179,7 @@ impl Corrector {
                 separation: options.parameters.minimum_separation,
                 own_timelines: true,
             },
-            clocks: ClocksWanted {
+            clocks: RefineOptions {
                 reference: options.reference,
                 latency: options.latency_of_trace,
                 limits: options.limits,
@@ -202,7 +205,7 @@ pub fn correct(
     command_line: &[String],
 ) -> Result<Option<Report>> {
     // Before any work: can the output be written at all?
-    let wanted = output.map(|(path, force)| Wanted { path, force, events: None, with_truth: false });
+    let wanted = output.map(|(path, force)| OutputRequest { path, force, events: None, with_truth: false });
     let prepared = wanted.map(|wanted| session.prepare(wanted)).transpose()?;
     session.lap("open", 0);
     session.progress.step("prepare");

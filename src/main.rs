@@ -120,7 +120,7 @@ fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
 fn after(outcome: &Outcome, error: Error) -> Error {
     match outcome.output() {
         Some(output) => {
-            Error { message: format!("{}; but the trace was written, to {output}", error.message), ..error }
+            Error { message: format!("{}; the trace itself was written to {output}", error.message), ..error }
         }
         None => error,
     }

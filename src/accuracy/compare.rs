@@ -2,8 +2,8 @@
 
 use crate::accuracy::between::{Between, TimelineErrors, Windows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
-use crate::pipeline::load::{Loaded, LoadedLocation};
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
 use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
@@ -28,13 +28,13 @@ const TRUTH: usize = COUNT;
 /// What the locations of a rank are compared with.
 pub struct Comparison<'a> {
     /// The trace before its correction (or the only one).
-    pub opened: &'a Opened,
+    pub opened: &'a TraceHandle,
     /// The same, scanned and matched.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LocalTrace,
     /// Forward part and whole of the correction of each hosted timeline, if there is one to compare with.
     pub corrections: Option<&'a [(Correction, Correction)]>,
     /// The corrected trace.
-    pub corrected: Option<&'a Opened>,
+    pub corrected: Option<&'a TraceHandle>,
     /// Archive directory whose `truth` holds the true times.
     pub truth: &'a Path,
 }
@@ -290,9 +290,14 @@ impl Comparison<'_> {
         let mut cursors = self.corrections.map(|list| (list[timeline].0.cursor(), list[timeline].1.cursor()));
         let local = archive.local_definitions(id)?;
         archive.scan_with(id, &local, |number, raw, event| {
-            let true_time = truth
-                .next_time()?
-                .ok_or_else(|| Error::new("there are fewer true times than events").in_file(&path).at_location(id))?;
+            let true_time = truth.next_time()?.ok_or_else(|| {
+                Error::new(
+                    "the truth has fewer times than the location has \
+                    events",
+                )
+                .in_file(&path)
+                .at_location(id)
+            })?;
             let mut sample = Sample { number, event, times: [raw as i64; COUNT + 1], same: true };
             sample.times[TRUTH] = true_time.0;
             let at = clock.position(number, raw);
@@ -309,7 +314,12 @@ impl Comparison<'_> {
             visit(&sample)
         })?;
         if truth.next_time()?.is_some() {
-            return Err(Error::new("there are more true times than events").in_file(&path).at_location(id));
+            return Err(Error::new(
+                "the truth has more times than the location has \
+                events",
+            )
+            .in_file(&path)
+            .at_location(id));
         }
         if written.is_some_and(|written| written.len() as u64 != location.summary.events) {
             return Err(Error::new("the corrected trace has more events than the original").at_location(id));
@@ -337,11 +347,11 @@ struct Sample {
 
 fn check_truth(truth: &TruthReader, id: LocationId, resolution: u64) -> Result<()> {
     if truth.location() != id {
-        return Err(Error::new(format!("this is the truth of location {}, not of {id}", truth.location())));
+        return Err(Error::new(format!("the truth file belongs to location {}, not {id}", truth.location())));
     }
     if truth.resolution() != resolution {
         return Err(Error::new(format!(
-            "the truth has {} ticks per second, the trace {resolution}",
+            "the truth has {} ticks per second, but the trace has {resolution}",
             truth.resolution()
         )));
     }
@@ -349,10 +359,10 @@ fn check_truth(truth: &TruthReader, id: LocationId, resolution: u64) -> Result<(
 }
 
 /// All times of a location in the corrected trace, as its readers see them.
-fn written_times(corrected: &Opened, id: LocationId) -> Result<Vec<i64>> {
+fn written_times(corrected: &TraceHandle, id: LocationId) -> Result<Vec<i64>> {
     let archive = &corrected.archive;
     if !corrected.definitions.locations.iter().any(|location| location.id == id) {
-        return Err(Error::new("the corrected trace does not have this location").at_location(id));
+        return Err(Error::new("this location is missing from the corrected trace").at_location(id));
     }
     let local = archive.local_definitions(id)?;
     let clock = Method::Linear

@@ -78,7 +78,7 @@ impl Distribution {
     /// Never, but the library says so.
     pub fn new() -> Result<Self> {
         let histogram = Histogram::new_with_bounds(1, 1 << 62, 3)
-            .map_err(|error| Error::new(format!("cannot make a histogram: {error}")))?;
+            .map_err(|error| Error::new(format!("cannot create a histogram: {error}")))?;
         Ok(Distribution { sum: Sum::default(), magnitudes: 0, largest: 0, histogram })
     }
 

@@ -3,8 +3,8 @@
 use crate::accuracy::between::{Between, Windows};
 use crate::accuracy::compare::{COUNT, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes};
 use crate::accuracy::distribution::{Distribution, Sum};
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy};
 use clc_engine::comm::{Transport, gather_values};
 use clc_engine::matching::sync::SyncKind;
@@ -23,9 +23,9 @@ pub struct Judgement<'a> {
     /// The analysis ranks.
     pub transport: &'a mut dyn Transport,
     /// The trace before its correction.
-    pub base: &'a Opened,
+    pub base: &'a TraceHandle,
     /// The same, scanned and matched.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LocalTrace,
     /// Of all ranks.
     pub survey: &'a Survey,
     /// Windows of true time.

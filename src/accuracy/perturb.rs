@@ -1,8 +1,8 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
-use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{LocationClock, LocationCursor};
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
 use clc_engine::comm::{ReduceOp, Transport, agree};
@@ -41,7 +41,7 @@ pub struct Disturbed {
 /// Reading or writing fails; the trace is too long.
 pub fn disturb_locations(
     transport: &mut dyn Transport,
-    (opened, loaded): (&Opened, &Loaded),
+    (opened, loaded): (&TraceHandle, &LocalTrace),
     disturb: &Disturb<'_>,
     (target, with_truth): (&Path, bool),
     progress: &dyn Progress,
@@ -105,7 +105,7 @@ impl Disturb<'_> {
     }
 
     /// The measurements of a node as (local time, offset, standard deviation), with local times on the trace's own scale.
-    fn offsets(&self, node: u32, loaded: &Loaded) -> Vec<(i64, i64, f64)> {
+    fn offsets(&self, node: u32, loaded: &LocalTrace) -> Vec<(i64, i64, f64)> {
         let Some((_, last)) = loaded.span else { return Vec::new() };
         let per_second = i128::from(SECOND);
         let resolution = i128::from(self.meter.resolution);
@@ -121,8 +121,8 @@ impl Disturb<'_> {
 
 /// One location to disturb.
 struct Job<'a> {
-    opened: &'a Opened,
-    loaded: &'a Loaded,
+    opened: &'a TraceHandle,
+    loaded: &'a LocalTrace,
     disturb: &'a Disturb<'a>,
     location: &'a LoadedLocation,
     clock: LocationClock<'a>,
@@ -216,7 +216,7 @@ impl TimeMap for Map<'_> {
 
 /// The clock of every timeline: as many as asked for, in blocks of processes; else one per node of the machine, or per
 /// process if there is only one node.
-pub fn assign_nodes(opened: &Opened, nodes: Option<u32>, per_process: bool) -> Vec<u32> {
+pub fn assign_nodes(opened: &TraceHandle, nodes: Option<u32>, per_process: bool) -> Vec<u32> {
     let timelines = &opened.timelines;
     let processes = timelines.processes.max(1) as u64;
     let own: Vec<u32> = timelines.all.iter().map(|timeline| timeline.node).collect();

@@ -6,7 +6,7 @@
 use crate::analysis::replay::walk::Path;
 use crate::analysis::scan::{DEPTH, mpi_regions};
 use crate::analysis::stages::{Stages, Times};
-use crate::analysis::sums::{Part, PathPart, PathSum, longer};
+use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, longer};
 use clc_execution::call_tree::CallTree;
 use clc_execution::parallelism::Parallelism;
 use clc_trace::progress::Progress;
@@ -27,7 +27,7 @@ pub fn attribute(
     paths: &[Path],
     parallelism: &[Parallelism],
     progress: &dyn Progress,
-    part: &mut Part,
+    part: &mut AnalysisSums,
 ) -> Result<()> {
     let mpi = mpi_regions(&stages.opened.definitions);
     for parallelism in parallelism {
@@ -128,7 +128,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    fn run(mut self, stages: &Stages<'_>, timeline: usize, part: &mut Part) -> Result<()> {
+    fn run(mut self, stages: &Stages<'_>, timeline: usize, part: &mut AnalysisSums) -> Result<()> {
         let archive = &stages.opened.archive;
         let location = &stages.loaded.locations[timeline][0];
         let id = stages.opened.definitions.locations[location.index].id;

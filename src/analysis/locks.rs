@@ -4,146 +4,18 @@
 //! (MPI allows that call to return before; the report says how many such locks there are). It is held at least until the call that releases it is
 //! entered. Only traces that define windows and have such events cost anything.
 
-use crate::analysis::replay::waits::LockWait;
+use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
+use crate::analysis::replay::timeline_waits::LockWait;
 use crate::analysis::scan::mpi_regions;
 use crate::analysis::stages::Stages;
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
 use clc_engine::comm::{Transport, agree, merge_to_first, sparse_exchange};
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
-use clc_trace::{Correction, Event, LocationId, RegionId, Result, WindowId, WindowLock};
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// Numbers of the OTF2 event records of locks.
-const RECORDS: std::ops::RangeInclusive<usize> = 40..=43;
-
-/// A lock with its times in both stages.
-#[derive(Debug, Clone, Copy)]
-pub struct TimedLock {
-    window: WindowId,
-    target: u32,
-    exclusive: bool,
-    process: u32,
-    location: LocationId,
-    /// Events of the acquisition (or request) and of the release.
-    events: [u64; 2],
-    /// Its acquisition is recorded.
-    recorded: bool,
-    acquired: [i64; 2],
-    held: [i64; 2],
-    released: [i64; 2],
-    /// The local timeline and the operation that waits for it; [`TimedLock::NO_OPERATION`] if there is none.
-    timeline: u32,
-    operation: u32,
-    /// When that was entered.
-    entered: [i64; 2],
-}
-
-impl TimedLock {
-    /// In the place of an operation.
-    pub const NO_OPERATION: u32 = u32::MAX;
-}
-
-/// A lock that has been requested.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    kind: u8,
-    event: u64,
-    operation: u32,
-    entered: [i64; 2],
-    recorded: bool,
-    /// None until it is acquired, or the call is left.
-    acquired: Option<[i64; 2]>,
-}
-
-/// Follows the locks of one location.
-#[derive(Debug)]
-pub struct Tracker {
-    process: u32,
-    location: LocationId,
-    timeline: u32,
-    /// When the regions of MPI were entered that are open.
-    calls: Vec<[i64; 2]>,
-    open: HashMap<(WindowId, u32, u64), Open>,
-    /// Locks that were requested in the present call.
-    requested: Vec<(WindowId, u32, u64)>,
-    /// Locks that are released.
-    pub locks: Vec<TimedLock>,
-}
-
-impl Tracker {
-    /// For a location of `process`, which is local `timeline`.
-    pub fn new(process: u32, timeline: u32, location: LocationId) -> Tracker {
-        let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
-        Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
-    }
-
-    /// A region of MPI is entered.
-    pub fn enter(&mut self, time: [i64; 2]) {
-        self.calls.push(time);
-    }
-
-    /// A region of MPI is left.
-    pub fn leave(&mut self, time: [i64; 2]) {
-        self.calls.pop();
-        for key in self.requested.drain(..) {
-            if let Some(open) = self.open.get_mut(&key) {
-                open.acquired.get_or_insert(time);
-            }
-        }
-    }
-
-    /// A lock event, in `operation`.
-    pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
-        let entered = self.calls.last().copied().unwrap_or(time);
-        let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
-        let new = |lock: &WindowLock| Open {
-            kind: lock.kind,
-            event: number,
-            operation,
-            entered,
-            recorded: false,
-            acquired: None,
-        };
-        match event {
-            Event::RmaRequestLock(lock) => {
-                self.open.insert(key(lock), new(lock));
-                self.requested.push(key(lock));
-            }
-            Event::RmaAcquireLock(lock) => {
-                self.open.insert(key(lock), Open { recorded: true, acquired: Some(time), ..new(lock) });
-            }
-            Event::RmaReleaseLock(lock) => {
-                let Some(open) = self.open.remove(&key(lock)) else { return };
-                let held = self.calls.last().copied().unwrap_or(time);
-                let Some(acquired) = open.acquired else { return };
-                self.locks.push(TimedLock {
-                    window: lock.window,
-                    target: lock.remote,
-                    exclusive: open.kind == 0,
-                    process: self.process,
-                    location: self.location,
-                    events: [open.event, number],
-                    recorded: open.recorded,
-                    acquired,
-                    held: [held[0].max(acquired[0]), held[1].max(acquired[1])],
-                    released: time,
-                    timeline: self.timeline,
-                    operation: open.operation,
-                    entered: open.entered,
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether a location has such events.
-pub fn has_locks(by_type: &[u64; 256]) -> bool {
-    by_type.get(RECORDS).is_some_and(|counts| counts.iter().any(|&count| count > 0))
-}
+use clc_trace::{Correction, Event, LocationId, RegionId, Result};
+use std::collections::{BTreeMap, HashSet};
 
 /// The locks of all hosted processes, for nothing but their times.
 fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
@@ -266,7 +138,7 @@ pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usi
 }
 
 /// Whether the trace can have locks at all: the same on all ranks.
-pub fn possible(opened: &Opened) -> bool {
+pub fn possible(opened: &TraceHandle) -> bool {
     !opened.definitions.windows.is_empty()
 }
 
@@ -277,8 +149,8 @@ pub fn possible(opened: &Opened) -> bool {
 /// The event files cannot be read again, failures of the transport.
 pub fn overlaps(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
 ) -> Result<Option<LockStages>> {
     if !possible(opened) {
@@ -300,7 +172,7 @@ pub fn overlaps(
     Ok((before.compared > 0).then_some(LockStages { before, after }))
 }
 
-fn of_stage(opened: &Opened, windows: Windows, origin: i64) -> Locks {
+fn of_stage(opened: &TraceHandle, windows: Windows, origin: i64) -> Locks {
     let resolution = opened.definitions.clock.resolution as f64;
     let mut result = Locks::default();
     for (window, list) in windows {

@@ -6,6 +6,7 @@
 
 mod attribute;
 mod largest;
+mod lock_tracker;
 pub mod locks;
 pub mod replay;
 mod report;
@@ -14,9 +15,10 @@ mod stages;
 mod sums;
 mod traffic;
 
-use crate::analysis::replay::waits::{TimelineWaits, waits};
+use crate::analysis::replay::timeline_waits::TimelineWaits;
+use crate::analysis::replay::waits::waits;
 use crate::analysis::replay::walk::{Ends, walk};
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use crate::report::Analysis;
 use crate::session::Session;
 use clc_engine::comm::{Transport, agree, merge_to_first, merge_values};
@@ -27,7 +29,7 @@ use clc_trace::{Correction, Result};
 use scan::Scanned;
 use stages::Stages;
 use std::cmp::Reverse;
-use sums::Part;
+use sums::AnalysisSums;
 
 /// How much is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +47,7 @@ pub struct AnalysisOptions {
 /// The event files cannot be read again, failures of the transport.
 pub fn analyse(
     session: &mut Session<'_>,
-    loaded: &Loaded,
+    loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
     options: AnalysisOptions,
 ) -> Result<Option<Analysis>> {
@@ -83,7 +85,7 @@ pub fn analyse(
         waiting.iter().map(|stage| stage.iter().map(|timeline| timeline.path.as_slice()).collect()).collect();
     let paths = walk(transport, &opened.placement, loaded.program.first, &path_waits, &ends)?;
 
-    let mut part = Part::new(options.entries);
+    let mut part = AnalysisSums::new(options.entries);
     part.add_scan(loaded, &scanned, &waiting);
     part.add_waits(loaded, &scanned, &waiting);
     progress.phase("path", loaded.events());
@@ -92,17 +94,18 @@ pub fn analyse(
     agree(transport, attributed)?;
     if transport.rank() == 0 && scanned.no_regions {
         session.warnings.add(
-            "no region is named like a function of MPI (MPI_...): computation, communication and waiting cannot be told apart",
+            "no region has the name of an MPI function (MPI_...), so computation, communication and waiting cannot be \
+            told apart",
         );
     }
-    let Some(whole) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    let Some(whole) = merge_to_first(transport, part, AnalysisSums::merge)? else { return Ok(None) };
     Ok(Some(report::report(opened, whole, &parallelism, &paths)))
 }
 
 /// Where the critical path of every stage ends: with the last event of any process, the lowest one of several. The same on all ranks.
 fn ends(
     transport: &mut dyn Transport,
-    loaded: &Loaded,
+    loaded: &LocalTrace,
     scanned: &Scanned,
     windows: &[Windows],
 ) -> Result<Vec<Option<Ends>>> {

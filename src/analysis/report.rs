@@ -2,8 +2,8 @@
 
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::walk::Path;
-use crate::analysis::sums::{Part, PathPart, PathSum, ProcessSums};
-use crate::pipeline::open::Opened;
+use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
+use crate::pipeline::open::TraceHandle;
 use crate::report::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
     ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
@@ -14,10 +14,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// The report of a whole trace.
-pub fn report(opened: &Opened, whole: Part, parallelism: &[Parallelism], paths: &[Path]) -> Analysis {
+pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallelism], paths: &[Path]) -> Analysis {
     let names = opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
     let maker = Maker { opened, names, parallelism };
-    let Part {
+    let AnalysisSums {
         operations,
         without_region,
         times,
@@ -51,7 +51,7 @@ fn stages<T: Default>(values: Vec<T>) -> Stages<T> {
 }
 
 struct Maker<'a> {
-    opened: &'a Opened,
+    opened: &'a TraceHandle,
     names: HashMap<u32, &'a str>,
     parallelism: &'a [Parallelism],
 }

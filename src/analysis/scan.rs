@@ -1,6 +1,6 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
-use crate::analysis::locks::{TimedLock, Tracker, has_locks};
+use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, Stages, Times};
 use crate::analysis::traffic::TrafficSums;

@@ -1,8 +1,8 @@
 //! Times of one event in up to two stages: as a reader of the trace sees it, and corrected.
 
-use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationCursor;
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use clc_clock::{Clock, Method};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_execution::windows::Windows;
@@ -14,9 +14,9 @@ pub type Spans = Vec<(i64, i64)>;
 /// The hosted part of a trace with the clocks of both stages.
 pub struct Stages<'a> {
     /// The trace.
-    pub opened: &'a Opened,
+    pub opened: &'a TraceHandle,
     /// Its hosted part.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LocalTrace,
     corrections: Option<&'a [Correction]>,
     /// What a reader of the trace sees, by timeline and location; empty if that is what was loaded.
     readers: Vec<Vec<Clock>>,
@@ -27,7 +27,11 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// Recorded clock offsets that cannot be used.
-    pub fn new(opened: &'a Opened, loaded: &'a Loaded, corrections: Option<&'a [Correction]>) -> Result<Stages<'a>> {
+    pub fn new(
+        opened: &'a TraceHandle,
+        loaded: &'a LocalTrace,
+        corrections: Option<&'a [Correction]>,
+    ) -> Result<Stages<'a>> {
         let clock = |location: &LoadedLocation| {
             let id = opened.definitions.locations[location.index].id;
             let checked = Method::Linear.clock(&location.offsets).map(Clock::from).and_then(|clock| {

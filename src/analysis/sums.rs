@@ -1,10 +1,10 @@
 //! What the analysis ranks sum up, each over its processes, and merge.
 
 use crate::analysis::largest::Largest;
-use crate::analysis::replay::waits::TimelineWaits;
+use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::scan::Scanned;
 use crate::analysis::traffic::TrafficCounts;
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_execution::call_tree::ByCallPath;
 use clc_execution::waiting::{DetailKind, Tally, WaitKind};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct PathPart {
 
 /// Everything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Part {
+pub struct AnalysisSums {
     /// Number of operations.
     pub operations: u64,
     /// Communication events outside of MPI regions.
@@ -71,10 +71,10 @@ pub struct Part {
     entries: usize,
 }
 
-impl Part {
+impl AnalysisSums {
     /// Nothing yet; lists of at most `entries`.
-    pub fn new(entries: usize) -> Part {
-        Part {
+    pub fn new(entries: usize) -> AnalysisSums {
+        AnalysisSums {
             operations: 0,
             without_region: 0,
             times: Vec::new(),
@@ -106,7 +106,7 @@ impl Part {
     }
 
     /// Times of the hosted processes.
-    pub fn add_scan(&mut self, loaded: &Loaded, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
+    pub fn add_scan(&mut self, loaded: &LocalTrace, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
         self.operations = scanned.operations.iter().map(|own| own.len() as u64).sum();
         self.without_region = scanned.without_region;
         self.traffic = scanned.traffic.counts.clone();
@@ -135,7 +135,7 @@ impl Part {
     }
 
     /// Waits of the hosted processes; compares both stages operation by operation.
-    pub fn add_waits(&mut self, loaded: &Loaded, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
+    pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
         for (local, timeline) in scanned.timelines.iter().enumerate() {
             let process = loaded.program.first + local as u32;
             let operations = &scanned.operations[local];
@@ -178,7 +178,7 @@ impl Part {
     }
 
     /// Adds what the next ranks know.
-    pub fn merge(&mut self, other: Part) {
+    pub fn merge(&mut self, other: AnalysisSums) {
         self.operations += other.operations;
         self.without_region += other.without_region;
         for (sums, more) in self.times.iter_mut().zip(other.times) {

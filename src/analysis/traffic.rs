@@ -1,7 +1,7 @@
 //! Messages and bytes by pair and window of time.
 
 use crate::details::{Grouping, grouping};
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{PairTraffic, PairsOverTime, Traffic};
 use clc_execution::windows::Windows;
 use clc_trace::Ticks;
@@ -40,7 +40,7 @@ fn add(sum: &mut Sum, more: Sum) {
 
 impl TrafficSums {
     /// No messages yet.
-    pub fn new(opened: &Opened, windows: Windows) -> TrafficSums {
+    pub fn new(opened: &TraceHandle, windows: Windows) -> TrafficSums {
         TrafficSums {
             fine: grouping(&opened.timelines, Traffic::SIZE),
             coarse: grouping(&opened.timelines, PairsOverTime::SIZE),
@@ -79,7 +79,7 @@ impl TrafficCounts {
     }
 
     /// For the report.
-    pub fn report(self, opened: &Opened, windows: &Windows) -> Traffic {
+    pub fn report(self, opened: &TraceHandle, windows: &Windows) -> Traffic {
         let fine = grouping(&opened.timelines, Traffic::SIZE);
         let coarse = grouping(&opened.timelines, PairsOverTime::SIZE);
         let coarse_windows = windows.count.min(PairsOverTime::WINDOWS);

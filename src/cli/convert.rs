@@ -9,15 +9,12 @@ use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
-Writes a trace in the other format: an OTF2 archive as a native trace, or a native trace as an OTF2 archive. Events, times and \
-clock offsets stay as they are; nothing is corrected.
+Converts an OTF2 archive to a native trace, or a native trace to an OTF2 archive. Events, times and clock offsets are \
+preserved; nothing is corrected.
 
-A native trace (a directory NAME.clct) holds what a correction needs: definitions, clock offsets, and of each event its time, its \
-type and, for regions and MPI, its fields. It takes a third to a half of the space, is checksummed, and easy to read for other programs. Everything else that \
-an OTF2 archive can hold (source lines, metrics, attributes, markers, ...) is left out, and counted in what is printed. Keep the original.
+A native trace (a directory NAME.clct) holds what a correction needs: definitions, clock offsets, and for each event its time, its type and, for regions and MPI, its fields. It takes a third to a half of the space, has checksums, and is easy for other programs to read. Everything else that an OTF2 archive can hold (source lines, metrics, attributes, markers, ...) is dropped, and the summary says how much. Keep the original.
 
-True times of a simulated trace (its directory `truth`) are taken along. Correcting an OTF2 archive or \
-the native trace made from it gives the same times.";
+The true times of a simulated trace (its directory `truth`) are copied as well. Correcting an OTF2 archive and correcting the native trace made from it give the same times.";
 
 pub(super) const AFTER: &str = "\
 Examples:
@@ -27,10 +24,10 @@ Examples:
   clc-replay convert --report lost.json traces/run1 run1.clct
 
 Exit status:
-  0  the trace is complete in the other format, but for what is printed as left out
-  2  an error; no trace was written, unless the line says so
+  0  the trace was converted completely, except for what the summary lists as left out
+  2  an error; no trace was written, unless the message says so
 
-Read on: docs/formats.md describes the native format byte by byte.";
+The native format, byte by byte: docs/formats.md";
 
 /// Options of `clc-replay convert`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -38,22 +35,22 @@ pub struct ConvertOptions {
     /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
-    /// Directory to write; a name that ends in .clct asks for the native format, every other one for OTF2
+    /// Directory to write; a name that ends in .clct selects the native format, any other name OTF2
     ///
-    /// It appears only when it is complete.
+    /// It appears only once it is complete.
     #[arg(value_name = "TARGET")]
     pub output: PathBuf,
 
-    /// Format to write, if the name of TARGET does not tell
+    /// Format to write, overriding the name of TARGET
     #[arg(long, value_name = "FORMAT", help_heading = "Output",
           value_parser = PossibleValuesParser::new(["otf2", "native"]).map(format_of))]
     pub to: Option<Format>,
 
-    /// Replace TARGET if it exists and clc-replay wrote everything in it, and a file in the place of --report
+    /// Replace TARGET if it exists and clc-replay wrote everything in it, and an existing --report file
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 
-    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    /// Also write the printed information as JSON to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
@@ -79,7 +76,8 @@ impl ConvertOptions {
 pub(super) fn target_format(asked: Option<Format>, target: &Path) -> Result<Format> {
     if target.extension().is_some_and(|extension| extension == "otf2") {
         return Err(Error::new(
-            "an OTF2 archive is a directory with an anchor file in it; its name does not end in .otf2",
+            "an OTF2 archive is a directory that contains an anchor file; the name of the directory does not end in \
+            .otf2",
         )
         .in_file(target)
         .hint(format!("for example {}", target.with_extension("").display())));

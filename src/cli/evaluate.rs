@@ -9,17 +9,17 @@ use std::path::PathBuf;
 /// Options of `clc-replay evaluate`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct EvaluateOptions {
-    /// The trace to judge: a corrected one, or the one with the truth itself
+    /// The trace to evaluate: a corrected one, or the one with the truth itself
     pub trace: PathBuf,
 
     /// Directory of the simulated or perturbed trace that TRACE was made from, whose `truth` holds the true times
     #[arg(long, value_name = "DIR", help_heading = "Comparison")]
     pub truth: PathBuf,
 
-    /// Windows of true time in which the error between processes is taken
+    /// Length of the windows of true time for the error between processes
     ///
-    /// The errors of each process are averaged in a window, and what all processes have in common is subtracted. Short windows show
-    /// how far clocks are apart at a moment, long ones what is left of it on average.
+    /// The errors of each process are averaged over a window, and what all processes have in common is subtracted. Short windows show how far
+    /// clocks are apart at any moment, long ones how much of that remains on average.
     #[arg(long, value_name = "DURATION", default_value = "10ms", help_heading = "Comparison", value_parser = values::averaging)]
     pub window: Duration,
 

@@ -1,6 +1,7 @@
 //! The options of `clc-replay export`.
 
 use super::options::{LogOptions, SynchronisationOptions};
+use super::time_window::TimeWindow;
 use super::values;
 use crate::output::conflicts::Content;
 use crate::pipeline::export::VIOLATIONS_HEAD;
@@ -8,13 +9,11 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Writes a part of a trace in a form that other tools read. It takes the times of the trace as a reader of the archive sees them: \
-give it the corrected trace for corrected times.
+Exports part of a trace to a format that other tools can read. It uses the times as a reader of the archive sees \
+them: for corrected times, export the corrected trace.
 
-perfetto: the regions and messages of a window of time as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and \
-Speedscope. Keep the window short: browsers get slow beyond a million events.
-violations-csv: one line for every message and every end of a collective operation that is too early, for a spreadsheet or a \
-script.";
+perfetto: the regions and messages within a time window as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and Speedscope. Keep the window short: browsers become slow beyond a million events.
+violations-csv: one line for each message received too early and each collective operation that ends too early, for a spreadsheet or a script.";
 
 pub(super) const AFTER: &str = "\
 Examples:
@@ -26,7 +25,7 @@ Exit status:
   0  the file is complete
   2  an error; nothing was written
 
-Read on: docs/formats.md explains the columns of the CSV.";
+The columns of the CSV: docs/formats.md";
 
 /// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,15 +46,6 @@ impl ExportFormat {
     }
 }
 
-/// A window of time in seconds after the first event of the trace.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
-    /// Where it begins; none for the first event.
-    pub from: Option<super::Duration>,
-    /// Where it ends; none for the last event.
-    pub to: Option<super::Duration>,
-}
-
 /// Options of `clc-replay export`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ExportOptions {
@@ -66,17 +56,17 @@ pub struct ExportOptions {
     #[arg(long, value_name = "FORMAT", default_value = "perfetto", value_enum, help_heading = "Output")]
     pub format: ExportFormat,
 
-    /// Only what happens between two times after the first event, such as 1.2s:1.3s, 500us: or :2ms
+    /// Time window relative to the first event, such as 1.2s:1.3s, 500us: or :2ms
     ///
-    /// Units: min, s, ms, us, ns, ps. Regions that are open at either end are cut there. Of the violations, those whose receive is in it.
+    /// Units: min, s, ms, us, ns, ps. Regions that extend beyond it are cut. Violations are included if their receive lies in it.
     #[arg(long, value_name = "FROM:TO", allow_hyphen_values = true, value_parser = values::window, help_heading = "Output")]
-    pub window: Option<Window>,
+    pub window: Option<TimeWindow>,
 
     /// File to write ("-": standard output)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: PathBuf,
 
-    /// Overwrite the file, whatever it is, unless it belongs to a trace; one that was exported in the same format is overwritten anyway
+    /// Overwrite an existing file of any kind, unless it belongs to a trace; an earlier export of the same format is overwritten in any case
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 

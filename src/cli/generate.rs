@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Options of `clc-replay man`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ManOptions {
-    /// Directory to write clc-replay.1 and a page for each subcommand to; it is made if it does not exist
+    /// Directory for clc-replay.1 and a page for each subcommand; it is created if it does not exist
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 

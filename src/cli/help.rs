@@ -3,11 +3,7 @@
 pub(super) const ABOUT: &str = "\
 Corrects the timestamps of an MPI event trace (OTF2, as Score-P or EZTrace write it).
 
-The clocks of the nodes of a parallel computer disagree, so a trace may show messages that were received before they \
-were sent. clc-replay replays the recorded communication, moves every receive after its send by the controlled logical \
-clock, and smooths the events around it. It writes the same trace with corrected timestamps and nothing else changed, \
-and checks the result. Wherever a trace is given, it may also be one in clc-replay's own format (NAME.clct), which `convert` \
-makes from OTF2 and back.";
+The clocks of the nodes of a parallel computer disagree, so a trace may show messages that were received before they were sent. clc-replay replays the recorded communication, moves every receive after its send with the controlled logical clock, and smooths the events around it. It writes the same trace with corrected timestamps, changes nothing else, and verifies the result. All commands also accept traces in clc-replay's own format (NAME.clct); `convert` converts between it and OTF2.";
 
 pub(super) const SHORT: &str = "\
 Examples:
@@ -15,47 +11,46 @@ Examples:
   mpirun -n 64 clc-replay traces/run1    the same, on 64 processes
   clc-replay check traces/run1           only count violations
 
-`--help` says more about every option.";
+`--help` describes every option in detail.";
 
 pub(super) const LONG: &str = "\
 Examples:
   clc-replay traces/run1
-      Correct a trace, write traces/run1-clc. One process can handle a trace of any number of processes.
+      Correct a trace and write traces/run1-clc. One process can handle a trace with any number of processes.
   mpirun -n 64 clc-replay traces/run1
-      The same on 64 processes, bit for bit. As many as the application had are best; fewer will do.
+      The same on 64 processes, with bit-identical results. Best is the number of processes of the application; fewer also work.
   clc-replay --latency same-node=300ns,other-node=1.2us -o fixed traces/run1
-      Nothing travels faster than the network: receives keep these distances to their sends.
+      Set minimum message latencies: every receive stays at least this long after its send.
   clc-replay --dry-run --report result.json traces/run1
-      See what would be done, write nothing but the report.
+      Show what a correction would do, without writing anything but the report.
   clc-replay --html report.html traces/run1
-      Also make a page to look at: clock errors, violations, the worst ones before and after.
+      Also write a web page: clock errors, violations, and the worst ones before and after.
   clc-replay check traces/run1-clc
-      Count violations in any trace.
+      Count the violations in a trace.
   clc-replay analyze traces/run1
       Waiting times and critical path, before and after the correction.
   clc-replay info traces/run1
       What is in the trace, and how far its clocks drift.
   clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json
-      A part of a trace for Perfetto; violations as CSV, too.
+      Export part of a trace for Perfetto, or its violations as CSV.
   clc-replay record -o traces/run1 -- mpirun -n 4 ./app
-      Record a trace of an MPI application, as it is.
+      Record a trace of an MPI application without changing it.
   clc-replay convert traces/run1 run1.clct
-      The trace in the program's own compact format; every command takes both.
+      Convert a trace to the compact native format; every command accepts both formats.
   clc-replay ./check
-      Correct a trace in a directory that is named like a subcommand.
+      Correct a trace in a directory that has the name of a subcommand.
 
 Exit status:
-  0  no violations: there were none, or all are corrected, and the result has been verified
+  0  no violations: there were none, or all of them were corrected and the result was verified
   1  violations remain (check: the trace has violations)
-  2  an error; no corrected trace was written, unless the line says so
-  3  no violation is left in what was checked, but that is less than 90 % of the communication in the trace,
-     or nothing; a corrected trace was written all the same
+  2  an error; no corrected trace was written, unless the message says so
+  3  no violations remain in what was checked, but that is less than 90 % of the communication in the trace, or none of it; a corrected trace was still written
 
-Read on: docs/report.md explains every number of the report.";
+Every number of the report is explained in docs/report.md";
 
 pub(super) const CHECK: &str = "\
-Counts the violations of the clock condition in a trace, as recorded and after pre-synchronisation. Writes nothing \
-but the report.";
+Counts the violations of the clock condition in a trace, as recorded and after pre-synchronisation. Only the report \
+is written.";
 
 pub(super) const CHECK_AFTER: &str = "\
 Examples:
@@ -66,7 +61,7 @@ Exit status:
   0  no violations after pre-synchronisation, which is what a reader of the trace sees
   1  violations
   2  an error
-  3  no violation in what was checked, but that is less than 90 % of the communication in the trace, or nothing";
+  3  no violations in what was checked, but that is less than 90 % of the communication in the trace, or none of it";
 
 pub(super) const INFO: &str = "\
 Describes a trace: processes, nodes, communicators, events by kind, and the clock offsets that the measurement system \
@@ -82,8 +77,8 @@ Exit status:
   2  an error";
 
 pub(super) const SIMULATE: &str = "\
-Makes a trace of a simulated application on a machine whose clocks are wrong in a known way. The true time of every event \
-is kept beside it, so that `clc-replay evaluate` can tell how far any correction is from the truth.";
+Generates a trace of a simulated application on a machine whose clocks are wrong in a known way. The true time of \
+every event is stored with it, so that `clc-replay evaluate` can measure how far a correction is from the truth.";
 
 pub(super) const SIMULATE_AFTER: &str = "\
 Examples:
@@ -93,14 +88,14 @@ Examples:
 
 Exit status:
   0  the trace is complete
-  2  an error; no trace was written, unless the line says so
+  2  an error; no trace was written, unless the message says so
 
-Read on: docs/clocks.md has all clock models.";
+All clock models: docs/clocks.md";
 
 pub(super) const PERTURB: &str = "\
-Adds known clock errors to a recorded trace whose own clocks are good: one node's, or a corrected one. Every record is kept, \
-only times change; recorded clock offsets are replaced by measurements of the wrong clocks. The original times are kept beside \
-the result as the truth, for `clc-replay evaluate`.";
+Adds known clock errors to a recorded trace whose own clocks are good: one recorded on a single node, or a corrected \
+one. Every record is kept and only times change; recorded clock offsets are replaced by measurements of the wrong \
+clocks. The original times are stored with the result as the truth, for `clc-replay evaluate`.";
 
 pub(super) const PERTURB_AFTER: &str = "\
 Examples:
@@ -109,18 +104,16 @@ Examples:
 
 Exit status:
   0  the trace is complete
-  2  an error; no trace was written, unless the line says so
+  2  an error; no trace was written, unless the message says so
 
-Read on: docs/clocks.md has all clock models.";
+All clock models: docs/clocks.md";
 
 pub(super) const EVALUATE: &str = "\
-Compares the times of a trace with the true ones: those of a simulated or perturbed trace. Tells how far events, message \
-latencies, waiting times and local intervals are from the truth, after removing one common offset, as recorded, after \
+Compares the times of a simulated or perturbed trace with the true ones. Reports how far events, message latencies, \
+waiting times and local intervals are from the truth, after removing one common offset: as recorded, after \
 pre-synchronisation, after the forward replay, and in the corrected trace.
 
-The phases before the last are computed from the trace that was corrected, which is looked for where the truth lies. The \
-forward replay is computed again with the options given here; if the corrected trace was made with others (or by another \
-program), that phase is left out.";
+All phases but the last are computed from the original trace, which is expected next to the truth. The forward replay is repeated with the options given here; if the corrected trace was made with different ones (or by another program), that phase is omitted.";
 
 pub(super) const EVALUATE_AFTER: &str = "\
 Examples:
@@ -129,5 +122,5 @@ Examples:
   clc-replay evaluate fixed --truth out --plot error.svg    the result of another program, and a picture
 
 Exit status:
-  0  the comparison was made, whatever it says
+  0  the comparison was made, whatever the result
   2  an error";

@@ -20,13 +20,14 @@ mod recorder;
 mod report;
 mod simulate;
 mod stop;
+mod time_window;
 mod values;
 
 pub use analyze::AnalyzeOptions;
 pub use clc_trace::Duration;
 pub use convert::ConvertOptions;
 pub use evaluate::EvaluateOptions;
-pub use export::{ExportFormat, ExportOptions, Window};
+pub use export::{ExportFormat, ExportOptions};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};
 pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
 pub use options::{
@@ -37,6 +38,7 @@ pub use record::{RecordOptions, RecordedOptions, RecoverOptions};
 pub use report::ReportOptions;
 pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
+pub use time_window::TimeWindow;
 pub use values::{LatencyOption, MaxDelay};
 
 use clap::{Args, Command, FromArgMatches, Subcommand};
@@ -183,37 +185,37 @@ enum Subcommands {
     /// Describe a trace: processes, nodes, communicators, events, clock offsets
     #[command(long_about = help::INFO, after_long_help = help::INFO_AFTER, max_term_width = 100)]
     Info(InfoOptions),
-    /// Make a trace of a simulated application on a machine with wrong clocks, and its true times
+    /// Generate a trace of a simulated application on a machine with wrong clocks, and its true times
     #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_AFTER, max_term_width = 100)]
     Simulate(SimulateOptions),
     /// Add known clock errors to a recorded trace, and keep its times as the truth
     #[command(long_about = help::PERTURB, after_long_help = help::PERTURB_AFTER, max_term_width = 100)]
     Perturb(PerturbOptions),
-    /// Compare the times of a trace with the true ones, before and after each phase
+    /// Compare the times of a trace with the true ones, after each phase of the correction
     #[command(long_about = help::EVALUATE, after_long_help = help::EVALUATE_AFTER, max_term_width = 100)]
     Evaluate(EvaluateOptions),
     /// Run an MPI application and record it as a trace
     #[command(long_about = record::ABOUT, after_long_help = record::AFTER, max_term_width = 100)]
     Record(RecordOptions),
-    /// Make a trace of a recording that was cut off
+    /// Turn an unfinished recording into a trace
     #[command(long_about = record::RECOVER_ABOUT, after_long_help = record::RECOVER_AFTER, max_term_width = 100)]
     Recover(RecoverOptions),
     /// Show a running job: who waits for whom, who is missing
     #[command(long_about = monitor::WATCH_ABOUT, after_long_help = monitor::WATCH_AFTER, max_term_width = 100)]
     Watch(WatchOptions),
-    /// List the running jobs that are watched
+    /// List the running jobs that are being monitored
     #[command(long_about = monitor::JOBS_ABOUT, max_term_width = 100)]
     Jobs(JobsOptions),
     /// Watch the processes of a job on this node
     #[command(long_about = monitor::AGENT_ABOUT, after_long_help = monitor::AGENT_AFTER, max_term_width = 100)]
     Agent(AgentOptions),
-    /// Write a trace in the other format: OTF2 as native, native as OTF2
+    /// Convert a trace between OTF2 and the native format
     #[command(long_about = convert::ABOUT, after_long_help = convert::AFTER, max_term_width = 100)]
     Convert(ConvertOptions),
-    /// Show a stored report again, as text and as a page for a browser
+    /// Show a stored report, as text or as a web page
     #[command(long_about = report::ABOUT, after_long_help = report::AFTER, max_term_width = 100)]
     Report(ReportOptions),
-    /// Write a part of a trace for other tools: Perfetto, violations as CSV
+    /// Export part of a trace for other tools: Perfetto, violations as CSV
     #[command(long_about = export::ABOUT, after_long_help = export::AFTER, max_term_width = 100)]
     Export(ExportOptions),
     /// Write the man pages into a directory

@@ -3,7 +3,7 @@
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
 use super::values::{self, LatencyOption, MaxDelay};
-use crate::clocks::refine::Wanted;
+use crate::clocks::refine::RefineOptions;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
@@ -27,26 +27,26 @@ const MODEL: &str = "Clock condition";
 pub struct CorrectOptions {
     /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     ///
-    /// It is only read. A directory that is named like a subcommand is given as ./NAME.
+    /// It is never modified. Write ./NAME for a directory that has the name of a subcommand.
     pub trace: PathBuf,
 
     /// Directory to write the corrected trace to [default: TRACE-clc]
     ///
-    /// It appears only when it is complete. By default it lies beside the trace and has its name with "-clc" added
-    /// (run-clc.clct for run.clct). It has the format of the trace.
+    /// It appears only once it is complete. By default it is placed next to the trace, with "-clc" added to the name (run-clc.clct for run.clct).
+    /// It has the same format as the trace.
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
 
     /// Do everything but write the corrected trace
     ///
-    /// Violations, passes and moves are reported as if it had been written. Try parameters with it.
+    /// Violations, passes and displacements are reported as if it had been written. Useful for trying parameters.
     #[arg(long, help_heading = OUTPUT, conflicts_with = "output")]
     pub dry_run: bool,
 
-    /// Also write the report as a page for a browser to FILE ("-": standard output, instead of the text)
+    /// Also write the report as a web page to FILE ("-": standard output, instead of the text)
     ///
-    /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
-    /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
+    /// A single self-contained file: clock errors over time, violations by pair, time and operation, pictures of the worst ones, what was changed,
+    /// and how to repeat the run. `clc-replay report` generates the same page from a stored --report.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
 
@@ -92,41 +92,41 @@ impl CorrectOptions {
 /// How the correction is made: options of every job that makes one.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CorrectionOptions {
-    /// What is done with what the replay finds: common or paper
+    /// How corrections are derived from the replay: common or paper
     ///
-    /// common: the average of two replays, one that delays receives and one that moves sends forward in time, without the motion that
-    /// the clocks of all processes share. Processes agree better, and the trace stays where it was recorded.
-    /// paper: the first of these replays alone, as in the publication of the controlled logical clock.
+    /// common: the average of two replays, one that delays receives and one that moves sends earlier, minus the displacement that the clocks
+    /// of all processes share. Processes agree better, and the trace stays where it was recorded.
+    /// paper: the first of these replays alone, as published for the controlled logical clock.
     #[arg(long, value_name = "FORM", default_value = "common", help_heading = CLOCK_CORRECTION,
           value_parser = PossibleValuesParser::new(Form::ALL.map(Form::name)).map(form))]
     pub correction: Form,
 
     /// Control variable of the first pass, 0.5 to 1
     ///
-    /// Near 1, local intervals keep their lengths, but an advance fades slowly. If it outlives its cause, the
-    /// next pass takes a smaller value by itself; start lower only to save passes on a trace known to be bad.
+    /// Close to 1, local intervals keep their lengths, but an advance decays slowly. If it outlasts its cause, the next pass uses a smaller value
+    /// automatically; start with a lower one only to save passes on a trace known to be bad.
     #[arg(long, value_name = "GAMMA", default_value = "0.99999", allow_negative_numbers = true, value_parser = values::gamma, help_heading = CLOCK_CORRECTION)]
     pub gamma: Decay,
 
-    /// Most forward passes, 1 to 100
+    /// Maximum number of forward passes, 1 to 100
     ///
-    /// Each one starts again from the pre-synchronised times with a faster decay: 1-gamma = 1e-5, 1e-4, ... 1e-1
-    /// in five passes. 1 keeps the first gamma whatever comes.
+    /// Each pass starts over from the pre-synchronised times with a faster decay: 1-gamma = 1e-5, 1e-4, ... 1e-1 in five passes. With 1, the first
+    /// gamma is always used.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=100), help_heading = CLOCK_CORRECTION)]
     pub max_passes: u32,
 
-    /// Error at which no further pass is made, 1 or more
+    /// Error below which no further pass is made, 1 or more
     ///
-    /// The error of a pass is the sum of all its jumps over the sum of all violations: above 1, what was moved has made others
-    /// wrong. With --correction paper it is the largest advance of any event over the largest that no gamma can avoid.
-    /// Lower it towards 1 to stay closer to the recorded times, at the price of squeezed intervals.
+    /// The error of a pass is the sum of all its jumps divided by the sum of all violations: above 1, moved events caused further violations. With
+    /// --correction paper it is the largest advance of any event divided by the largest that no gamma can avoid. Lower it towards 1 to stay closer
+    /// to the recorded times, at the price of compressed intervals.
     #[arg(long, value_name = "RATIO", default_value = "1.5", allow_negative_numbers = true, value_parser = values::max_error, help_heading = CLOCK_CORRECTION)]
     pub max_error: ErrorLimit,
 
     /// Slope of the backward amortisation, 1e-6 to 1
     ///
-    /// The jump D at a corrected receive is spread over the D/slope before it: 0.01 stretches those intervals by 1 %.
-    /// Lower it if short intervals before receives matter to you; raise it to keep corrections local.
+    /// The jump D at a corrected receive is spread over the interval D/slope before it: 0.01 stretches intervals there by 1 %. Lower it if short
+    /// intervals before receives matter; raise it to keep corrections local.
     #[arg(long, value_name = "SLOPE", default_value = "0.01", allow_negative_numbers = true, value_parser = values::slope, help_heading = CLOCK_CORRECTION)]
     pub slope: Slope,
 }
@@ -156,10 +156,10 @@ pub struct CheckOptions {
     /// The trace: the directory of an OTF2 archive or its anchor file (traces.otf2), or a native trace (NAME.clct)
     pub trace: PathBuf,
 
-    /// Also write the report as a page for a browser to FILE ("-": standard output, instead of the text)
+    /// Also write the report as a web page to FILE ("-": standard output, instead of the text)
     ///
-    /// One file that needs nothing else: clock errors over time, violations by pair, time and operation, pictures of the worst
-    /// ones, what was changed, and how to run it again. `clc-replay report` makes the same page from a stored --report.
+    /// A single self-contained file: clock errors over time, violations by pair, time and operation, pictures of the worst ones, what was changed,
+    /// and how to repeat the run. `clc-replay report` generates the same page from a stored --report.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
 
@@ -187,15 +187,15 @@ pub struct InfoOptions {
 
     /// List every location and communicator
     ///
-    /// By default long tables are cut after the most telling rows.
+    /// By default long tables are truncated after the most significant rows.
     #[arg(long, help_heading = OUTPUT)]
     pub all: bool,
 
-    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    /// Also write the printed information as JSON to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 
-    /// Overwrite the file in the place of --report, whatever it is, unless it belongs to a trace; a report is overwritten anyway
+    /// Overwrite an existing --report file of any kind, unless it belongs to a trace; an earlier report is overwritten in any case
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 
@@ -209,70 +209,67 @@ pub struct InfoOptions {
 pub struct SynchronisationOptions {
     /// Minimum latency of a message, such as 1us, or same-node=300ns,other-node=1.2us, or auto
     ///
-    /// A receive earlier than its send plus this is a violation, and is corrected. Units: min, s, ms, us, ns, ps; rounded up to
-    /// whole ticks of the trace's timer. Set it only to a latency that the network certainly has: a value too large
-    /// invents violations. auto: half the shortest round trip between nodes, which needs no synchronised clocks, and the
-    /// shortest message within one, where round trips begin sharply; else 0. Never what clocks without violations contradict.
+    /// A receive earlier than its send plus this latency is a violation, and is corrected. Units: min, s, ms, us, ns, ps; rounded up to whole
+    /// ticks of the trace's timer. Only specify a latency that the network certainly has: too large a value invents violations. auto: half the
+    /// shortest round trip between nodes, which needs no synchronised clocks, and the shortest message within a node, where the distribution of
+    /// round trips begins sharply; otherwise 0. Never more than clocks without violations permit.
     #[arg(long, value_name = "DURATION", default_value = "0", allow_hyphen_values = true, value_parser = values::latency, help_heading = MODEL)]
     pub latency: LatencyOption,
 
-    /// How the recorded clocks become one global clock first [default: auto; for check linear]
+    /// How recorded times are first mapped to one global clock [default: auto; for check linear]
     ///
-    /// auto: linear, if that leaves no violations; network, if its clocks predict messages that they were not made from
-    /// better, by more than chance, leave no more violations, and contradict no recorded offset by far; else linear. The
-    /// report says why.
-    /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does.
-    /// It is what check judges by, since it asks whether the trace is broken as it is.
-    /// network: a clock per node that changes with time, from all messages and collectives in both directions; recorded
-    /// offsets count as further observations. How stiff clocks are and how messages are read is chosen by what predicts
-    /// messages best. For clocks that do not drift evenly, and for traces without offsets.
-    /// regression: one straight line per pair of nodes through round trips of messages, for clocks that drift evenly.
-    /// hull: the straight line that no message violates, if there is one.
-    /// none: take the recorded times as they are; for archives whose recorded offsets are wrong.
+    /// auto: linear, if that leaves no violations; network, if its clocks predict held-out messages significantly better, leave no more
+    /// violations, and contradict no recorded offset by far; otherwise linear. The report gives the reason.
+    /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does. This is the default of
+    /// check, which asks whether the trace is broken as it stands.
+    /// network: estimate a time-varying clock for each node from all messages and collectives in both directions; recorded offsets count as
+    /// further observations. The stiffness of the clocks and the interpretation of messages are chosen by how well they predict held-out messages.
+    /// For clocks with varying drift, and for traces without offsets.
+    /// regression: one straight line per pair of nodes through round trips of messages, for clocks with constant drift.
+    /// hull: the straight line that no message violates, if one exists.
+    /// none: use the recorded times unchanged; for archives whose recorded offsets are wrong.
     #[arg(long, value_name = "MODEL", help_heading = MODEL,
           value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)).map(presync_method))]
     pub presync: Option<Method>,
 
-    /// What is global time: auto, the number of a process, median, mean or harmonic
+    /// The reference for global time: auto, the number of a process, median, mean or harmonic
     ///
-    /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A
-    /// process: the clock of its node. The others make one time from the clocks of all nodes, if no single one is to be
-    /// trusted; with the median, a clock that fails or jumps does not pull the others, neither before nor in the correction,
-    /// which takes out what all clocks share.
+    /// auto: the node that the recorded offsets refer to; where none are recorded, the mean of the clocks that agree. A process: the clock of its
+    /// node. The others combine the clocks of all nodes, for when no single one can be trusted; with the median, a clock that fails or jumps does
+    /// not affect the others, neither before nor during the correction, which removes the displacement that all clocks share.
     #[arg(long, value_name = "CLOCK", default_value = "auto", help_heading = MODEL, value_parser = values::reference)]
     pub reference: Reference,
 
-    /// Share of the round trips that regression puts a line through: 0.9 leaves out the slowest tenth
+    /// Fraction of the round trips that regression fits a line to: 0.9 discards the slowest tenth
     #[arg(long, value_name = "SHARE", default_value = "0.9", help_heading = MODEL, value_parser = values::confidence)]
     pub confidence: f64,
 
-    /// Longest straight line of regression and hull
+    /// Maximum length of a straight line of regression and hull
     ///
-    /// A clock of quartz changes its drift with the temperature; half an hour is short enough for most, and long enough
-    /// for many round trips.
+    /// The drift of a quartz clock changes with its temperature; half an hour is short enough for most, and long enough for many round trips.
     #[arg(long, value_name = "DURATION", default_value = "1800s", help_heading = MODEL, value_parser = values::segment)]
     pub segment: Duration,
 
-    /// Discard round trips with a transport delay over this, from which clocks would be estimated badly
+    /// Discard round trips with a longer transport delay than this, which would give poor clock estimates
     ///
-    /// The delay is half the round trip of the quickest messages of a pair of nodes in one window, which needs no
-    /// synchronised clocks. A share is one of the time between two estimates of a clock, which is a window: Umansky and
-    /// Leontev discard what took longer than 10%. By default slow ones count less and less, but are not discarded.
+    /// The delay is half the round trip of the fastest messages of a pair of nodes in one window, which needs no synchronised clocks. A percentage
+    /// refers to the window, the time between two estimates of a clock: Umansky and Leontev discard round trips longer than 10%. By default slow
+    /// ones get a lower weight, but are not discarded.
     #[arg(long, value_name = "DURATION|SHARE", help_heading = MODEL, value_parser = values::delay)]
     pub max_delay: Option<MaxDelay>,
 
     /// Treat Alltoallv, Alltoallw and neighbourhood collectives as all-to-all
     ///
-    /// A trace does not tell which pairs of processes exchanged data in them, so by default they constrain nobody and
-    /// are only counted. Set it if in your program all members exchange data with all.
+    /// A trace does not show which pairs of processes exchanged data in them, so by default they impose no constraints and are only counted. Set
+    /// this if all members exchange data with all others in your program.
     #[arg(long, help_heading = MODEL)]
     pub alltoallv: bool,
 
     /// Which fences of windows synchronise all processes
     ///
-    /// A fence is a barrier unless the program asserts that nothing precedes it, which a trace does not tell. auto: those
-    /// that end an epoch with operations, and others where their times agree with the fences around them; all;
-    /// operations: those that end an epoch with operations; none.
+    /// A fence is a barrier unless the program asserts that no operations precede it, which a trace does not show. auto: those that end an epoch
+    /// with operations, and others whose times agree with the fences around them; all; operations: only those that end an epoch with operations;
+    /// none.
     #[arg(long, value_name = "WHICH", default_value = "auto", help_heading = MODEL,
           value_parser = PossibleValuesParser::new(Fences::ALL.map(Fences::name)).map(fences))]
     pub fences: Fences,
@@ -280,7 +277,7 @@ pub struct SynchronisationOptions {
 
 impl SynchronisationOptions {
     /// What the clocks are to be refined to.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> RefineOptions {
         let seconds = |duration: Duration| duration.picoseconds() as f64 * 1e-12;
         let limits = Limits {
             confidence: self.confidence,
@@ -288,7 +285,7 @@ impl SynchronisationOptions {
             delay: self.max_delay.and_then(MaxDelay::duration).map_or(f64::INFINITY, seconds),
             delay_share: self.max_delay.and_then(MaxDelay::share).unwrap_or(f64::INFINITY),
         };
-        Wanted { reference: self.reference, latency: self.latency.automatic, limits }
+        RefineOptions { reference: self.reference, latency: self.latency.automatic, limits }
     }
 }
 
@@ -312,24 +309,23 @@ fn presync_method(name: String) -> Method {
 pub struct CommonOptions {
     /// Also write the report as JSON to FILE ("-": standard output, instead of the text)
     ///
-    /// Its fields are explained in docs/report.md. Use it for scripts; the printed summary may change.
+    /// Its fields are explained in docs/report.md. Use this in scripts; the printed summary may change.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 
-    /// Replace what is in the place of an output
+    /// Replace existing outputs
     ///
-    /// A file that clc-replay wrote as the same kind of output is overwritten anyway; any other file needs --force, and a file of a trace is
-    /// never overwritten. A directory is replaced only with --force, and only if clc-replay wrote everything in it and
-    /// nothing was changed since, as the list `.clc-replay` in it tells: recordings and other files are never deleted. It
-    /// stays until the new one is complete.
+    /// A file that clc-replay wrote as the same kind of output is overwritten in any case; any other file requires --force, and files that
+    /// belong to a trace are never overwritten. A directory is replaced only with --force, and only if clc-replay wrote everything in it and
+    /// nothing has changed since, according to the list `.clc-replay` in it: recordings and other files are never deleted. The old
+    /// output remains until the new one is complete.
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 
     /// Threads for reading and writing event files [default: one per core, up to 16; 1 under mpirun]
     ///
-    /// They read messages as observations of the clocks and make the corrections of the processes, too; the forward replay has one thread.
-    /// The result is the same with any number. Under a launcher the ranks share the cores of a node already; ask for more if they
-    /// have several cores each.
+    /// They are also used for clock estimation and for the corrections of the processes; the forward replay is single-threaded. The result does
+    /// not depend on their number. Under a launcher the ranks already share the cores of a node; specify more if each has several cores.
     #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = values::threads)]
     pub threads: Option<NonZero<usize>>,
 
@@ -350,13 +346,13 @@ impl CommonOptions {
 pub struct LogOptions {
     /// What to log to standard error: off, error, warn, info, debug or trace [default: RUST_LOG, or warn]
     ///
-    /// Also takes filters such as warn,clc_engine::replay=debug. Raise it to follow a run, or for a bug report.
+    /// Filters such as warn,clc_engine::replay=debug are accepted as well. Raise the level to follow a run, or for a bug report.
     #[arg(long = "log", value_name = "LEVEL", value_parser = values::log_filter, help_heading = OUTPUT)]
     pub filter: Option<String>,
 
-    /// Print neither summary nor progress nor warnings
+    /// Print no summary, progress or warnings
     ///
-    /// Errors are still printed. The exit status tells the verdict; --report and --log work as usual.
+    /// Errors are still printed. The exit status gives the verdict; --report and --log work as usual.
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
 }
@@ -367,10 +363,10 @@ fn default_output(trace: &Path) -> Result<PathBuf> {
     // "." and ".." have no name to add to.
     let directory = match directory.file_name() {
         Some(_) => directory.to_path_buf(),
-        None => directory.canonicalize().map_err(|error| Error::io(directory, "cannot resolve", &error))?,
+        None => directory.canonicalize().map_err(|error| Error::io(directory, "cannot resolve the path", &error))?,
     };
     let Some(name) = directory.file_name() else {
-        return Err(Error::new("the root directory has no place beside it for the output").hint("give --output DIR"));
+        return Err(Error::new("the output cannot be placed next to the root directory").hint("give --output DIR"));
     };
     let is_native = native::is_named_so(&directory);
     let mut name = if is_native { directory.file_stem().unwrap_or(name) } else { name }.to_os_string();

@@ -44,7 +44,7 @@ impl Pause {
         match text.to_str().and_then(Pause::parse) {
             Some(_) => Ok(()),
             None => Err(Error::new(format!("{SETTING} is '{}'", text.to_string_lossy()))
-                .hint(format!("PART[@RANK][:UNTIL], where PART is one of {}", PARTS.join(", ")))),
+                .hint(format!("expected PART[@RANK][:UNTIL], where PART is one of {}", PARTS.join(", ")))),
         }
     }
 

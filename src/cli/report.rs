@@ -5,8 +5,8 @@ use clap::Args;
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Shows a report again that was stored with --report: as text, and with --html as a page for a browser. The page is the same \
-that the run itself would have written. The trace is not needed.";
+Shows a report that was stored with --report: as text, or with --html as a web page. The page is the same as the run \
+itself would have written. The trace is not needed.";
 
 pub(super) const AFTER: &str = "\
 Examples:
@@ -14,10 +14,10 @@ Examples:
   clc-replay report result.json --html result.html      later, or on another machine
 
 Exit status:
-  0  the report says that there are no violations (any more)
-  1  it says that violations remain
+  0  according to the report there are no violations, or all were corrected
+  1  according to the report violations remain
   2  an error; nothing was written
-  3  it says that less than 90 % of the communication in the trace was checked, and no violation found";
+  3  according to the report less than 90 % of the communication in the trace was checked, and no violation was found";
 
 /// Options of `clc-replay report`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -30,7 +30,7 @@ pub struct ReportOptions {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
 
-    /// Overwrite the file in the place of --html, whatever it is, unless it belongs to a trace; a page is overwritten anyway
+    /// Overwrite an existing --html file of any kind, unless it belongs to a trace; an earlier page is overwritten in any case
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 

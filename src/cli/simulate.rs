@@ -43,38 +43,36 @@ pub struct SimulateOptions {
 
     /// Events per process, on average: 5000, 100k, 2M
     ///
-    /// The application ends with the first step that reaches it.
+    /// The application ends with the first step that reaches this number.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "10k", value_parser = count, help_heading = APPLICATION)]
     pub events: u64,
 
     /// What the application does
     ///
-    /// mix uses every class of MPI operation, on the world and on sub-communicators; subsets has many
-    /// communicators of few members; coupled has two groups and an inter-communicator; ssend-pipeline passes work on
-    /// by synchronous sends; rma-fence, rma-pscw and rma-lock access windows between fences, in epochs of post,
-    /// start, complete and wait, and under exclusive locks; the others are communication skeletons of well-known
-    /// kinds of programs.
+    /// mix uses every class of MPI operation, on the world and on sub-communicators; subsets has many small communicators; coupled has two groups
+    /// and an inter-communicator; ssend-pipeline passes work on with synchronous sends; rma-fence, rma-pscw and rma-lock access windows between
+    /// fences, in post/start/complete/wait epochs, and under exclusive locks; the others are communication skeletons of common kinds of programs.
     #[arg(long, default_value = "halo2d", help_heading = APPLICATION,
           value_parser = PossibleValuesParser::new(PatternKind::ALL.iter().map(|p| p.name())).try_map(|n| PatternKind::from_str(&n)))]
     pub pattern: PatternKind,
 
-    /// Sub-communicators of the pattern subsets; the others have their own
+    /// Number of sub-communicators of the pattern `subsets`; other patterns ignore it
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 64, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
     pub communicators: u32,
 
-    /// Mean computation between communication
+    /// Mean computation time between communication
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "50us", value_parser = duration, help_heading = APPLICATION)]
     pub compute: i64,
 
-    /// Once, in the middle of the run, all compute for so long without communication
+    /// A period without communication, once, in the middle of the run
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "0s", value_parser = duration, help_heading = APPLICATION)]
     pub idle: i64,
 
-    /// Calls of a user function within each computation: events without communication
+    /// Calls of a user function within each computation, which add events without communication
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, help_heading = APPLICATION)]
     pub calls: u32,
 
-    /// Load imbalance, 0 to 1: the mean computation of a process is up to this share longer or shorter
+    /// Load imbalance, 0 to 1: the mean computation time of a process is longer or shorter by up to this fraction
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value_t = 0.2, help_heading = APPLICATION)]
     pub imbalance: f64,
 
@@ -82,11 +80,11 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "4096", value_parser = count, help_heading = APPLICATION)]
     pub message_bytes: u64,
 
-    /// Bytes per second of every connection
+    /// Bandwidth of every connection in bytes per second
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "10G", value_parser = count, help_heading = NETWORK)]
     pub bandwidth: u64,
 
-    /// Largest message in bytes that does not wait for its receive
+    /// Size in bytes of the largest message that is sent eagerly, without waiting for its receive
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, default_value = "16384", value_parser = count, help_heading = NETWORK)]
     pub eager_limit: u64,
 
@@ -110,26 +108,26 @@ pub struct SimulateOptions {
 /// Options of `clc-replay perturb`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct PerturbOptions {
-    /// The trace, whose times are taken for the truth: one node's, or corrected already
+    /// The trace, whose times are taken as the truth: recorded on one node, or already corrected
     pub trace: PathBuf,
 
     /// Directory to write the disturbed trace to; the truth goes to DIR/truth
     #[arg(value_name = "DIR")]
     pub output: PathBuf,
 
-    /// Number of clocks: the processes are spread over them in blocks
+    /// Number of clocks; the processes are distributed over them in blocks
     ///
-    /// By default every node of the machine has its clock, or every process if the trace has one node only.
+    /// By default every node of the machine has its own clock, or every process if the trace has only one node.
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value_parser!(u32).range(1..), help_heading = CLOCKS)]
     pub nodes: Option<u32>,
 
-    /// A clock for every process
+    /// Give every process its own clock
     #[arg(long, conflicts_with = "nodes", help_heading = CLOCKS)]
     pub per_process: bool,
 
-    /// Go on if the trace itself violates the clock condition
+    /// Continue even if the trace itself violates the clock condition
     ///
-    /// Its times cannot all be true then, and neither can a judgement by them.
+    /// Its times cannot all be true then, nor can an evaluation against them.
     #[arg(long, help_heading = CLOCKS)]
     pub anyway: bool,
 
@@ -152,20 +150,20 @@ pub struct ClockOptions {
     /// How wrong the clocks are: a preset, or a specification (docs/clocks.md)
     ///
     /// Presets: perfect, offset, drift, linear, sine, walk, ntp, jump, stuck, coarse, mixed, decentralised3,
-    /// decentralised3-failing, decentralised12, decentralised12-failing. A specification adds parts, such as
-    /// offset=5ms,drift=20ppm,sine=20us/0.5s, for all nodes but node 0, the reference; 1+3-5:jump=1ms@50% names nodes,
-    /// all: is everyone, and ";" separates groups of nodes. all:sine bends the clock of node 0 as well, as in reality;
-    /// offsets are measured against it then.
+    /// decentralised3-failing, decentralised12, decentralised12-failing. A specification combines parts, such as
+    /// offset=5ms,drift=20ppm,sine=20us/0.5s, and applies to all nodes except node 0, the reference; 1+3-5:jump=1ms@50% selects nodes, all:
+    /// selects every node, and ";" separates groups of nodes. all:sine also distorts the clock of node 0, as in reality; offsets are then measured
+    /// against it.
     #[arg(long, value_name = "MODEL", default_value = "linear", value_parser = specification, help_heading = CLOCKS)]
     pub clock: String,
 
-    /// Everything random follows from it: same seed, same bytes
+    /// Seed of all random numbers: the same seed gives the same bytes
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1, help_heading = CLOCKS)]
     pub seed: u64,
 
-    /// Clock offset measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances
+    /// Number of clock offset measurements: 0 for none, 1 at the start, 2 at start and end, more at equal intervals
     ///
-    /// Made as tracers make them, by ping-pong with node 0, and recorded as OTF2 ClockOffset.
+    /// Simulated the way tracers measure, by ping-pong with node 0, and recorded as OTF2 ClockOffset.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, help_heading = CLOCKS)]
     pub measurements: u32,
 
@@ -185,7 +183,7 @@ pub struct NetworkOptions {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value = "same-node=100ns,other-node=1us", value_parser = values::latency, help_heading = NETWORK)]
     pub tail: LatencyOption,
 
-    /// How much longer the minimum delay is in one direction of each pair of nodes: 0.5 is 50 %
+    /// How much longer the minimum delay is in one direction of each pair of nodes: 0.5 means 50 %
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value_t = 0.0, help_heading = NETWORK)]
     pub asymmetry: f64,
 }
@@ -193,7 +191,7 @@ pub struct NetworkOptions {
 /// What every command that makes a trace from another or from nothing takes.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct MadeOptions {
-    /// Replace DIR if it exists and clc-replay wrote everything in it, and a file in the place of --report
+    /// Replace DIR if it exists and clc-replay wrote everything in it, and an existing --report file
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,
 
@@ -201,7 +199,7 @@ pub struct MadeOptions {
     #[arg(long, help_heading = OUTPUT)]
     pub no_truth: bool,
 
-    /// Also write what is printed as JSON to FILE ("-": standard output, instead of the text)
+    /// Also write the printed information as JSON to FILE ("-": standard output, instead of the text)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
 

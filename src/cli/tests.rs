@@ -110,9 +110,9 @@ fn the_name_of_the_target_tells_its_format() {
 fn usage_errors_are_one_line_and_status_2() {
     assert!(refusal("").contains("TRACE"));
     assert!(refusal("check").contains("TRACE"));
-    assert!(refusal("a b").contains("unexpected argument 'b': give one TRACE"));
-    assert!(refusal("--quiet check t").contains("a subcommand only in the first place"));
-    assert!(refusal("a check b").contains("a subcommand only in the first place"));
+    assert!(refusal("a b").contains("unexpected argument 'b': give a single TRACE"));
+    assert!(refusal("--quiet check t").contains("a subcommand has to come first"));
+    assert!(refusal("a check b").contains("a subcommand has to come first"));
     assert!(refusal("--latency 5 t").contains("write for example 5us"));
     assert!(refusal("--gamma 0.1 t").contains("0.5..=1"));
     assert!(refusal("--gamma 2 t").contains("0.5..=1"));

@@ -1,6 +1,6 @@
 //! Values of options that are more than a number: how each is read, and what is allowed.
 
-use super::export::Window;
+use super::time_window::TimeWindow;
 use clc_clock::reference::Reference;
 use clc_trace::Duration;
 use clc_trace::Result;
@@ -94,14 +94,14 @@ pub(super) fn reference(text: &str) -> Parsed<Reference> {
 pub(super) fn confidence(text: &str) -> Parsed<f64> {
     let (numerator, denominator) = Decimal::parse(text)?.ratio();
     let value = numerator as f64 / denominator as f64;
-    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err(format!("{text} is not a share over 0 and up to 1")) }
+    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err(format!("{text} is not a fraction above 0 and at most 1")) }
 }
 
 /// Reads the length of a straight line, at least a millisecond.
 pub(super) fn segment(text: &str) -> Parsed<Duration> {
     let length = Duration::parse(text)?;
     if length.picoseconds() < 1_000_000_000 {
-        return Err(format!("{text} is too short for a line: at least 1ms"));
+        return Err(format!("{text} is too short for a line; the minimum is 1ms"));
     }
     Ok(length)
 }
@@ -110,7 +110,7 @@ pub(super) fn segment(text: &str) -> Parsed<Duration> {
 pub(super) fn averaging(text: &str) -> Parsed<Duration> {
     let length = Duration::parse(text)?;
     if length.picoseconds() == 0 {
-        return Err("a window of 0 holds no events".to_owned());
+        return Err("a window of length 0 contains no events".to_owned());
     }
     Ok(length)
 }
@@ -152,7 +152,7 @@ pub(super) fn delay(text: &str) -> Parsed<MaxDelay> {
         None => MaxDelay::Duration(Duration::parse(text)?),
     };
     if matches!(delay, MaxDelay::Duration(delay) if delay.picoseconds() == 0) || delay == MaxDelay::Share(0.0) {
-        return Err("a transport delay of 0 would leave no round trip".to_owned());
+        return Err("a transport delay of 0 would discard every round trip".to_owned());
     }
     Ok(delay)
 }
@@ -160,14 +160,14 @@ pub(super) fn delay(text: &str) -> Parsed<MaxDelay> {
 /// A number of threads.
 pub(super) fn threads(text: &str) -> Parsed<NonZero<usize>> {
     let number = text.parse::<usize>().ok().and_then(NonZero::new);
-    number.ok_or_else(|| "not a number of threads, which is at least 1".to_owned())
+    number.ok_or_else(|| "the number of threads has to be at least 1".to_owned())
 }
 
 /// Reads a window of time: `1.2s:1.3s`, `500us:`, `:2ms`.
-pub(super) fn window(text: &str) -> Parsed<Window> {
+pub(super) fn window(text: &str) -> Parsed<TimeWindow> {
     let (from, to) = text.split_once(':').ok_or_else(|| format!("`{text}` is not FROM:TO, such as 1.2s:1.3s"))?;
     let bound = |text: &str| if text.trim().is_empty() { Ok(None) } else { Duration::parse(text).map(Some) };
-    let window = Window { from: bound(from)?, to: bound(to)? };
+    let window = TimeWindow { from: bound(from)?, to: bound(to)? };
     match (window.from, window.to) {
         (Some(from), Some(to)) if from > to => Err(format!("`{text}` ends before it begins")),
         _ => Ok(window),
@@ -195,7 +195,7 @@ pub(super) fn slope(text: &str) -> Parsed<Slope> {
 pub(super) fn max_error(text: &str) -> Parsed<ErrorLimit> {
     let (numerator, denominator) = Decimal::parse(text)?.ratio();
     ErrorLimit::from_ratio(numerator, denominator)
-        .ok_or_else(|| format!("{text} is not in 1..=16777215: an error under 1 is impossible"))
+        .ok_or_else(|| format!("{text} is not in 1..=16777215: an error below 1 is impossible"))
 }
 
 /// Checks a level, or a filter in the syntax of RUST_LOG (`warn,clc_engine::replay=debug`).

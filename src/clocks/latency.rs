@@ -1,6 +1,6 @@
 //! The minimum latency that the trace shows (`--latency auto`): never one that makes violations where there are none.
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_clock::ShortestMessages;
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::survey;
@@ -12,7 +12,7 @@ use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut Loaded, found: ShortestMessages) -> Result<()> {
+pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut LocalTrace, found: ShortestMessages) -> Result<()> {
     let ShortestMessages { same_node, other_node } = found;
     let unclear = other_node <= Ticks::ZERO;
     // Processes of one node are no farther apart than those of different ones.
@@ -21,12 +21,12 @@ pub fn settle_latency(transport: &mut dyn Transport, loaded: &mut Loaded, found:
         MinimumLatency { same_node: if nodes { same_node.min(other_node) } else { same_node }, other_node };
     let mut basis =
         if unclear && latency.same_node <= Ticks::ZERO { LatencyBasis::Unclear } else { LatencyBasis::RoundTrips };
-    let put = |loaded: &mut Loaded, latency| {
+    let put = |loaded: &mut LocalTrace, latency| {
         loaded.program.set_latency(latency);
     };
     put(loaded, MinimumLatency::default());
     for recorded in [true, false] {
-        let worst = |transport: &mut dyn Transport, loaded: &Loaded| -> Result<Option<i64>> {
+        let worst = |transport: &mut dyn Transport, loaded: &LocalTrace| -> Result<Option<i64>> {
             let program = &loaded.program;
             let times = program.times(|timeline| if recorded { &timeline.raw } else { &timeline.time });
             Ok(survey(transport, program, &times)?.worst.map(|worst| worst.ticks))

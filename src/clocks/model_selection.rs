@@ -5,7 +5,7 @@
 //! ([`clc_clock::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
 //! offsets by far more than any violation proves.
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_clock::Fit;
 use clc_clock::Method;
 use clc_engine::comm::Transport;
@@ -29,7 +29,7 @@ const EXPLAINED: u64 = 100;
 /// Failures of the transport.
 pub fn choose(
     transport: &mut dyn Transport,
-    loaded: &mut Loaded,
+    loaded: &mut LocalTrace,
     times: &[Vec<i64>],
     method: Method,
     fit: Option<Fit>,
@@ -38,11 +38,8 @@ pub fn choose(
     let estimated = survey(transport, &loaded.program, times)?;
     let (before, after) = (recorded.violated(), estimated.violated());
     if after > before {
-        let reason = format!(
-            "the estimated clocks would leave {}, the recorded ones leave {}",
-            violations(after),
-            count(before)
-        );
+        let reason =
+            format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
         return Ok((false, reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
@@ -52,7 +49,7 @@ pub fn choose(
         let proven = recorded.worst.map_or(0, |worst| worst.ticks);
         let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before && fit.is_overwhelming();
         if fit.contradiction > PROVEN * proven as f64 && !fit.is_convincing() && !explained {
-            let reason = "the estimated clocks contradict recorded offsets by far more than any violation shows";
+            let reason = "the estimated clocks contradict the recorded offsets by far more than any violation shows";
             return Ok((false, reason.to_owned()));
         }
         match fit.gain {
@@ -60,14 +57,15 @@ pub fn choose(
             _ if fit.measured.is_none() && after < before => {}
             Some(gain) if !gain.is_significant() => {
                 let reason = format!(
-                    "estimated clocks do not predict messages clearly better than the recorded ones (by {:.2}, standard error {:.2})",
+                    "the estimated clocks do not predict messages significantly better than the recorded ones (by \
+                    {:.2}, standard error {:.2})",
                     gain.mean, gain.error
                 );
                 return Ok((false, reason));
             }
             Some(_) => {}
             None if fit.misfit > if after < before { 1.0 } else { BETTER } => {
-                let reason = "the recorded clocks agree with the messages as well as estimated ones would";
+                let reason = "the recorded clocks agree with the messages as well as estimated clocks would";
                 return Ok((false, reason.to_owned()));
             }
             None => {}
@@ -80,7 +78,7 @@ pub fn choose(
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
     } else {
-        "the estimated clocks agree better with the messages".to_owned()
+        "the estimated clocks agree with the messages better".to_owned()
     };
     Ok((true, reason + &evidence))
 }

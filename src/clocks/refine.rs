@@ -7,8 +7,8 @@
 use crate::clocks::latency::settle_latency;
 use crate::clocks::model_selection::choose;
 use crate::clocks::waiting_calls::Waiting;
-use crate::pipeline::load::{LoadOptions, Loaded, load_with};
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
+use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockEstimate, Warnings};
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::reference::Reference;
@@ -25,7 +25,7 @@ use clc_trace::{Error, Result, Ticks};
 const SAME_CLOCK: f64 = 20e-6;
 /// What is wanted beside the model of [`LoadOptions::presync`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct RefineOptions {
     /// What is global time.
     pub reference: Reference,
     /// Minimum latencies from the trace.
@@ -35,7 +35,7 @@ pub struct Wanted {
 }
 
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
-const OUT_OF_RANGE: &str = "estimated clocks would leave the range of times";
+const OUT_OF_RANGE: &str = "the estimated clocks would exceed the range of times";
 
 /// Replaces the clocks of `loaded` if the method says so and the messages give better ones; sets the minimum latency if
 /// that is wanted. Returns what was found and why it was or was not used, on rank 0. Collective over the analysis ranks.
@@ -44,15 +44,15 @@ const OUT_OF_RANGE: &str = "estimated clocks would leave the range of times";
 /// Failures of the transport; the trace cannot be read a second time.
 pub fn refine(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &mut Loaded,
+    opened: &TraceHandle,
+    loaded: &mut LocalTrace,
     options: &LoadOptions,
-    wanted: Wanted,
+    wanted: RefineOptions,
     progress: &dyn Progress,
 ) -> Result<Option<ClockEstimate>> {
     if !options.presync.refines() && wanted.reference != Reference::Auto {
-        let message = format!("--presync {} has no reference to choose", options.presync.name());
-        return Err(Error::new(message).hint("--reference goes with auto, network, regression or hull"));
+        let message = format!("--reference has no effect with --presync {}", options.presync.name());
+        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
     }
     let usual = Limits::default();
     let unused = [
@@ -66,8 +66,8 @@ pub fn refine(
         ),
     ];
     if let Some((option, _)) = unused.iter().find(|(_, unused)| *unused) {
-        let message = format!("--presync {} makes no use of {option}", options.presync.name());
-        return Err(Error::new(message).hint("it goes with auto, network, regression or hull"));
+        let message = format!("{option} has no effect with --presync {}", options.presync.name());
+        return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
     }
     if let Reference::Process(process) = wanted.reference
         && process as usize >= opened.timelines.processes
@@ -172,8 +172,8 @@ pub fn refine(
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.
 fn adopt(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &mut Loaded,
+    opened: &TraceHandle,
+    loaded: &mut LocalTrace,
     options: &LoadOptions,
     refined: &RefinedClocks,
     times: Vec<Vec<i64>>,
@@ -217,7 +217,7 @@ fn adopt(
 }
 
 /// The recorded offsets of all timelines, on all ranks, in order of timelines.
-fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Vec<Recorded>> {
+fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Vec<Recorded>> {
     let own: Vec<Recorded> = loaded
         .locations
         .iter()
@@ -233,7 +233,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &Loaded) -> Result<Ve
 }
 
 /// The times of all visited events under other clocks, without a shift.
-fn mapped_times(workers: Workers, loaded: &Loaded, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
+fn mapped_times(workers: Workers, loaded: &LocalTrace, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
     let timelines = &loaded.program.timelines;
     workers.run(timelines.len(), &Silent, |local, _| {
         let mut cursor = refined.of(loaded.program.number(local as u32) as usize).cursor();
@@ -242,7 +242,7 @@ fn mapped_times(workers: Workers, loaded: &Loaded, refined: &RefinedClocks) -> R
 }
 
 /// Earliest and latest time of any event of the trace under other clocks.
-fn span(transport: &mut dyn Transport, loaded: &Loaded, refined: &RefinedClocks) -> Result<Option<(i64, i64)>> {
+fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClocks) -> Result<Option<(i64, i64)>> {
     // The latest is negated: one minimum for both.
     let mut ends = [i64::MAX; 2];
     for (local, locations) in loaded.locations.iter().enumerate() {

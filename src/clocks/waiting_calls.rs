@@ -1,7 +1,7 @@
 //! How long the calls around sends and receives took: a second look at the event files, where messages go one way only.
 
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use clc_clock::RANGE;
 use clc_clock::waits::{Waits, Wanted, wanted};
 use clc_clock::windows::{BoundTable, Grid};
@@ -45,8 +45,8 @@ impl Waiting {
     /// Failures of the transport; an event file cannot be read again.
     pub fn new(
         transport: &mut dyn Transport,
-        opened: &Opened,
-        loaded: &Loaded,
+        opened: &TraceHandle,
+        loaded: &LocalTrace,
         map: &ClockMap,
         table: Option<&BoundTable>,
     ) -> Result<Waiting> {
@@ -66,7 +66,7 @@ impl Waiting {
     pub fn observe(
         &self,
         transport: &mut dyn Transport,
-        loaded: &Loaded,
+        loaded: &LocalTrace,
         refined: &RefinedClocks,
         times: &[Vec<i64>],
         map: &ClockMap,
@@ -90,13 +90,18 @@ impl Waiting {
 ///
 /// # Errors
 /// An event file cannot be read again.
-fn scan_calls(opened: &Opened, loaded: &Loaded, clocks: &[u32], one_way: &BTreeSet<(u32, u32)>) -> Result<Vec<Calls>> {
+fn scan_calls(
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    clocks: &[u32],
+    one_way: &BTreeSet<(u32, u32)>,
+) -> Result<Vec<Calls>> {
     opened.workers.run(loaded.locations.len(), &Silent, |local, _| of_timeline(opened, loaded, clocks, one_way, local))
 }
 
 fn of_timeline(
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     clocks: &[u32],
     one_way: &BTreeSet<(u32, u32)>,
     local: usize,

@@ -61,8 +61,8 @@ pub fn analyze(
     let mut findings = Findings::of_examined(examined, regions, &line);
     if options.as_recorded && left > 0 {
         findings.remarks.push(format!(
-            "{left} communications violate the clock condition: waiting times are partly artefacts of the clocks \
-             (leave out --as-recorded to see how much)"
+            "{left} communications violate the clock condition, so waiting times are partly artefacts of the clocks \
+            (omit --as-recorded to see how much)"
         ));
     }
     let report = session.report(Findings { corrected: after, analysis, ..findings })?;

@@ -5,7 +5,7 @@ use crate::commands::Outcome;
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
 use crate::pipeline::timing::Stopwatch;
 use crate::report::{Conversion, LeftOutCount, SCHEMA};
-use crate::session::{Session, Wanted};
+use crate::session::{OutputRequest, Session};
 use clc_archive::{Archive, Thing, truth};
 use clc_engine::comm::{Transport, agree};
 use clc_trace::progress::Progress;
@@ -24,12 +24,13 @@ pub fn convert(
     let mut session = Session::open(transport, &options.trace, None, progress)?;
     let (from, to) = (session.opened.archive.format(), options.format()?);
     if from == to {
-        return Err(Error::new(format!("the trace is {} already", from.name()))
+        return Err(Error::new(format!("the trace is already {}", from.name()))
             .in_file(&options.trace)
-            .hint("a TARGET that ends in .clct asks for the native format, every other name for OTF2; or give --to"));
+            .hint("a TARGET that ends in .clct selects the native format, any other name OTF2; --to overrides this"));
     }
     let with_truth = truth::directory(session.opened.archive.directory()).is_dir();
-    let wanted = Wanted { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
+    let wanted =
+        OutputRequest { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
     let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
 
@@ -56,7 +57,7 @@ pub fn convert(
     let locations = session.opened.definitions.locations.len() as u64;
     if converted.left_out.of(Thing::Events) > 0 {
         session.warnings.add(
-            "events without fields cannot be written as OTF2; without them, times near theirs may be corrected differently",
+            "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
         );
     }
     let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };

@@ -62,7 +62,7 @@ pub fn evaluate(
     let mut phases = comparison.phases();
     if corrections.is_some() && !whole.same {
         phases.retain(|&phase| phase != FORWARD);
-        session.warnings.add("the corrected trace was not made with these options: the forward phase is left out");
+        session.warnings.add("the corrected trace was made with different options, so the forward phase is omitted");
     }
     let windows = comparison.windows(&whole, options.window.to_ticks(resolution)?.0.unsigned_abs());
     let (errors, visited) = agree(session.transport, comparison.errors(&whole, &phases, &windows))?;
@@ -118,9 +118,9 @@ fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
         .or_else(|| parent.filter(|_| given.is_file()).and_then(beside))
         .or_else(|| parent.filter(|_| given.file_name().is_some_and(|name| name == "truth")).and_then(beside))
         .ok_or_else(|| {
-            Error::new("there is no directory `truth` with the true times")
+            Error::new("the directory `truth` with the true times is missing")
                 .in_file(given)
-                .hint("give the directory of a trace that `clc-replay simulate` or `perturb` has made")
+                .hint("give the directory of a trace written by `clc-replay simulate` or `perturb`")
         })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::InfoOptions;
 use crate::commands::Outcome;
-use crate::pipeline::open::{Opened, open};
+use crate::pipeline::open::{TraceHandle, open};
 use crate::report::{
     ClockInfo, CommunicatorInfo, EventCount, Info, LocationInfo, NodeInfo, SCHEMA, TraceSummary, Warnings,
 };
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// What a scan says about one location.
 #[derive(Clone, Serialize, Deserialize)]
-struct Scanned {
+struct ScannedLocation {
     index: usize,
     events: u64,
     by_kind: Vec<(String, u64)>,
@@ -59,7 +59,7 @@ pub fn info(transport: &mut dyn Transport, options: &InfoOptions, progress: &dyn
     Ok(Some(Outcome::Info(Box::new(describe(&opened, options, scanned.into_iter().flatten().collect(), warnings)))))
 }
 
-fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanned> {
+fn scan(opened: &TraceHandle, index: usize, warnings: &mut Warnings) -> Result<ScannedLocation> {
     let location = &opened.definitions.locations[index];
     let local = opened.archive.local_definitions(location.id)?;
     let place = |error: clc_trace::Error| {
@@ -69,7 +69,7 @@ fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanne
     let summary = opened.archive.scan_with(location.id, &local, |_, _, _| Ok(()))?;
     summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
     if summary.events != location.claimed_events {
-        warnings.add("locations have another number of events than their definition claims");
+        warnings.add("the number of events of some locations differs from their definitions");
     }
     let time = |raw: u64| clock.map(Ticks(raw.min(clc_clock::RANGE as u64) as i64)).0;
     let ends = (local.clock_offsets.first(), local.clock_offsets.last());
@@ -79,7 +79,7 @@ fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanne
         }
         _ => None,
     };
-    Ok(Scanned {
+    Ok(ScannedLocation {
         index,
         events: summary.events,
         by_kind: summary.by_kind().collect(),
@@ -93,7 +93,12 @@ fn scan(opened: &Opened, index: usize, warnings: &mut Warnings) -> Result<Scanne
     })
 }
 
-fn describe(opened: &Opened, options: &InfoOptions, mut scanned: Vec<Scanned>, warnings: Warnings) -> Info {
+fn describe(
+    opened: &TraceHandle,
+    options: &InfoOptions,
+    mut scanned: Vec<ScannedLocation>,
+    warnings: Warnings,
+) -> Info {
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;
     scanned.sort_by_key(|location| location.index);

@@ -11,6 +11,7 @@ mod info;
 mod metrics;
 mod monitor;
 mod perturb;
+mod raw_files;
 mod record;
 mod recover;
 mod report;

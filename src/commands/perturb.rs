@@ -8,7 +8,7 @@ use crate::pipeline::made::write_parameters;
 use crate::pipeline::timing::Stopwatch;
 use crate::pipeline::write::write_globals;
 use crate::report::{Made, SCHEMA};
-use crate::session::{Session, Wanted};
+use crate::session::{OutputRequest, Session};
 use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_engine::matching::fences::Fences;
@@ -37,8 +37,12 @@ pub fn perturb(
     latency.validate()?;
     options.clocks.plan().validate()?;
 
-    let wanted =
-        Wanted { path: &options.output, force: options.made.force, events: None, with_truth: !options.made.no_truth };
+    let wanted = OutputRequest {
+        path: &options.output,
+        force: options.made.force,
+        events: None,
+        with_truth: !options.made.no_truth,
+    };
     let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
 
@@ -55,7 +59,8 @@ pub fn perturb(
     let found = survey(session.transport, program, &program.times(|timeline| &timeline.time))?;
     if found.violated() > 0 {
         let message = format!(
-            "{} of {} messages and collectives violate the clock condition in the trace itself: its times are not true",
+            "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \
+            true",
             found.violated(),
             found.checked()
         );

@@ -4,16 +4,17 @@
 //! of rank 0 waits for it and makes the archive: when its application ends, the files of all processes are complete.
 
 use crate::cli::RecordOptions;
+use crate::commands::raw_files::remove;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
 use crate::recording::{Settings, keep_logs, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-/// Agents see within that time that the application has ended, and write down what they have noted.
+/// Agents notice within that time that the application has ended, and write down what they have logged.
 const FLUSH: Duration = Duration::from_millis(250);
 
 /// Runs and records; returns the exit status of the application. This process must not have started MPI.
@@ -23,12 +24,12 @@ const FLUSH: Duration = Duration::from_millis(250);
 /// that it has run.
 pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let raw = std::path::absolute(raw_directory(&options.output))
-        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+        .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
     let per_process = options.clock.is_some() && !options.clock_per_node;
     let mut command = launch::command(&options.command, &raw, per_process, &options.offsets)?;
     launch::hand_on(&mut command, &options.recorder.environment());
     let directory = std::path::absolute(monitored::monitor_directory(&options.output))
-        .map_err(|error| Error::io(&options.output, "cannot resolve", &error))?;
+        .map_err(|error| Error::io(&options.output, "cannot resolve the path", &error))?;
     let watched = options.monitored.monitor.then(|| monitored::identity(&directory, launch::rank().is_some()));
     if let Some(id) = &watched {
         launch::hand_on(&mut command, &monitored::environment(&directory, id)?);
@@ -64,7 +65,7 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     let text = match made {
         Ok(text) => text,
         Err(error) if status == 0 => {
-            let message = format!("the application has run, but no trace was written: {}", error.message);
+            let message = format!("the application ran, but no trace was written: {}", error.message);
             return Err(Error { message, ..error });
         }
         // The application's failure is the one to be passed on.
@@ -87,25 +88,10 @@ fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
     match std::fs::create_dir(raw) {
         Ok(()) => settings.write(raw),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Error::new("there is a recording that was cut off")
+            Err(Error::new("there is an unfinished recording")
                 .in_file(raw)
-                .hint(format!("make a trace of it with `clc-replay recover {}`, or remove it", output.display())))
+                .hint(format!("turn it into a trace with `clc-replay recover {}`, or remove it", output.display())))
         }
         Err(error) => Err(Error::io(raw, "cannot write the recording there", &error)),
     }
-}
-
-/// Removes a directory with raw files; only what the recorder has put there.
-pub(super) fn remove(raw: &Path) {
-    let ours = |path: &PathBuf| {
-        path.extension()
-            .is_some_and(|extension| ["raw", "maps", "buffer", "clock", "clocks"].iter().any(|ours| extension == *ours))
-            || path.file_name().is_some_and(|name| name == "settings.json")
-    };
-    let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in entries.filter(ours) {
-        let _ = std::fs::remove_file(path);
-    }
-    // Whatever else is in it stays, and the directory with it.
-    let _ = std::fs::remove_dir(raw);
 }

@@ -1,6 +1,6 @@
 //! `clc-replay recover DIR`: an archive of a recording that was cut off.
 
-use super::record::remove;
+use super::raw_files::remove;
 use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::commands::Outcome;
 use crate::output::directory::Output;
@@ -32,7 +32,10 @@ pub fn recover(
 fn run(options: &RecoverOptions, progress: &dyn Progress) -> Result<String> {
     let raw = raw_directory(&options.output);
     if !raw.is_dir() {
-        return Err(Error::new("there is no recording").in_file(&raw).hint("a complete one is a trace already"));
+        return Err(Error::new("there is no unfinished recording").in_file(&raw).hint(
+            "a complete recording is already \
+            a trace",
+        ));
     }
     if let Some(process) = still_running(&raw)? {
         return Err(Error::new(format!("process {process} is still recording")).in_file(&raw));
@@ -54,7 +57,7 @@ pub(super) fn finish(
     progress: &dyn Progress,
 ) -> Result<String> {
     let raw = raw_directory(path);
-    let kept = |error: Error| error.hint(format!("what was recorded is in {}", raw.display()));
+    let kept = |error: Error| error.hint(format!("the recorded data is in {}", raw.display()));
     let mut output = Output::fresh(path, options.force).map_err(kept)?;
     let workers = Workers::of_this_machine();
     let mut recorded = assemble(&raw, output.making(), settings, workers, progress).map_err(kept)?;

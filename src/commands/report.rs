@@ -35,11 +35,11 @@ fn read(options: &ReportOptions) -> Result<Report> {
     let path = &options.report;
     let text = text(path)?;
     let wrong = |message: String| Error::new(message).in_file(path);
-    let hint = "give a file that `clc-replay --report` or `clc-replay check --report` has written";
+    let hint = "give a file written by `clc-replay --report` or `clc-replay check --report`";
     let form: Form =
-        serde_json::from_str(&text).map_err(|error| wrong(format!("no stored report: {error}")).hint(hint))?;
+        serde_json::from_str(&text).map_err(|error| wrong(format!("not a stored report: {error}")).hint(hint))?;
     if form.schema != SCHEMA {
-        return Err(wrong(format!("a report of version {}, this program reads version {SCHEMA}", form.schema)));
+        return Err(wrong(format!("a report of schema version {}; this program reads version {SCHEMA}", form.schema)));
     }
     if form.verdict.is_none() {
         return Err(wrong("not the report of a correction or a check".to_owned()).hint(hint));
@@ -59,7 +59,7 @@ fn text(path: &Path) -> Result<String> {
     let mut text = String::new();
     let length = file.take(LONGEST + 1).read_to_string(&mut text).map_err(failed)?;
     if length as u64 > LONGEST {
-        return Err(Error::new("too long for a stored report").in_file(path));
+        return Err(Error::new("the file is too large for a stored report").in_file(path));
     }
     Ok(text)
 }

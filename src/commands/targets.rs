@@ -19,7 +19,7 @@ fn check(job: &Job) -> Result<()> {
     Pause::check_setting()?;
     if let [one, other, ..] = job.to_stdout()[..] {
         return Err(
-            Error::new(format!("{one} and {other} are both standard output")).hint("choose a file for one of them")
+            Error::new(format!("{one} and {other} both go to standard output")).hint("choose a file for one of them")
         );
     }
     paths::check(&job.inputs(), &job.targets(), job.force())

@@ -1,7 +1,7 @@
 //! How far the clocks of the nodes were off over time, in the parts that the phases of the correction removed.
 
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
 use clc_clock::windows::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
@@ -42,8 +42,8 @@ impl Cell {
 /// Failures of the transport.
 pub fn clock_error(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
     first: i64,
     last: i64,
@@ -79,8 +79,8 @@ pub fn clock_error(
 /// The nodes to be shown: all, or those whose clocks were corrected most.
 fn choose(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
 ) -> Result<BTreeSet<u32>> {
     let count = opened.timelines.nodes as u32;
@@ -105,7 +105,7 @@ fn choose(
 
 /// Calls `visit` with node, pre-synchronised time and parts of the correction of every visited event, and of the first and
 /// last event of every location.
-fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
+fn samples(loaded: &LocalTrace, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
     let identity = Correction::identity();
     for (local, timeline) in loaded.program.timelines.iter().enumerate() {
         let whole = corrections.map_or(&identity, |corrections| &corrections[local]);
@@ -129,7 +129,7 @@ fn samples(loaded: &Loaded, corrections: Option<&[Correction]>, visit: &mut dyn 
     }
 }
 
-fn curve(opened: &Opened, node: u32, cells: &[Cell], corrected: bool) -> NodeCurve {
+fn curve(opened: &TraceHandle, node: u32, cells: &[Cell], corrected: bool) -> NodeCurve {
     let timelines = || opened.timelines.all.iter().filter(move |timeline| timeline.node == node);
     let name = timelines().next().and_then(|timeline| opened.node_name(timeline)).unwrap_or_default();
     let list = |wanted: bool, value: &dyn Fn(&Cell) -> i64| -> Vec<Option<i64>> {

@@ -6,12 +6,12 @@ mod pictures;
 pub mod regions;
 mod slopes;
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use crate::pipeline::moves::LocationSum;
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{
     Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationMoves, OperationCheck, PairMatrix, PairStage,
-    PairUnit, StageDetails, WorstKind, distances,
+    PairUnit, Stage, StageDetails, WorstKind, distances,
 };
 use clc_clock::windows::Grid;
 use clc_engine::comm::{Transport, gather_values};
@@ -28,8 +28,8 @@ const WINDOWS: usize = 200;
 /// One stage of the correction.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// `raw`, `presynchronised` or `corrected`.
-    pub name: &'static str,
+    /// Which one.
+    pub stage: Stage,
     /// Its violations.
     pub survey: &'a Survey,
     /// Times of the visited events.
@@ -53,8 +53,8 @@ pub struct Corrected<'a> {
 /// Failures of the transport.
 pub fn details(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     stages: &[Seen<'_>],
     corrected: Option<Corrected<'_>>,
     alltoallv: bool,
@@ -164,7 +164,7 @@ pub fn grouping(timelines: &Timelines, most: usize) -> Grouping {
 }
 
 /// Rows of the matrix of pairs.
-fn groups(opened: &Opened) -> (PairMatrix, Vec<u32>) {
+fn groups(opened: &TraceHandle) -> (PairMatrix, Vec<u32>) {
     let Grouping { unit, size, block, of } = grouping(&opened.timelines, PairMatrix::SIZE);
     (PairMatrix { unit, size: size as u64, block: block as u64, ..PairMatrix::default() }, of)
 }
@@ -194,7 +194,7 @@ fn stage_details(stage: &Seen<'_>, profile: Profile) -> StageDetails {
     let first = profile.distances.iter().position(|class| *class != [0, 0]).unwrap_or(distances::CLASSES);
     let last = profile.distances.iter().rposition(|class| *class != [0, 0]).map_or(0, |last| last + 1);
     StageDetails {
-        stage: stage.name.to_owned(),
+        stage: stage.stage,
         operations: std::iter::once(check("message", messages.checked, messages.violated))
             .chain(collectives.map(|(&op, tally)| check(CollectiveOp(op).name(), tally.checked, tally.violated)))
             .collect(),
@@ -214,8 +214,8 @@ fn stage_details(stage: &Seen<'_>, profile: Profile) -> StageDetails {
 /// The worst violations with their surroundings; meaningful on rank 0.
 fn cases(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     stage: &Seen<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
@@ -233,7 +233,7 @@ fn cases(
     };
     let cases = worst.iter().zip(surroundings).filter_map(|(worst, around)| {
         Some(Case {
-            stage: stage.name.to_owned(),
+            stage: stage.stage,
             kind: match worst.op {
                 None => WorstKind::Message,
                 Some(op) => collective_kind(op, alltoallv)?.into(),
@@ -252,7 +252,7 @@ fn cases(
 /// Moves of the locations with the largest ones, and how many locations there are beside them; on rank 0.
 fn location_moves(
     transport: &mut dyn Transport,
-    opened: &Opened,
+    opened: &TraceHandle,
     moves: &[(usize, LocationSum)],
 ) -> Result<Option<(Vec<LocationMoves>, u64)>> {
     let shorten = |list: &mut Vec<(usize, LocationSum)>| {

@@ -3,9 +3,9 @@
 //! Each hosted location with an event of interest is scanned once more, and no further than needed.
 
 use crate::details::Seen;
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
-use crate::report::{Bar, Lane, Picture};
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
+use crate::report::{Bar, Lane, Picture, Stage};
 use clc_engine::comm::{Transport, all_gather_values};
 use clc_engine::replay::survey::Worst;
 use clc_trace::{Correction, Error, Event, LocationId, RegionId, Result, Ticks};
@@ -26,7 +26,7 @@ const NARROW: i64 = 400;
 
 /// An event of interest at a location.
 #[derive(Debug, Clone)]
-struct Target {
+struct PictureTarget {
     /// Which violation, and which side of it (0 sends).
     case: usize,
     side: usize,
@@ -37,7 +37,7 @@ struct Target {
 
 /// What was found around a target, on its way to the other ranks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Found {
+struct PictureFindings {
     case: usize,
     side: usize,
     region: Option<String>,
@@ -46,7 +46,7 @@ struct Found {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Open {
+struct OpenRegion {
     region: RegionId,
     /// When it was entered, by picture.
     since: [i64; 2],
@@ -68,14 +68,14 @@ struct Strip {
 /// Failures of the transport. What cannot be found is left out.
 pub fn surroundings(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     stage: &Seen<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
 ) -> Result<Vec<Surroundings>> {
     let hosted = hosted(opened, loaded);
-    let raw = stage.name == "raw";
+    let raw = stage.stage == Stage::Raw;
     // Where both events are, before and after.
     let mut here: Vec<(usize, usize, i64)> = Vec::new();
     for (case, worst) in worst.iter().enumerate() {
@@ -103,12 +103,17 @@ pub fn surroundings(
     let pictures = if corrections.is_some() { 2 } else { 1 };
     let windows: Vec<Vec<(i64, i64)>> = times.iter().map(|times| windows(&times[..pictures])).collect();
 
-    let mut targets: BTreeMap<LocationId, Vec<Target>> = BTreeMap::new();
+    let mut targets: BTreeMap<LocationId, Vec<PictureTarget>> = BTreeMap::new();
     for (case, worst) in worst.iter().enumerate() {
         for (side, place) in ends(worst) {
             if hosted.contains_key(&place.location) && !windows[case].is_empty() {
                 let windows = windows[case].clone();
-                targets.entry(place.location).or_default().push(Target { case, side, number: place.number, windows });
+                targets.entry(place.location).or_default().push(PictureTarget {
+                    case,
+                    side,
+                    number: place.number,
+                    windows,
+                });
             }
         }
     }
@@ -118,7 +123,7 @@ pub fn surroundings(
         let correction = corrections.map(|corrections| &corrections[local]);
         found.extend(look(opened, loaded, (local, number), location, correction, raw, &targets));
     }
-    let found: Vec<Found> = all_gather_values(transport, &found)?.into_iter().flatten().collect();
+    let found: Vec<PictureFindings> = all_gather_values(transport, &found)?.into_iter().flatten().collect();
     let resolution = opened.definitions.clock.resolution;
     let names: BTreeMap<u32, &str> =
         opened.definitions.regions.iter().map(|region| (region.id.0, region.name.as_str())).collect();
@@ -143,7 +148,7 @@ pub fn surroundings(
                 }
             };
             around.pictures.push(Picture {
-                stage: if picture == 1 { "corrected" } else { stage.name }.to_owned(),
+                stage: if picture == 1 { Stage::Corrected } else { stage.stage },
                 seconds: seconds(to),
                 lanes: [lane(0), lane(1)],
             });
@@ -161,7 +166,7 @@ fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::surv
 }
 
 /// Local timeline, and number in it, of every hosted location.
-fn hosted(opened: &Opened, loaded: &Loaded) -> BTreeMap<LocationId, (usize, u32)> {
+fn hosted(opened: &TraceHandle, loaded: &LocalTrace) -> BTreeMap<LocationId, (usize, u32)> {
     let timelines = loaded.locations.iter().enumerate();
     timelines
         .flat_map(|(local, list)| list.iter().enumerate().map(move |(number, location)| (local, number, location)))
@@ -188,23 +193,23 @@ fn windows(times: &[[Option<i64>; 2]]) -> Vec<(i64, i64)> {
 
 /// Scans one location for what lies around `targets`.
 fn look(
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     (local, number): (usize, u32),
     location: LocationId,
     correction: Option<&Correction>,
     raw: bool,
-    targets: &[Target],
-) -> Vec<Found> {
+    targets: &[PictureTarget],
+) -> Vec<PictureFindings> {
     // The file has been read before: failures would have been noticed then.
     let Ok(definitions) = opened.archive.local_definitions(location) else { return Vec::new() };
     let clock = loaded.clock(local, number as usize);
     let identity = Correction::identity();
     let mut cursor = clock.corrected_by(correction.unwrap_or(&identity));
-    let mut stack: Vec<Open> = Vec::new();
+    let mut stack: Vec<OpenRegion> = Vec::new();
     let mut kept: Vec<Vec<Vec<Strip>>> = targets.iter().map(|target| vec![Vec::new(); target.windows.len()]).collect();
     let mut at: Vec<Option<(u32, Option<RegionId>)>> = vec![None; targets.len()];
-    let keep = |kept: &mut Vec<Vec<Vec<Strip>>>, open: Open, depth: usize, until: [i64; 2]| {
+    let keep = |kept: &mut Vec<Vec<Vec<Strip>>>, open: OpenRegion, depth: usize, until: [i64; 2]| {
         for (target, kept) in targets.iter().zip(kept) {
             for (picture, &(from, to)) in target.windows.iter().enumerate() {
                 let (begin, end) = (open.since[picture].max(from), until[picture].min(to));
@@ -218,7 +223,7 @@ fn look(
     let _ = opened.archive.scan_with(location, &definitions, |event_number, local_time, event| {
         let (before, after) = cursor.map(event_number, local_time);
         let now = [if raw { local_time as i64 } else { before }, after];
-        let noted = |at: &mut Vec<Option<(u32, Option<RegionId>)>>, stack: &[Open]| {
+        let noted = |at: &mut Vec<Option<(u32, Option<RegionId>)>>, stack: &[OpenRegion]| {
             for (target, at) in targets.iter().zip(at) {
                 if target.number == event_number {
                     *at = Some((stack.len() as u32, stack.last().map(|open| open.region)));
@@ -227,7 +232,7 @@ fn look(
         };
         match event {
             Event::Enter(region) => {
-                stack.push(Open { region, since: now });
+                stack.push(OpenRegion { region, since: now });
                 noted(&mut at, &stack);
             }
             Event::Leave(_) => {
@@ -238,7 +243,7 @@ fn look(
             }
             _ => noted(&mut at, &stack),
         }
-        let beyond = |target: &Target| {
+        let beyond = |target: &PictureTarget| {
             event_number > target.number && target.windows.iter().zip(now).all(|(&(_, to), now)| now > to)
         };
         if targets.iter().all(beyond) { Err(Error::new("found")) } else { Ok(()) }
@@ -251,7 +256,7 @@ fn look(
         let (depth, region) = at.unwrap_or((0, None));
         let region = region.and_then(name).filter(|name| !name.is_empty());
         let bars = bars.into_iter().map(|strips| shorten(strips, depth)).collect();
-        Found { case: target.case, side: target.side, region, bars }
+        PictureFindings { case: target.case, side: target.side, region, bars }
     });
     found.collect()
 }

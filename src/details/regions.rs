@@ -1,7 +1,7 @@
 //! In which regions the worst violations happen: a second look at the event files around just these events.
 
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use clc_archive::ScanSummary;
 use clc_engine::comm::{Transport, merge_values};
 use clc_engine::replay::survey::Survey;
@@ -18,8 +18,8 @@ pub type Regions = BTreeMap<(LocationId, u64), String>;
 /// Failures of the transport. What cannot be found has no name.
 pub fn regions_of_worst(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     surveys: &[&Survey],
 ) -> Result<Regions> {
     let worst = surveys.iter().filter_map(|survey| survey.worst.as_ref());
@@ -40,7 +40,7 @@ pub fn regions_of_worst(
 }
 
 /// The name of the region around an event. The file has been read before: failures would have been noticed then.
-fn name(opened: &Opened, location: LocationId, chunks: &[u64], number: u64) -> Option<String> {
+fn name(opened: &TraceHandle, location: LocationId, chunks: &[u64], number: u64) -> Option<String> {
     let local = opened.archive.local_definitions(location).ok()?;
     let id = opened.archive.region_around(location, &local, chunks, number)?;
     let region = opened.definitions.regions.iter().find(|region| region.id == id)?;

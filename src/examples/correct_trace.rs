@@ -12,7 +12,7 @@ use std::path::Path;
 pub fn correct(trace: &Path, corrected: &Path) -> Result<String> {
     let report = Corrector::builder().build().run(trace, corrected)?;
     let Violations { raw, corrected, .. } = report.violations;
-    let count = |stage: Option<clc_replay::report::Stage>| stage.map_or(0, |stage| stage.violated());
+    let count = |stage: Option<clc_replay::report::StageViolations>| stage.map_or(0, |stage| stage.violated());
     Ok(format!("{} violations before, {} after: {:?}", count(raw), count(corrected), report.verdict))
 }
 

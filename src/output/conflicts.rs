@@ -1,7 +1,7 @@
 //! Which files may be overwritten: those that this program wrote as the same kind of file, any other one only if asked to, and never a file of
 //! a trace. What a file is, its beginning tells.
 
-use crate::output::paths::{anchors, parent};
+use crate::output::places::{anchors, parent};
 use crate::report::{GENERATOR, analysis_csv};
 use clc_archive::{WRITTEN_LIST, native, open_file, truth};
 use clc_trace::{Error, Result};
@@ -80,7 +80,10 @@ pub fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
         return Ok(());
     }
     if is_of_trace(&place) {
-        return Err(Error::new("a file of a trace is never overwritten").in_file(path).hint("choose another place"));
+        return Err(Error::new("files that belong to a trace are never overwritten").in_file(path).hint(
+            "choose \
+            another location",
+        ));
     }
     let mut beginning = Vec::new();
     let mut read = |file: std::fs::File| file.take(BEGINNING).read_to_end(&mut beginning);
@@ -90,10 +93,10 @@ pub fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
         return Ok(());
     }
     let error =
-        Error::new(format!("the file exists, and is not {} that clc-replay wrote", content.name())).in_file(path);
+        Error::new(format!("the file exists and is not {} written by clc-replay", content.name())).in_file(path);
     Err(match content {
-        Content::ManPages => error.hint("remove it, or choose another place"),
-        _ => error.hint("overwrite it with --force, or choose another place"),
+        Content::ManPages => error.hint("remove it, or choose another location"),
+        _ => error.hint("overwrite it with --force, or choose another location"),
     })
 }
 
@@ -226,7 +229,7 @@ mod tests {
         for path in of_trace {
             for force in [false, true] {
                 let error = allow(&path, Content::Json, force).unwrap_err().to_string();
-                assert!(error.contains("a file of a trace is never overwritten"), "{error}");
+                assert!(error.contains("files that belong to a trace are never overwritten"), "{error}");
             }
         }
         for path in

@@ -2,7 +2,7 @@
 
 use crate::output::manifest;
 use crate::output::orphans;
-use crate::output::paths::trace_around;
+use crate::output::places::trace_around;
 use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
 use std::ffi::CString;
@@ -38,12 +38,12 @@ impl Output {
                 let what = if place == input { "is the trace itself" } else { "lies inside the trace" };
                 return Err(Error::new(format!("the output {what}"))
                     .in_file(path)
-                    .hint("choose another one with --output"));
+                    .hint("choose another directory with --output"));
             }
             if input.starts_with(place) {
                 return Err(Error::new("the output contains the trace")
                     .in_file(path)
-                    .hint("choose another one with --output"));
+                    .hint("choose another directory with --output"));
             }
             Ok(())
         })?;
@@ -63,11 +63,11 @@ impl Output {
     fn checked(path: &Path, force: bool, check: impl FnOnce(&Path) -> Result<()>) -> Result<Output> {
         let (parent, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name),
-            _ => return Err(Error::new("not a name for an output directory").in_file(path)),
+            _ => return Err(Error::new("not a valid name for an output directory").in_file(path)),
         };
         let parent = parent.canonicalize().map_err(|error| {
             Error::io(parent, "cannot write the output there", &error)
-                .hint("the directory above the output has to exist")
+                .hint("the parent directory of the output has to exist")
         })?;
         let place = parent.join(name);
         let place = place.canonicalize().unwrap_or(place);
@@ -84,7 +84,7 @@ impl Output {
         if there {
             if !place.is_dir() {
                 let error = Error::new("the output exists and is not a directory").in_file(path);
-                return Err(error.hint("remove it, or choose another place"));
+                return Err(error.hint("remove it, or choose another location"));
             }
             if !force {
                 return Err(Error::new("output directory already exists")
@@ -129,7 +129,7 @@ impl Output {
 
 /// Moves the directory to its place, and what was there aside.
 fn put_into_place(path: &Path, making: tempfile::TempDir, force: bool) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(path, "cannot put the output into place", &error);
+    let failed = |error: std::io::Error| Error::io(path, "cannot move the output into place", &error);
     if path.symlink_metadata().is_err() {
         return match std::fs::rename(making.path(), path) {
             Ok(()) => {
@@ -167,7 +167,7 @@ fn put_into_place(path: &Path, making: tempfile::TempDir, force: bool) -> Result
 }
 
 fn appeared(path: &Path) -> Error {
-    Error::new("the output appeared while this run was making it: another run has been faster")
+    Error::new("the output appeared during this run: another run created it first")
         .in_file(path)
         .hint("replace it with --force")
 }
@@ -190,7 +190,7 @@ pub(super) fn plain(error: std::io::Error) -> std::io::Error {
 
 /// Temporary directories are private; a trace is as readable as the user's other new directories.
 pub(super) fn open_permissions(directory: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(directory, "cannot set permissions of the output", &error);
+    let failed = |error: std::io::Error| Error::io(directory, "cannot set the permissions of the output", &error);
     // A fresh directory shows which permissions the user's umask gives.
     let probe = directory.join(".mode");
     std::fs::create_dir(&probe).map_err(failed)?;
@@ -272,7 +272,7 @@ mod tests {
         let [first, second] = [(); 2].map(|()| Output::prepare(&path, &input, "traces", false).unwrap());
         std::fs::write(first.making().join("first"), "").unwrap();
         first.publish().unwrap();
-        assert!(second.publish().unwrap_err().message.contains("another run has been faster"));
+        assert!(second.publish().unwrap_err().message.contains("another run created it first"));
         assert!(path.join("first").exists());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }

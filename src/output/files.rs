@@ -3,7 +3,7 @@
 use crate::output::conflicts::{self, Content};
 use crate::output::directory::{open_permissions, plain};
 use crate::output::orphans;
-use crate::output::paths::{parent, resolve};
+use crate::output::places::{parent, resolve};
 use crate::output::signals::{SetAside, Unfinished};
 use clc_trace::{Error, Result};
 use std::ffi::OsStr;
@@ -150,7 +150,7 @@ pub fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
 fn failed(path: &Path, error: &std::io::Error) -> Error {
     let failed = Error::io(path, "cannot write", error);
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => failed.hint("the directory above it has to exist"),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => failed.hint("the parent directory has to exist"),
         _ => failed,
     }
 }

@@ -81,18 +81,18 @@ pub fn check(directory: &Path, shown: &Path) -> Result<()> {
     let Some((listed, written)) = read(directory)? else {
         return refused(
             format!(
-                "the existing output is not replaced: it has no list of files ({WRITTEN_LIST}) that says that clc-replay \
-                 wrote it; it may be a recording, or the output of an earlier version"
+                "refusing to replace the existing output: it has no file list ({WRITTEN_LIST}) to show that \
+                clc-replay wrote it; it may be a recording, or the output of an earlier version"
             ),
-            "if nobody needs it, remove it; or choose another place",
+            "remove it if nobody needs it, or choose another location",
         );
     };
     let foreign: Vec<&String> =
         entries.iter().filter(|(name, size)| is_foreign(listed.get(*name), **size)).map(|(name, _)| name).collect();
     if !foreign.is_empty() {
         return refused(
-            format!("the existing output is not replaced: clc-replay did not write {} in it", names(&foreign)),
-            "move it elsewhere, or choose another place for the output",
+            format!("refusing to replace the existing output: clc-replay did not write {} in it", names(&foreign)),
+            "move it elsewhere, or choose another location for the output",
         );
     }
     let is_changed = |name: &String, size: Option<u64>| {
@@ -102,8 +102,11 @@ pub fn check(directory: &Path, shown: &Path) -> Result<()> {
         entries.iter().filter(|(name, size)| is_changed(name, **size)).map(|(name, _)| name).collect();
     if !changed.is_empty() {
         return refused(
-            format!("the existing output is not replaced: {} in it changed since clc-replay wrote it", names(&changed)),
-            "if nobody needs that, remove the output; or choose another place",
+            format!(
+                "refusing to replace the existing output: {} in it has changed since clc-replay wrote it",
+                names(&changed)
+            ),
+            "remove the output if nobody needs it, or choose another location",
         );
     }
     Ok(())
@@ -152,7 +155,7 @@ fn read(directory: &Path) -> Result<Option<(Entries, SystemTime)>> {
 
 /// Calls `visit` with everything below a directory but its list; links are not followed.
 fn walk(directory: &Path, visit: &mut dyn FnMut(String, &Metadata)) -> Result<()> {
-    let failed = |at: &Path, error: std::io::Error| Error::io(at, "cannot look into the output", &error);
+    let failed = |at: &Path, error: std::io::Error| Error::io(at, "cannot read the existing output", &error);
     let mut open = vec![(directory.to_path_buf(), String::new())];
     while let Some((next, above)) = open.pop() {
         let entries: std::io::Result<Vec<DirEntry>> = std::fs::read_dir(&next).and_then(Iterator::collect);
@@ -231,7 +234,10 @@ mod tests {
         let directory = output();
         std::fs::write(directory.path().join("thesis.tex"), "years of work").unwrap();
         let text = refusal(&directory);
-        assert!(text.starts_with("out: the existing output is not replaced") && text.contains("thesis.tex"), "{text}");
+        assert!(
+            text.starts_with("out: refusing to replace the existing output") && text.contains("thesis.tex"),
+            "{text}"
+        );
         std::fs::remove_file(directory.path().join("thesis.tex")).unwrap();
         // Far down, and many.
         for i in 0..7 {
@@ -259,12 +265,12 @@ mod tests {
         let directory = output();
         let path = directory.path().join("traces/0.evt");
         std::fs::write(&path, "other events").unwrap();
-        assert!(refusal(&directory).contains("traces/0.evt in it changed since"));
+        assert!(refusal(&directory).contains("traces/0.evt in it has changed since"));
         // Of the same length, but younger.
         std::fs::write(&path, "EVENTS").unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
-        assert!(refusal(&directory).contains("traces/0.evt in it changed since"));
+        assert!(refusal(&directory).contains("traces/0.evt in it has changed since"));
     }
 
     #[test]
@@ -273,7 +279,7 @@ mod tests {
         let path = directory.path().join(WRITTEN_LIST);
         for text in ["", "somebody's\n", "clc-replay output, list of files, version 2\n", &format!("{HEAD}\nx\n")] {
             std::fs::write(&path, text).unwrap();
-            assert!(refusal(&directory).contains("has no list of files"), "{text}");
+            assert!(refusal(&directory).contains("has no file list"), "{text}");
         }
         std::fs::remove_file(&path).unwrap();
         assert!(refusal(&directory).contains("it may be a recording"));

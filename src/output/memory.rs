@@ -64,8 +64,8 @@ fn refused(bytes: usize) -> ! {
     let mut rest = &mut line[..];
     let _ = writeln!(
         rest,
-        "clc-replay: error: not enough memory: the system refused {bytes} bytes more (raise the limit, or use more \
-         nodes with fewer analysis ranks each)"
+        "clc-replay: error: out of memory: the system refused another {bytes} bytes (raise the limit, or use more \
+        nodes with fewer analysis ranks each)"
     );
     let length = 200 - rest.len();
     signals::end_now(&[&line[..length]])

@@ -7,4 +7,5 @@ mod manifest;
 pub mod memory;
 mod orphans;
 pub mod paths;
+mod places;
 pub mod signals;

@@ -60,11 +60,11 @@ fn sweep_one(path: &Path, owner: &str) -> String {
         }
     };
     if is_running(process) {
-        return format!("process {process} seems to be writing the same output, into {shown}");
+        return format!("process {process} appears to be writing the same output, in {shown}");
     }
     match if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) } {
-        Ok(()) => format!("{shown}, the unfinished output of a run that was killed, was removed"),
-        Err(error) => format!("{shown}, the unfinished output of a run that was killed, cannot be removed: {error}"),
+        Ok(()) => format!("removed the unfinished output of a run that was killed, {shown}"),
+        Err(error) => format!("cannot remove the unfinished output of a run that was killed, {shown}: {error}"),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let dead = format!(".{}.part-{}-4294967295-abc", &name[..kept], host());
             std::fs::write(directory.path().join(&dead), "").unwrap();
-            assert!(sweep(directory.path(), OsStr::new(&name))[0].contains("was removed"));
+            assert!(sweep(directory.path(), OsStr::new(&name))[0].contains("removed the unfinished output"));
         }
     }
 
@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(left, [false, true, true, true, true]);
         assert_eq!(said.len(), 4, "{said:?}");
         for (name, text) in [
-            (names[0], "was removed"),
-            (names[1], "seems to be writing the same output"),
+            (names[0], "removed the unfinished output"),
+            (names[1], "appears to be writing the same output"),
             (names[2], "of a run on _elsewhere"),
             (names[3], "of another run"),
         ] {

@@ -57,7 +57,7 @@ impl SetAside {
     /// There is not enough.
     pub fn new() -> Result<SetAside> {
         let failed = |error: io::Error| {
-            Error::new(format!("cannot set aside what it takes to clean up after an error: {error}"))
+            Error::new(format!("cannot reserve the resources for cleaning up after an error: {error}"))
                 .hint("raise the limits for memory and for open files, ulimit -v and ulimit -n")
         };
         listening().map_err(failed)?;
@@ -210,7 +210,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void
         Some(name) => end_now(&[
             b"clc-replay: error: ",
             name,
-            b": the file became shorter, or could not be read any more, while it was read\n",
+            b": the file became shorter or unreadable while it was being read\n",
         ]),
         // Not ours: the instruction is repeated, and the default action ends the program.
         // SAFETY: may be called in a handler.

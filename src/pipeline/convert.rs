@@ -1,6 +1,6 @@
 //! Writing a trace in the other format: same events, same times, same clock offsets.
 
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
 use clc_archive::truth::{self, TruthReader, TruthWriter};
@@ -41,7 +41,7 @@ pub struct Converted {
 /// Reading or writing fails; failures of the transport.
 pub fn convert_locations(
     transport: &mut dyn Transport,
-    opened: &Opened,
+    opened: &TraceHandle,
     target: &Path,
     progress: &dyn Progress,
     warnings: &mut Warnings,
@@ -79,7 +79,7 @@ pub fn convert_locations(
 
 /// The locations of one analysis rank.
 struct Job<'a> {
-    opened: &'a Opened,
+    opened: &'a TraceHandle,
     target: &'a Path,
     left_out: LeftOut,
     warnings: &'a mut Warnings,
@@ -170,8 +170,13 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
     let mut reader = TruthReader::open(from)?;
     let mut writer = TruthWriter::create(to, reader.location(), reader.resolution())?;
     trace.scan_records(id, |_, _, record| {
-        let time =
-            reader.next_time()?.ok_or_else(|| Error::new("there are fewer true times than events").in_file(from))?;
+        let time = reader.next_time()?.ok_or_else(|| {
+            Error::new(
+                "the truth has fewer times than the location has \
+                events",
+            )
+            .in_file(from)
+        })?;
         if record.event() != Event::Other || matches!(record, Record::BufferFlush(_)) {
             writer.push(time)
         } else {
@@ -185,7 +190,7 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
 ///
 /// # Errors
 /// Reading or writing fails.
-pub fn convert_globals(opened: &Opened, target: &Path, converted: &mut Converted) -> Result<()> {
+pub fn convert_globals(opened: &TraceHandle, target: &Path, converted: &mut Converted) -> Result<()> {
     let mut definitions = opened.definitions.clone();
     for location in &mut definitions.locations {
         if let Some(&events) = converted.events.get(&location.id) {

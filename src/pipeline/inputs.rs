@@ -105,17 +105,17 @@ impl Inputs {
 fn compare(path: &Path, before: Option<Stamp>) -> Result<()> {
     let what = match (before, stamp(path)) {
         (before, now) if before == now => return Ok(()),
-        (Some(_), None) => "it is missing now".to_owned(),
+        (Some(_), None) => "it is now missing".to_owned(),
         (None, _) => "it was missing before".to_owned(),
         (Some(before), Some(now)) if before.bytes != now.bytes => {
-            format!("it had {} bytes, and has {} now", before.bytes, now.bytes)
+            format!("it had {} bytes and now has {}", before.bytes, now.bytes)
         }
-        (Some(before), Some(now)) if before.file != now.file => "another file is in its place".to_owned(),
-        _ => "it was written to".to_owned(),
+        (Some(before), Some(now)) if before.file != now.file => "it was replaced by another file".to_owned(),
+        _ => "it was modified".to_owned(),
     };
-    Err(Error::new(format!("the file changed while the trace was read: {what}"))
+    Err(Error::new(format!("the file changed while the trace was being read: {what}"))
         .in_file(path)
-        .hint("run again when nobody writes to the trace"))
+        .hint("run again when nothing writes to the trace"))
 }
 
 #[cfg(test)]
@@ -137,13 +137,17 @@ mod tests {
         let says = || compare(&path, before).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(says(), "");
         write("two", 2);
-        assert!(says().contains("0.evt: the file changed while the trace was read: it was written to"), "{}", says());
+        assert!(
+            says().contains("0.evt: the file changed while the trace was being read: it was modified"),
+            "{}",
+            says()
+        );
         write("longer", 1);
-        assert!(says().contains("it had 3 bytes, and has 6 now"), "{}", says());
+        assert!(says().contains("it had 3 bytes and now has 6"), "{}", says());
         std::fs::rename(&path, directory.path().join("aside")).unwrap();
-        assert!(says().contains("it is missing now"), "{}", says());
+        assert!(says().contains("it is now missing"), "{}", says());
         write("one", 1);
-        assert!(says().contains("another file is in its place"), "{}", says());
+        assert!(says().contains("it was replaced by another file"), "{}", says());
         assert!(compare(&path, None).unwrap_err().to_string().contains("it was missing before"));
     }
 }

@@ -1,6 +1,6 @@
 //! Scanning the hosted timelines once and matching what they did with whom.
 
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::ScanSummary;
 use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
@@ -57,10 +57,10 @@ pub struct LoadedLocation {
 
 /// The hosted part of a trace, ready for the replay.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LocalTrace {
     /// Matched synchronisation events.
     pub program: Program,
-    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`Opened::timelines`].
+    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`TraceHandle::timelines`].
     pub own: Vec<OwnTimeline>,
     /// Locations of every hosted timeline, in the timeline's order.
     pub locations: Vec<Vec<LoadedLocation>>,
@@ -78,7 +78,7 @@ pub struct Loaded {
     pub latency_basis: LatencyBasis,
 }
 
-impl Loaded {
+impl LocalTrace {
     /// Events of the hosted locations.
     pub fn events(&self) -> u64 {
         self.locations.iter().flatten().map(|location| location.summary.events).sum()
@@ -91,11 +91,11 @@ impl Loaded {
 /// Anything wrong with the event files or local definitions, references to undefined ids, failures of the transport.
 pub fn load(
     transport: &mut dyn Transport,
-    opened: &Opened,
+    opened: &TraceHandle,
     options: &LoadOptions,
     progress: &dyn Progress,
     warnings: &mut Warnings,
-) -> Result<Loaded> {
+) -> Result<LocalTrace> {
     load_with(transport, opened, options, None, progress, warnings)
 }
 
@@ -105,12 +105,12 @@ pub fn load(
 /// As [`load`].
 pub fn load_with(
     transport: &mut dyn Transport,
-    opened: &Opened,
+    opened: &TraceHandle,
     options: &LoadOptions,
     refined: Option<&RefinedClocks>,
     progress: &dyn Progress,
     warnings: &mut Warnings,
-) -> Result<Loaded> {
+) -> Result<LocalTrace> {
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
     let first = hosted.start as u32;
@@ -189,13 +189,13 @@ pub fn load_with(
     program.index_communicators();
     settle(transport, &mut program)?;
     let latency_basis = LatencyBasis::default();
-    Ok(Loaded { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
+    Ok(LocalTrace { program, own, locations, shift, span, raw_origin, leftovers, joined_communicators, latency_basis })
 }
 
 /// Numbers the timelines of single locations of the whole trace. Collective over the analysis ranks.
 fn number(
     transport: &mut dyn Transport,
-    opened: &Opened,
+    opened: &TraceHandle,
     first: u32,
     parts: &[Part],
 ) -> Result<(Vec<OwnTimeline>, OwnTimelines)> {
@@ -273,7 +273,7 @@ impl Scanned {
 
 /// Scans one timeline.
 fn scan(
-    opened: &Opened,
+    opened: &TraceHandle,
     timeline: &Timeline,
     table: &CommTable<'_>,
     options: &LoadOptions,
@@ -413,7 +413,7 @@ struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    fn new(opened: &'a Opened, options: &LoadOptions, locations: usize) -> Self {
+    fn new(opened: &'a TraceHandle, options: &LoadOptions, locations: usize) -> Self {
         let steps = ThreadSteps::new(&opened.definitions.thread_barriers);
         Threads { steps, wanted: options.own_timelines && locations > 1, bound: Bound::default() }
     }
@@ -443,8 +443,9 @@ impl<'a> Threads<'a> {
             };
             if differs && (bound[number] || !options.own_timelines) {
                 warnings.add(
-                    "the recorded clock offsets of locations differ from those of their process; they keep its correction, since they share \
-                     collective operations with others, or since a process is kept whole here",
+                    "the recorded clock offsets of some locations differ from those of their process; they still get \
+                    its correction, because they share collective operations with other locations or because this \
+                    command does not split processes",
                 );
             }
         }
@@ -455,7 +456,8 @@ impl<'a> Threads<'a> {
         let own = divided.part_of.iter().filter(|&&part| part > 0).count() as u64;
         if own > 0 && refined.is_none() {
             warnings.add_many(
-                "locations have clocks of their own: recorded offsets differ from those of their process, or steps of threads are out of order",
+                "some locations have their own clocks: their recorded offsets differ from those of their process, or \
+                thread events are out of order",
                 own,
             );
         }
@@ -607,7 +609,7 @@ impl<'a> Visits<'a> {
     #[inline]
     fn place(&mut self, number: u64, raw: u64) -> Result<Place> {
         let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
-            Error::new(format!("timestamp {raw} is beyond 2^62 ticks, more than this program can compute with"))
+            Error::new(format!("timestamp {raw} exceeds 2^62 ticks, the largest that can be corrected"))
                 .at_event(number)
         })?;
         Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
@@ -761,7 +763,7 @@ fn raw_origin(transport: &mut dyn Transport, locations: &[Vec<LoadedLocation>]) 
 }
 
 /// Number of events by OTF2 record name, over the hosted locations.
-pub fn events_by_kind(loaded: &Loaded) -> BTreeMap<String, u64> {
+pub fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for location in loaded.locations.iter().flatten() {
         for (kind, count) in location.summary.by_kind() {

@@ -6,7 +6,7 @@
 //!
 //! Whoever needs a time of an event gets it from here; nobody else adds the shift.
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_clock::{Clock, ModelKind, RANGE};
 use clc_trace::{Correction, Cursor, Position, Ticks};
 
@@ -18,7 +18,7 @@ pub struct LocationClock<'a> {
     location: u32,
 }
 
-impl Loaded {
+impl LocalTrace {
     /// The clock of a location: the hosted timeline, and its place in it.
     pub fn clock(&self, timeline: usize, location: usize) -> LocationClock<'_> {
         LocationClock { clock: &self.locations[timeline][location].clock, shift: self.shift, location: location as u32 }

@@ -123,7 +123,7 @@ pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, wi
 /// The operating system refuses.
 pub fn make_truth_directory(directory: &Path) -> Result<()> {
     let path = truth::directory(directory);
-    std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot make the directory", &error))
+    std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))
 }
 
 /// Writes the parameters of a run beside the truth, so that it can be made again.

@@ -6,13 +6,13 @@ use clc_archive::Archive;
 use clc_engine::comm::{Transport, agree, broadcast_value, merge_values};
 use clc_engine::matching::placement::Placement;
 use clc_trace::workers::Workers;
-use clc_trace::{Definitions, Result, Shipped, Timeline, Timelines};
+use clc_trace::{Definitions, Result, Timeline, Timelines, WireDefinitions};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// An open trace, the same on every analysis rank.
 #[derive(Debug)]
-pub struct Opened {
+pub struct TraceHandle {
     /// Where the files are.
     pub archive: Archive,
     /// Global definitions.
@@ -32,12 +32,12 @@ pub struct Opened {
 #[derive(Serialize, Deserialize)]
 struct Announcement {
     archive: Archive,
-    definitions: Shipped,
+    definitions: WireDefinitions,
     /// The working directory of rank 0, if there is one: a launcher may give each rank another.
     here: Option<PathBuf>,
 }
 
-impl Opened {
+impl TraceHandle {
     /// Finds out whether all files of the trace are as they were when it was opened. Collective over the analysis ranks.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Opened {
 ///
 /// # Errors
 /// No or no readable archive, inconsistent definitions, missing event files.
-pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
+pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<TraceHandle> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
     let announcement =
         if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(clc_trace::Error::new("")) };
@@ -97,7 +97,7 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<Opened> {
             timelines.all.len()
         ));
     }
-    Ok(Opened { archive, definitions, timelines, placement, workers: transport.workers(), warnings, inputs })
+    Ok(TraceHandle { archive, definitions, timelines, placement, workers: transport.workers(), warnings, inputs })
 }
 
 fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<Announcement> {
@@ -105,7 +105,7 @@ fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<Ann
     *inputs = Inputs::of_whole(&archive);
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    Ok(Announcement { archive, definitions: Shipped::new(definitions), here: std::env::current_dir().ok() })
+    Ok(Announcement { archive, definitions: WireDefinitions::new(definitions), here: std::env::current_dir().ok() })
 }
 
 /// Bytes of the event files of each of these timelines.

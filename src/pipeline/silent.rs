@@ -1,7 +1,7 @@
 //! Calls that send or receive and left no record of it: what to say when records of messages are missing.
 
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_trace::{Definitions, Event, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 /// The event files cannot be read again; failures of the transport.
 pub fn calls_without_records(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
 ) -> Result<BTreeMap<String, u64>> {
     let counts = &loaded.program.messages.counts;
     let mut missing = [i64::from(counts.doubtful > 0 || !counts.unmatched.is_empty())];

@@ -1,9 +1,9 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
-use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
 use crate::pipeline::moves::{LocationSum, MoveCounts};
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
@@ -62,8 +62,8 @@ impl Written {
 /// Reading or writing fails.
 pub fn write_locations(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrected: &Corrected,
     target: Option<&Path>,
     progress: &dyn Progress,
@@ -85,8 +85,8 @@ pub fn write_locations(
 
 /// One location to write.
 struct Job<'a> {
-    opened: &'a Opened,
-    loaded: &'a Loaded,
+    opened: &'a TraceHandle,
+    loaded: &'a LocalTrace,
     correction: &'a Correction,
     /// Corrected times of the timeline's visited events.
     times: &'a [i64],
@@ -265,8 +265,8 @@ impl TimeMap for Map<'_> {
 /// The marker file is damaged, failures of the transport.
 pub fn map_markers(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     corrections: &[Correction],
 ) -> Result<Option<Vec<(u64, u64)>>> {
     let markers = agree(transport, opened.archive.markers())?;
@@ -311,7 +311,7 @@ pub fn map_markers(
 /// # Errors
 /// Reading or writing fails.
 pub fn write_globals(
-    opened: &Opened,
+    opened: &TraceHandle,
     target: &Path,
     new_span: Option<(i64, i64)>,
     markers: Option<&[(u64, u64)]>,
@@ -328,7 +328,7 @@ pub fn write_globals(
     // The samples of a thumbnail are equal slices of the trace: without a time of their own they cannot be moved.
     let stale = thumbnails > 0 && new != old;
     if stale {
-        warnings.add(format!("{thumbnails} thumbnails were left out: they show the trace with its old times"));
+        warnings.add(format!("{thumbnails} thumbnails were not copied: they show the trace with its old times"));
     } else {
         archive.copy_thumbnails(target)?;
     }
@@ -352,7 +352,7 @@ fn copy_siblings(siblings: &[Sibling], target: &Path, warnings: &mut Warnings) -
             _ if to.exists() => {}
             SiblingKind::File => copy(&sibling.path, &to)?,
             SiblingKind::Directory => {
-                std::fs::create_dir(&to).map_err(|error| Error::io(&to, "cannot make the directory", &error))?;
+                std::fs::create_dir(&to).map_err(|error| Error::io(&to, "cannot create the directory", &error))?;
             }
             SiblingKind::Other => {}
         }

@@ -2,7 +2,7 @@
 
 use super::clocks::START;
 use super::communicators::Catalogue;
-use super::definitions::location;
+use super::definitions::{RESOLUTION, location};
 use super::events::{LeftOut, Shared, events};
 use super::extra::Output;
 use super::merge::Merge;
@@ -23,9 +23,6 @@ use std::sync::Arc;
 
 /// Name of an archive's files.
 const NAME: &str = "traces";
-/// Ticks per second: nanoseconds.
-pub(super) const RESOLUTION: u64 = 1_000_000_000;
-
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
@@ -109,7 +106,7 @@ pub fn assemble(
     let archive = ArchiveWriter::create(target, NAME, options)?;
     if plan.clock.is_some() {
         let path = truth::directory(target);
-        std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot make the directory", &error))?;
+        std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))?;
     }
     progress.phase("write", u64::from(plan.size));
     let written = workers.run(plan.size as usize, progress, |rank, advance| {
@@ -196,13 +193,12 @@ impl Plan {
         archive.finish(&definitions, &events)?;
         let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_communicators).sum();
         if unknown > 0 {
-            warnings.push(format!(
-                "{unknown} calls on communicators whose members are not known have no communication events"
-            ));
+            warnings
+                .push(format!("{unknown} calls on communicators with unknown members have no communication events"));
         }
         let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_windows).sum();
         if unknown > 0 {
-            warnings.push(format!("{unknown} calls on windows that are not known have no communication events"));
+            warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
         }
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2
@@ -212,8 +208,8 @@ impl Plan {
         });
         if let Some((rank, process)) = incomplete {
             warnings.push(format!(
-                "clock offsets were measured {} on the clock of rank {rank}: drift is not known",
-                if process.offsets.is_empty() { "never" } else { "once only" }
+                "clock offsets were measured {} for the clock of rank {rank}, so its drift is unknown",
+                if process.offsets.is_empty() { "never" } else { "only once" }
             ));
         }
         let largest = written.iter().map(|process| process.largest).max().unwrap_or(0);
@@ -238,7 +234,7 @@ mod tests {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let settings = Settings { clock: None, seed: 1, per_process: false, command: String::new() };
         let made = assemble(directory.path(), target.path(), &settings, Workers::ONE, &clc_trace::progress::Silent);
-        assert!(made.unwrap_err().message.contains("no process has recorded anything"));
+        assert!(made.unwrap_err().message.contains("no process recorded anything"));
         assert_eq!(target.path().read_dir().unwrap().count(), 0);
     }
 }

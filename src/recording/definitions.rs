@@ -1,6 +1,5 @@
 //! The definitions of the archive of a recording, but for the regions and the times.
 
-use super::assemble::RESOLUTION;
 use super::communicators::{Catalogue, Members, own, world};
 use super::plan::Plan;
 use super::windows::WindowCatalogue;
@@ -9,6 +8,9 @@ use clc_trace::{
     LocationKind, SystemTreeNode, SystemTreeNodeId, Window,
 };
 use std::collections::HashMap;
+
+/// Ticks per second: nanoseconds.
+pub(super) const RESOLUTION: u64 = 1_000_000_000;
 
 /// Id of the location of a thread: that of the first one is the rank, as Score-P has it.
 pub(super) fn location(rank: u32, thread: u32) -> LocationId {

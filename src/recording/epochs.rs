@@ -6,7 +6,8 @@
 use super::events::Process;
 use super::extra::{Completion, Extra};
 use super::format::Effect;
-use super::windows::{Pending, WindowKey};
+use super::on_window::OnWindow;
+use super::windows::Pending;
 use clc_trace::{
     CollectiveOp, Event, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
@@ -18,17 +19,6 @@ const PROCESSES: u32 = 1;
 const MEMORY: u32 = 2;
 /// All processes of a window.
 const EVERYBODY: u32 = u32::MAX;
-
-/// What a call on a window was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum OnWindow {
-    /// It makes one.
-    Makes(WindowKey, bool),
-    /// It is on the one with this handle, with a target (negative for nobody, or all), and an exclusive lock.
-    Uses(u64, i64, bool),
-    /// It begins an epoch with a group.
-    Epoch(u64, Arc<[u32]>),
-}
 
 impl Process<'_, '_> {
     /// Number of a window; none if its communicator is not known.

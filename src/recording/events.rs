@@ -4,10 +4,10 @@
 
 use super::collectives::{Place, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
-use super::epochs::OnWindow;
 use super::extra::{Completion, Extra, Output};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
+use super::on_window::OnWindow;
 use super::own::OwnNames;
 use super::raw::Header;
 use super::records::{Contribution, Gave, Given, Own, Record, Status};

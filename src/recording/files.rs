@@ -35,9 +35,9 @@ pub fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap
         }
     }
     if processes.is_empty() {
-        let nothing = Error::new("no process has recorded anything").in_file(directory);
+        let nothing = Error::new("no process recorded anything").in_file(directory);
         return Err(first_error.unwrap_or_else(|| {
-            nothing.hint("is the application dynamically linked to Open MPI or an MPICH, and did it call MPI_Init?")
+            nothing.hint("is the application dynamically linked with Open MPI or MPICH, and did it call MPI_Init?")
         }));
     }
     processes.values_mut().for_each(|files| files.sort_by_key(|file| file.header.thread));

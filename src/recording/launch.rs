@@ -39,14 +39,14 @@ pub fn library() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("CLC_REPLAY_RECORDER").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         let absolute = path.canonicalize();
-        return absolute.map_err(|error| Error::io(&path, "CLC_REPLAY_RECORDER names no recorder", &error));
+        return absolute.map_err(|error| Error::io(&path, "CLC_REPLAY_RECORDER does not name a recorder", &error));
     }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
     let directory = program.parent().unwrap_or(Path::new("."));
     let places = [directory.join(LIBRARY), directory.join("../lib").join(LIBRARY)];
     places.iter().find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
-        Error::new(format!("the recorder {LIBRARY} is neither beside clc-replay nor in its lib directory"))
-            .hint("build it with `cargo build`, or name it by CLC_REPLAY_RECORDER")
+        Error::new(format!("the recorder {LIBRARY} is neither next to clc-replay nor in its lib directory"))
+            .hint("build it with `cargo build`, or set CLC_REPLAY_RECORDER to its path")
     })
 }
 
@@ -57,9 +57,9 @@ pub fn library() -> Result<PathBuf> {
 pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str) -> Result<Command> {
     let library = library()?;
     if library.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b':' | b' ')) {
-        return Err(Error::new("the dynamic linker cannot preload a file whose path has a colon or a blank")
+        return Err(Error::new("the dynamic linker cannot preload a file whose path contains a colon or a space")
             .in_file(&library)
-            .hint("copy it elsewhere and name it by CLC_REPLAY_RECORDER"));
+            .hint("copy it elsewhere and set CLC_REPLAY_RECORDER to its path"));
     }
     let Some((program, arguments)) = words.split_first() else { return Err(Error::new("no command to record")) };
     let mut command = Command::new(program);

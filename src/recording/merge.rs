@@ -30,7 +30,7 @@ impl<'a> Merge<'a> {
     pub fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
         let threads = files
             .iter()
-            .map(|file| Thread { records: file.records(functions), next: None, time: 0 })
+            .map(|file| Thread { records: Records::of(file, functions), next: None, time: 0 })
             .collect::<Vec<_>>();
         let mut indices: Vec<usize> = Vec::new();
         for (place, file) in files.iter().enumerate() {
@@ -48,7 +48,7 @@ impl<'a> Merge<'a> {
         let Some(thread) = self.threads.get_mut(index) else { return };
         // What follows a damaged record cannot be read.
         thread.next = thread.records.next().unwrap_or_else(|error| {
-            self.damage.push(format!("{error}; what follows there is missing"));
+            self.damage.push(format!("{error}; the rest of that file is missing"));
             None
         });
         if let Some(time) = thread.next.as_ref().and_then(Record::time) {

@@ -36,6 +36,7 @@ mod measured;
 mod merge;
 pub mod monitored;
 mod offsets;
+mod on_window;
 mod own;
 mod plan;
 mod raw;

@@ -43,7 +43,7 @@ pub fn identity(directory: &Path, launched: bool) -> String {
 /// There is no place for their states.
 pub fn environment(directory: &Path, id: &str) -> Result<Vec<(&'static str, String)>> {
     let states = state_directory(id)
-        .map_err(|error| Error::new(format!("there is no place for the states of the processes: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot create the shared state of the processes: {error}")))?;
     let program = std::env::current_exe().map_err(|error| Error::new(format!("cannot find this program: {error}")))?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Ok(vec![
@@ -76,7 +76,7 @@ pub fn prepare(output: &Path, directory: &Path, id: String, command: String, wat
     let _ = jobs::sweep();
     if let Err(error) = jobs::register(&job) {
         // It can be watched all the same, by the name of its recording.
-        tracing::warn!("the job is not on the list of `clc-replay jobs`: {error}");
+        tracing::warn!("the job cannot be listed by `clc-replay jobs`: {error}");
     }
     Ok(job)
 }

@@ -50,8 +50,11 @@ impl Plan {
         let processes = open_all(directory, warnings)?;
         let size = processes.values().flatten().map(|file| file.header.size).next().unwrap_or(0);
         if let Some(other) = processes.values().flatten().find(|file| file.header.size != size) {
-            return Err(Error::new(format!("processes of different applications: {size} and {}", other.header.size))
-                .in_file(&other.path));
+            return Err(Error::new(format!(
+                "processes of different applications: world sizes {size} and {}",
+                other.header.size
+            ))
+            .in_file(&other.path));
         }
         let ranks: Vec<u32> = processes.keys().copied().collect();
         progress.phase("read", ranks.len() as u64);
@@ -76,7 +79,7 @@ impl Plan {
         for (node, host) in &nodes {
             if !counters.contains_key(node) {
                 return Err(Error::new(format!(
-                    "the processes on {host} ended so early that the rate of their counter is not known"
+                    "the processes on {host} ended so early that the rate of their counter is unknown"
                 ))
                 .in_file(directory));
             }
@@ -86,7 +89,8 @@ impl Plan {
             let known = nodes.len() == 1 || share_counter(&processes);
             if !known {
                 warnings.push(
-                    "the processes ran on several machines, so their true times are not known: the clocks are left as they are"
+                    "the processes ran on several machines, so their true times are unknown; the clocks are left \
+                    unchanged"
                         .into(),
                 );
             }
@@ -126,7 +130,7 @@ impl Plan {
             }
         }
         if plan.base > plan.end {
-            return Err(Error::new("no process has recorded anything").in_file(directory));
+            return Err(Error::new("no process recorded anything").in_file(directory));
         }
         let measured =
             batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));
@@ -143,7 +147,7 @@ impl Plan {
         let mut list = Vec::new();
         for rank in 0..self.size {
             match self.surveys.get(&rank) {
-                None => list.push(format!("rank {rank} is missing: it has not recorded anything")),
+                None => list.push(format!("rank {rank} is missing: it recorded nothing")),
                 Some(survey) => {
                     list.extend(survey.damage.iter().cloned());
                     list.extend(survey.end.iter().map(|end| {
@@ -158,7 +162,7 @@ impl Plan {
         let more = list.len().saturating_sub(NAMED);
         warnings.extend(list.into_iter().take(NAMED));
         if more > 0 {
-            warnings.push(format!("and {more} more of this kind"));
+            warnings.push(format!("and {more} more like this"));
         }
     }
 

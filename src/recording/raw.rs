@@ -1,7 +1,6 @@
 //! One raw file: its header, and where its records are.
 
 use super::format::{self, Function, HEADER, MAGIC, buffer, field};
-use super::records::Records;
 use clc_otf2::MappedFile;
 use clc_trace::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -91,8 +90,8 @@ impl RawFile {
             return Err(bad("the header is damaged"));
         }
         if number(field::TABLE) != format::checksum(TABLE.as_bytes()) {
-            return Err(bad("the recorder that wrote this belongs to another version of clc-replay")
-                .hint("use the clc-replay that recorded it"));
+            return Err(bad("this was written by the recorder of another version of clc-replay")
+                .hint("use the version of clc-replay that recorded it"));
         }
         let small = |offset: usize| {
             u32::try_from(number(offset)).ok().filter(|&n| n < 1 << 30).ok_or_else(|| bad("the header is damaged"))
@@ -134,11 +133,11 @@ impl RawFile {
         Ok(RawFile { path: path.to_path_buf(), header, map, end, buffers })
     }
 
-    /// Its records, from the first one on.
-    pub fn records<'a>(&'a self, functions: &'a [Function<'static>]) -> Records<'a> {
+    /// The pieces with its records, in their order.
+    pub(super) fn pieces(&self) -> Vec<&[u8]> {
         let written = self.map.get(HEADER..self.end).unwrap_or_default();
         let buffers = self.buffers.iter().map(|(map, end)| map.get(HEADER..*end).unwrap_or_default());
-        Records::new(self, functions, std::iter::once(written).chain(buffers).collect())
+        std::iter::once(written).chain(buffers).collect()
     }
 }
 

@@ -175,6 +175,11 @@ fn signed(value: u64) -> i64 {
 }
 
 impl<'a> Records<'a> {
+    /// All records of a file, from the first one on.
+    pub fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> Records<'a> {
+        Records::new(file, functions, file.pieces())
+    }
+
     /// Of the bytes after the header of a file, and of its buffers.
     pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], mut pieces: Vec<&'a [u8]>) -> Records<'a> {
         pieces.retain(|piece| !piece.is_empty());

@@ -132,7 +132,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
     let within = within.map_or_else(|| "outside of MPI".to_owned(), |function| format!("in MPI_{}", function.name));
     survey.end = match header.state {
         FINISHED => None,
-        STOPPED => Some(format!("stopped recording {within}: there was no more room")),
+        STOPPED => Some(format!("stopped recording {within}: no space left")),
         _ => Some(format!("ended {within}, without MPI_Finalize")),
     };
     Ok(survey)

@@ -12,7 +12,7 @@ mod text;
 
 pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use clc_execution::waiting::WaitKind;
-pub use csv::analysis_csv;
+pub use csv::{Records as CsvRecords, analysis_csv};
 pub use html::evaluation_plot;
 pub use html::html;
 pub use json::{GENERATOR, escaped, json};
@@ -44,16 +44,19 @@ pub use model::run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
     ReplayForm, TraceSummary,
 };
+pub use model::stage::Stage;
 pub use model::violations::{
-    CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, Stage, Violations, WorstKind, WorstViolation,
+    CollectiveCheck, CollectiveKind, EventPlace, PointToPointCheck, StageViolations, Violations, WorstKind,
+    WorstViolation,
 };
 pub use model::warnings::{Warning, Warnings};
 pub use text::analysis::analysis_text;
 pub use text::conversion::conversion_text;
-pub use text::correction::{text, warnings_text};
+pub use text::correction::warnings_text;
 pub use text::evaluation::evaluation_text;
 pub use text::info::info_text;
 pub use text::made::made_text;
+pub use text::text;
 
 use serde::{Deserialize, Serialize};
 

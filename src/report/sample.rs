@@ -12,8 +12,8 @@ fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
     EventPlace { process, location: LocationId(process.into()), event, ticks, seconds, region: Some(region.into()) }
 }
 
-fn stage(message_violations: u64, collective_violations: u64, worst_ticks: i64) -> Stage {
-    Stage {
+fn stage(message_violations: u64, collective_violations: u64, worst_ticks: i64) -> StageViolations {
+    StageViolations {
         point_to_point: PointToPointCheck { checked: 1_234_567, violated: message_violations },
         collectives: vec![CollectiveCheck {
             kind: CollectiveKind::NToN,
@@ -145,7 +145,7 @@ pub(super) fn corrected() -> Report {
         clocks: Some(ClockEstimate {
             requested: Method::Auto,
             chosen: Method::Linear,
-            reason: "the recorded clocks agree with the messages as well as estimated ones would".into(),
+            reason: "the recorded clocks agree with the messages as well as estimated clocks would".into(),
             reference: clc_clock::reference::Reference::Auto,
             confidence: 0.9,
             segment_seconds: 1800.0,
@@ -273,8 +273,8 @@ fn details() -> Details {
         forward_largest_ticks: vec![Some(0), Some(4_500)],
         backward_largest_ticks: vec![None, Some(4_000)],
     };
-    let stage = |name: &str, violated: u64| StageDetails {
-        stage: name.into(),
+    let stage = |stage: Stage, violated: u64| StageDetails {
+        stage,
         operations: vec![OperationCheck { operation: "message".into(), checked: 1_234_567, violated }],
         checked: vec![600_000, 638_888],
         violated: vec![0, violated],
@@ -289,8 +289,8 @@ fn details() -> Details {
         },
     };
     let bar = |level, from, to| Bar { region: "MPI_Waitall".into(), level, from_seconds: from, to_seconds: to };
-    let picture = |stage: &str, send, receive| Picture {
-        stage: stage.into(),
+    let picture = |stage: Stage, send, receive| Picture {
+        stage,
         seconds: 13.5e-6,
         lanes: [
             Lane { at_seconds: send, bars: vec![bar(0, 0.0, 13.5e-6), bar(1, 4e-6, 12e-6)] },
@@ -305,7 +305,7 @@ fn details() -> Details {
             further_nodes: 2,
         },
         window_seconds: 6.17,
-        stages: vec![stage("raw", 12_345), stage("presynchronised", 120), stage("corrected", 0)],
+        stages: vec![stage(Stage::Raw, 12_345), stage(Stage::Presynchronised, 120), stage(Stage::Corrected, 0)],
         pairs: PairMatrix {
             unit: PairUnit::Process,
             size: 64,
@@ -321,14 +321,14 @@ fn details() -> Details {
                 .into(),
         },
         worst: vec![Case {
-            stage: "presynchronised".into(),
+            stage: Stage::Presynchronised,
             kind: WorstKind::Message,
             operation: "message".into(),
             from: place(3, 12_345, 1_234_567_890, "MPI_Isend"),
             to: place(17, 23_456, 1_234_563_390, "MPI_Waitall"),
             ticks: 4_500,
             seconds: 4.5e-6,
-            pictures: vec![picture("presynchronised", 9e-6, 4.5e-6), picture("corrected", 6.75e-6, 6.75e-6)],
+            pictures: vec![picture(Stage::Presynchronised, 9e-6, 4.5e-6), picture(Stage::Corrected, 6.75e-6, 6.75e-6)],
         }],
         slopes: Some(Slopes { ordinary: 120, steeper: 3, steepest: 0.25, vertical: 1, decay: 1e-4 }),
         locations: vec![LocationMoves {

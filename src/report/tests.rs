@@ -54,7 +54,7 @@ fn what_was_not_checked_is_in_the_headline() {
     let with = |checked: u64, unmatched_sends: u64| {
         let mut report = sample::checked();
         for stage in [&mut report.violations.raw, &mut report.violations.presynchronised].into_iter().flatten() {
-            *stage = Stage::default();
+            *stage = StageViolations::default();
             stage.point_to_point.checked = checked;
         }
         report.matching = Matching { messages: checked, unmatched_sends, ..Matching::default() };
@@ -65,13 +65,13 @@ fn what_was_not_checked_is_in_the_headline() {
     };
     let (status, head, page, json) = with(0, 800);
     let expected =
-        "clc-replay 0.1.0: NOTHING TO CHECK|0 % of the communication in the trace could be checked, see below.|";
+        "clc-replay 0.1.0: NOTHING TO CHECK|0 % of the communication in the trace could be checked; see below.|";
     assert_eq!((status, head.as_str()), (3, expected));
     assert!(page.contains("<span class=\"badge unsure\">nothing to check</span>"));
     assert!(json.contains("\"verdict\": \"nothing_to_check\"") && json.contains("\"share\": 0.0"));
     let (status, head, page, json) = with(1, 399);
     let expected = "clc-replay 0.1.0: PARTLY CHECKED|No violation in 1 communication.|\
-                    0.2 % of the communication in the trace was checked, see below for the rest.";
+                    0.2 % of the communication in the trace was checked; for the rest see below.";
     assert_eq!((status, head.as_str()), (3, expected));
     assert!(
         page.contains("<span class=\"badge unsure\">partly checked</span>")
@@ -89,7 +89,9 @@ fn what_was_not_checked_is_in_the_headline() {
 fn verdicts() {
     let clean = sample::corrected().violations.corrected;
     let dirty = sample::corrected().violations.raw;
-    let verdict = |raw: &Option<Stage>, presynchronised: &Option<Stage>, corrected: &Option<Stage>| {
+    let verdict = |raw: &Option<StageViolations>,
+                   presynchronised: &Option<StageViolations>,
+                   corrected: &Option<StageViolations>| {
         let stages = [raw, presynchronised, corrected].map(Clone::clone);
         let [raw, presynchronised, corrected] = stages;
         let violations = Violations { raw, presynchronised, corrected };

@@ -1,8 +1,8 @@
 //! From the opened trace to its violations with recorded and with pre-synchronised times.
 
-use crate::clocks::refine::Wanted;
+use crate::clocks::refine::RefineOptions;
 use crate::details::regions::{Regions, regions_of_worst};
-use crate::pipeline::load::{LoadOptions, Loaded};
+use crate::pipeline::load::{LoadOptions, LocalTrace};
 use crate::report::ClockEstimate;
 use crate::session::Session;
 use clc_engine::replay::survey::{Survey, survey};
@@ -14,7 +14,7 @@ pub struct Examination {
     /// How it is loaded.
     pub load: LoadOptions,
     /// What the clocks are refined to.
-    pub clocks: Wanted,
+    pub clocks: RefineOptions,
     /// Whether recorded times are kept for details.
     pub keep_recorded: bool,
 }
@@ -22,7 +22,7 @@ pub struct Examination {
 /// A trace whose violations are known.
 pub struct Examined {
     /// The hosted part of the trace.
-    pub loaded: Loaded,
+    pub loaded: LocalTrace,
     /// How it was loaded; with the latency in force.
     pub load_options: LoadOptions,
     /// What was learnt about the clocks, on rank 0.
@@ -58,7 +58,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn regions(&mut self, loaded: &Loaded, surveys: &[&Survey]) -> Result<Regions> {
+    pub fn regions(&mut self, loaded: &LocalTrace, surveys: &[&Survey]) -> Result<Regions> {
         regions_of_worst(self.transport, &self.opened, loaded, surveys)
     }
 }

@@ -12,14 +12,14 @@ mod summary;
 mod write;
 
 pub use examine::{Examination, Examined};
-pub use output::{Prepared, Wanted};
+pub use output::{OutputRequest, Prepared};
 pub use replay::Replayed;
 pub use report::{Findings, origin};
 pub use write::{Verified, Written};
 
 use crate::clocks::refine::{self, refine};
-use crate::pipeline::load::{LoadOptions, Loaded, load};
-use crate::pipeline::open::{Opened, open};
+use crate::pipeline::load::{LoadOptions, LocalTrace, load};
+use crate::pipeline::open::{TraceHandle, open};
 use crate::pipeline::timing::Timing;
 use crate::report::{ClockEstimate, MemoryUse, Phase, Warning, Warnings};
 use clc_engine::comm::{Transport, merge_to_first};
@@ -33,7 +33,7 @@ pub struct Session<'a> {
     /// The analysis ranks.
     pub transport: &'a mut dyn Transport,
     /// The trace.
-    pub opened: Opened,
+    pub opened: TraceHandle,
     /// What was odd, as far as this rank knows.
     pub warnings: Warnings,
     /// Whom to tell how far it is.
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Anything wrong with the event files or local definitions, references to undefined ids.
-    pub fn load(&mut self, options: &LoadOptions) -> Result<Loaded> {
+    pub fn load(&mut self, options: &LoadOptions) -> Result<LocalTrace> {
         let loaded = load(self.transport, &self.opened, options, self.progress, &mut self.warnings)?;
         self.lap("scan", loaded.events());
         Ok(loaded)
@@ -106,9 +106,9 @@ impl<'a> Session<'a> {
     /// The trace cannot be read a second time, options that do not go together.
     pub fn refine(
         &mut self,
-        loaded: &mut Loaded,
+        loaded: &mut LocalTrace,
         options: &LoadOptions,
-        wanted: refine::Wanted,
+        wanted: refine::RefineOptions,
     ) -> Result<Option<ClockEstimate>> {
         self.progress.step("clocks");
         let found = refine(self.transport, &self.opened, loaded, options, wanted, self.progress)?;

@@ -33,7 +33,7 @@ impl Prepared {
 }
 
 /// What the output shall be.
-pub struct Wanted<'a> {
+pub struct OutputRequest<'a> {
     /// Its place.
     pub path: &'a Path,
     /// Whether it may take the place of an older one.
@@ -49,7 +49,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn prepare(&mut self, wanted: Wanted<'_>) -> Result<Prepared> {
+    pub fn prepare(&mut self, wanted: OutputRequest<'_>) -> Result<Prepared> {
         let transport = &mut *self.transport;
         // Rank 0 does so with its output, and is the last: there is nothing to remove before.
         let set_aside = (transport.rank() != 0).then(SetAside::new).transpose();

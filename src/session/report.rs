@@ -2,9 +2,9 @@
 
 use crate::details::regions::Regions;
 use crate::details::{Corrected, Seen, details};
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use crate::pipeline::moves::MoveCounts;
-use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Violations};
+use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Stage, Violations};
 use crate::session::{Examined, Replayed, Session, Verified, Written, summary};
 use clc_engine::comm::merge_to_first;
 use clc_engine::replay::passes::Passes;
@@ -63,15 +63,14 @@ impl<'a> Findings<'a> {
         let Replayed { examined, parameters, passes, .. } = replayed;
         let mut remarks = Vec::new();
         if verified.corrected.violated() > 0 {
-            remarks
-                .push("violations are left in the corrected times; this is a bug, nothing was put into place".into());
+            remarks.push("violations remain in the corrected times; this is a bug, and no output was produced".into());
         }
         if let Some(last) = passes.passes.last()
             && !last.accepted
         {
             let why = match parameters.form {
-                Form::Common => "what was moved has moved others, whatever gamma",
-                Form::Paper => "the clocks disagree more than the correction can forget",
+                Form::Common => "moved events moved others, whatever the gamma",
+                Form::Paper => "the clocks disagree by more than the correction can let decay",
             };
             let limit = parameters.max_error.value();
             remarks.push(format!("the error is still above {limit} after the last pass: {why}"));
@@ -87,7 +86,7 @@ impl<'a> Findings<'a> {
 }
 
 /// Time of the first event of a trace after pre-synchronisation.
-pub fn origin(loaded: &Loaded) -> Ticks {
+pub fn origin(loaded: &LocalTrace) -> Ticks {
     loaded.span.map_or(Ticks::ZERO, |(first, _)| first)
 }
 
@@ -107,13 +106,18 @@ impl Session<'_> {
         let times = program.times(|timeline| &timeline.time);
         let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
         let mut stages = vec![
-            Seen { name: "raw", survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
-            Seen { name: "presynchronised", survey: &examined.presynchronised, times: &times, origin: origin(loaded) },
+            Seen { stage: Stage::Raw, survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
+            Seen {
+                stage: Stage::Presynchronised,
+                survey: &examined.presynchronised,
+                times: &times,
+                origin: origin(loaded),
+            },
         ];
         let mut done = None;
         if let (Some((replayed, written, verified)), Some(times)) = (corrected, &new_times) {
             let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
-            stages.push(Seen { name: "corrected", survey: &verified.corrected, times, origin });
+            stages.push(Seen { stage: Stage::Corrected, survey: &verified.corrected, times, origin });
             done = Some(Corrected { corrections: &replayed.result.corrections, moves: &written.by_location });
         }
         let alltoallv = examined.load_options.alltoallv;

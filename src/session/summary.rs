@@ -2,13 +2,13 @@
 
 use crate::details::collective_kind;
 use crate::details::regions::Regions;
-use crate::pipeline::load::{LoadOptions, Loaded, events_by_kind};
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::{LoadOptions, LocalTrace, events_by_kind};
+use crate::pipeline::open::TraceHandle;
 use crate::pipeline::silent::calls_without_records;
 use crate::report::{
     self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
     EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
-    Stage, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
+    StageViolations, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
 };
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
@@ -39,7 +39,7 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> Program {
 
 /// What one analysis rank knows about its part of the trace.
 #[derive(Clone, Serialize, Deserialize)]
-struct Part {
+struct RankSummary {
     events: u64,
     by_kind: BTreeMap<String, u64>,
     clocks: Clocks,
@@ -54,9 +54,9 @@ struct Part {
     warnings: Warnings,
 }
 
-impl Part {
+impl RankSummary {
     /// Adds what the next ranks know.
-    fn merge(&mut self, part: Part) {
+    fn merge(&mut self, part: RankSummary) {
         self.events += part.events;
         for (kind, count) in part.by_kind {
             *self.by_kind.entry(kind).or_default() += count;
@@ -97,13 +97,13 @@ pub struct Whole {
 /// Failures of the transport; the event files cannot be read again, where records of messages are missing.
 pub fn gather(
     session: &mut Session<'_>,
-    loaded: &Loaded,
+    loaded: &LocalTrace,
     presync: Method,
     estimate: Option<&ClockEstimate>,
 ) -> Result<Option<Whole>> {
     let (transport, opened, path) = (&mut *session.transport, &session.opened, &session.path);
     let without_records = calls_without_records(transport, opened, loaded)?;
-    let mut part = Part {
+    let mut part = RankSummary {
         events: loaded.events(),
         by_kind: events_by_kind(loaded),
         clocks: Clocks::default(),
@@ -132,7 +132,7 @@ pub fn gather(
         }
     }
     part.messages.keep_examples();
-    let Some(mut sum) = merge_to_first(transport, part, Part::merge)? else { return Ok(None) };
+    let Some(mut sum) = merge_to_first(transport, part, RankSummary::merge)? else { return Ok(None) };
     if estimate.is_some_and(|estimate| estimate.chosen != Method::Linear) {
         // Then nobody takes recorded times as they are.
         sum.no_offsets.clear();
@@ -193,10 +193,10 @@ fn list(things: &[impl ToString], most: usize, all: usize) -> String {
     names.join(", ")
 }
 
-fn warn(sum: &mut Part, opened: &Opened) {
+fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
     if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
         sum.warnings.add(format!(
-            "{} of {} locations have no clock offset, their recorded times are taken as global: {}",
+            "{} of {} locations have no clock offset; their recorded times are taken as global: {}",
             sum.no_offsets.len(),
             opened.definitions.locations.len(),
             name(&sum.no_offsets)
@@ -204,17 +204,17 @@ fn warn(sum: &mut Part, opened: &Opened) {
     }
     if !sum.lone_offsets.is_empty() {
         sum.warnings.add(format!(
-            "{} locations have one clock offset only; it is applied as a constant, while libotf2 ignores it: {}",
+            "{} locations have only one clock offset; it is applied as a constant, whereas libotf2 ignores it: {}",
             sum.lone_offsets.len(),
             name(&sum.lone_offsets)
         ));
     }
     if opened.timelines.processes == 0 {
-        sum.warnings.add("the archive defines no MPI processes: nothing between processes can be compared");
+        sum.warnings.add("the archive defines no MPI processes, so nothing can be compared between processes");
     }
     if sum.joined_communicators > 0 {
         sum.warnings.add(format!(
-            "{} communicators have different ids on different processes and were joined by members and order",
+            "{} communicators have different ids on different processes; they were matched by members and order",
             sum.joined_communicators
         ));
     }
@@ -222,7 +222,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
     if left.undefined_peer > 0 {
         sum.warnings.add_many(
             format!(
-                "messages to or from an undefined rank take part in nothing, and leave their partners unmatched: {}",
+                "messages to or from an undefined rank are ignored, and their partners stay unmatched: {}",
                 list(&sum.undefined_peers, UndefinedPeer::EXAMPLES, left.undefined_peer as usize)
             ),
             left.undefined_peer,
@@ -231,29 +231,27 @@ fn warn(sum: &mut Part, opened: &Opened) {
 
     let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
     sum.warnings.add_many(
-        "locations are streams of accelerators: which call has launched what runs there is not interpreted, so they keep the clock and the \
-         correction of the process that drives them, unless recorded clock offsets say otherwise",
+        "locations are accelerator streams: the calls that launch their activities are not interpreted, so they get \
+        the clock and the correction of the process that drives them, unless recorded clock offsets say otherwise",
         accelerators.count() as u64,
     );
     let counted = [
         (
             left.foreign_accesses,
-            "one-sided operations on windows of no MPI processes (as between hosts and accelerators) take part in nothing",
+            "one-sided operations on windows without MPI processes (such as between hosts and accelerators) are \
+            ignored",
         ),
-        (left.foreign_windows, "collective operations on windows of no MPI processes take part in nothing"),
-        (left.open_collectives, "collective operations lack their begin or their end and take part in nothing"),
-        (
-            left.inter_collectives,
-            "collective operations on inter-communicators whose groups overlap take part in nothing",
-        ),
+        (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
+        (left.open_collectives, "collective operations without a begin or an end are ignored"),
+        (left.inter_collectives, "collective operations on inter-communicators with overlapping groups are ignored"),
     ];
     for (count, text) in counted {
         sum.warnings.add_many(text, count);
     }
     for (&comm, instance) in &sum.collectives.first_inconsistent {
         sum.warnings.add(format!(
-            "the members of {} disagree about operation or root of instance {}: it and all later ones of it take part in \
-             nothing",
+            "the members of {} disagree on the operation or root of instance {}; this and all later instances are \
+            ignored",
             name_of(&opened.definitions, comm),
             instance + 1
         ));
@@ -261,7 +259,7 @@ fn warn(sum: &mut Part, opened: &Opened) {
 }
 
 /// Where records of messages are missing, and what is made of it.
-fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
+fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let messages = &sum.messages;
     if messages.doubtful > 0 {
         let name = |channel: &InDoubt| {
@@ -270,8 +268,8 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
         };
         let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
         sum.warnings.add(format!(
-            "records of messages are missing: the numbers or the lengths of sends and receives disagree in {}; only messages that \
-             lengths and order leave no choice for are matched there: {}",
+            "message records are missing: sends and receives differ in number or length in {}; there, only messages \
+            that are unambiguous by length and order are matched: {}",
             if messages.doubtful == 1 { "one channel".to_owned() } else { format!("{} channels", messages.doubtful) },
             list(&names, 4, messages.doubtful as usize)
         ));
@@ -280,7 +278,7 @@ fn warn_of_doubts(sum: &mut Part, opened: &Opened) {
         let names: Vec<String> =
             messages.contradicted.keys().map(|(from, to)| format!("rank {from} to {to}")).collect();
         sum.warnings.add(format!(
-            "what was inferred where records of messages are missing contradicts the rest of the trace and is not used: {}",
+            "what was inferred about missing message records contradicts the rest of the trace and is not used: {}",
             list(&names, 8, names.len())
         ));
     }
@@ -344,15 +342,16 @@ fn matching(
         let op = CollectiveOp(op);
         let reason = match op {
             CollectiveOp::ALLTOALLV | CollectiveOp::ALLTOALLW => {
-                "the trace does not tell who exchanged data with whom (see --alltoallv)"
+                "the trace does not show who exchanged data with whom (see --alltoallv)"
             }
             CollectiveOp::WIN_FENCE_UNORDERED => {
-                "no operations before, the program may have asserted that it need not synchronise (see --fences)"
+                "no preceding operations; the program may have asserted that no synchronisation is needed (see \
+                --fences)"
             }
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
-                "creating or destroying a handle need not synchronise"
+                "creating or destroying a handle does not necessarily synchronise"
             }
-            _ => "no usable root",
+            _ => "no valid root",
         };
         let reasons = (counts.unconstrained > 0)
             .then(|| report::ReasonCount { reason: reason.to_owned(), count: counts.unconstrained });
@@ -369,7 +368,7 @@ fn matching(
 }
 
 /// One stage of the violations. `origin` is the time of the first event of the trace at this stage.
-pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> Stage {
+pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, regions: &Regions) -> StageViolations {
     let kind_of = |op: CollectiveOp| collective_kind(op, alltoallv);
     let mut kinds: BTreeMap<CollectiveKind, CollectiveCheck> = BTreeMap::new();
     for (&op, tally) in &survey.collectives {
@@ -386,7 +385,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
         seconds: (Ticks(place.time) - origin).seconds(resolution),
         region: regions.get(&(place.location, place.number)).cloned(),
     };
-    Stage {
+    StageViolations {
         point_to_point: PointToPointCheck { checked: survey.messages.checked, violated: survey.messages.violated },
         collectives: kinds.into_values().collect(),
         worst: survey.worst.as_ref().and_then(|worst| {

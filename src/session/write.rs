@@ -61,7 +61,7 @@ impl Session<'_> {
         if deviating[0] > 0 {
             self.unchanged()?;
             return Err(Error::new(
-                "the written times are not the computed ones; this is a bug, nothing was put into place",
+                "the written times differ from the computed ones; this is a bug, and no output was produced",
             ));
         }
         let examined = &replayed.examined;

@@ -99,7 +99,10 @@ fn outputs() -> Vec<Case> {
             "output_is_no_trace",
             "the output exists and is no trace, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: the existing output is not replaced", "remove it; or choose another place"],
+            &[
+                "out: refusing to replace the existing output",
+                "remove it if nobody needs it, or choose another location",
+            ],
             |s| {
                 std::fs::create_dir(s.copy.output()).unwrap();
                 std::fs::write(s.copy.output().join("thesis.tex"), "years of work").unwrap();
@@ -109,14 +112,14 @@ fn outputs() -> Vec<Case> {
             "output_is_a_recording",
             "the output exists and is a recording, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: the existing output is not replaced", "it may be a recording"],
+            &["out: refusing to replace the existing output", "it may be a recording"],
             |s| common::copy_tree(&s.copy.trace, &s.copy.output()),
         ),
         arguments(
             "output_with_others",
             "the output exists, and somebody else's files lie in it, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: the existing output is not replaced: clc-replay did not write thesis.tex, traces/notes in it"],
+            &["out: refusing to replace the existing output: clc-replay did not write thesis.tex, traces/notes in it"],
             |s| {
                 run(&mut s.correction(1)).expect(0, "an earlier output");
                 for name in ["thesis.tex", "traces/notes"] {
@@ -128,7 +131,7 @@ fn outputs() -> Vec<Case> {
             "output_changed",
             "the output exists and was changed since, with --force",
             &["trace", "-o", "out", "--force"],
-            &["out: the existing output is not replaced: traces/2.evt in it changed since clc-replay wrote it"],
+            &["out: refusing to replace the existing output: traces/2.evt in it has changed since clc-replay wrote it"],
             |s| {
                 run(&mut s.correction(1)).expect(0, "an earlier output");
                 std::fs::write(s.copy.output().join("traces/2.evt"), "somebody else's events").unwrap();
@@ -138,7 +141,7 @@ fn outputs() -> Vec<Case> {
             "report_on_a_file",
             "somebody else's file in the place of the report",
             &["trace", "-o", "out", "--report", "notes.md"],
-            &["notes.md: the file exists, and is not a report that clc-replay wrote", "--force"],
+            &["notes.md: the file exists and is not a report written by clc-replay", "--force"],
             |s| std::fs::write(s.directory().join("notes.md"), "years of work").unwrap(),
         ),
         arguments(
@@ -170,7 +173,7 @@ fn outputs() -> Vec<Case> {
             "output_without_name",
             "an output without a name",
             &["trace", "-o", "..", "--force"],
-            &["not a name for an output directory"],
+            &["not a valid name for an output directory"],
             nothing,
         ),
         special(
@@ -202,9 +205,8 @@ fn outputs() -> Vec<Case> {
             "corrected_report_nowhere",
             "the directory above the report of a correction is missing",
             &["trace", "-o", "out", "--report", "not/there.json"],
-            &[
-                "not/there.json: cannot write: No such file or directory (os error 2) (the directory above it has to exist)",
-            ],
+            &["not/there.json: cannot write: No such file or directory (os error 2) (the parent directory has to \
+                exist)"],
             nothing,
         ),
         arguments(
@@ -306,8 +308,9 @@ fn space() -> Vec<Case> {
                 command.args(["--report", "late.json"]);
                 command.env("LD_PRELOAD", shim::library()).env("SHIM_WRITE", "late.json");
                 command.env("SHIM_ERRNO", libc::ENOSPC.to_string());
-                let says =
-                    ["late.json: cannot write: No space left on device (os error 28); but the trace was written, to "];
+                let says = [
+                    "late.json: cannot write: No space left on device (os error 28); the trace itself was written to ",
+                ];
                 one_line(&run(&mut command), ranks, &says.map(str::to_owned));
                 assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
                 assert!(!s.directory().join("late.json").exists());
@@ -402,7 +405,7 @@ fn space() -> Vec<Case> {
                     refused += 1;
                     one_line(&finished, 1, &[]);
                     assert!(
-                        ["not enough memory", "Cannot allocate memory"].iter().any(|why| finished.stderr.contains(why)),
+                        ["out of memory", "Cannot allocate memory"].iter().any(|why| finished.stderr.contains(why)),
                         "{step}: {finished:?}"
                     );
                 }
@@ -445,9 +448,7 @@ fn space() -> Vec<Case> {
                 assert_ne!(finished.status, 0, "{finished:?}");
                 let errors = common_error(&finished, ranks);
                 assert!(
-                    errors
-                        .iter()
-                        .all(|line| line.contains("not enough memory") || line.contains("Cannot allocate memory")),
+                    errors.iter().all(|line| line.contains("out of memory") || line.contains("Cannot allocate memory")),
                     "{finished:?}"
                 );
                 s.nobody_is_left();
@@ -811,7 +812,7 @@ fn mapped(name: &str, fault: &str, file: &'static str, before: usize) -> Case {
         command.env("LD_PRELOAD", shim::library()).env("SHIM_CUT", file).env("SHIM_AFTER", before);
         let finished = run(&mut command);
         std::fs::write(path, whole).unwrap();
-        let says = format!("{file}: the file became shorter, or could not be read any more");
+        let says = format!("{file}: the file became shorter or unreadable");
         refused_cleanly(s, ranks, &finished, &[&says]);
     })
 }
@@ -827,10 +828,10 @@ fn several_runs() -> Vec<Case> {
                 let first = paused(s, ranks, "publish", 0, &[]);
                 // It sees the first one's unfinished output.
                 let second = run(&mut s.correction(ranks)).expect(0, "the faster run");
-                assert!(second.stdout.contains("seems to be writing the same output"), "{second:?}");
+                assert!(second.stdout.contains("appears to be writing the same output"), "{second:?}");
                 let there = tree(&s.copy.output());
                 let finished = go_on(s, first);
-                one_line(&finished, ranks, &["out: the output appeared while this run was making it".into()]);
+                one_line(&finished, ranks, &["out: the output appeared during this run".into()]);
                 assert!(there == tree(&s.copy.output()), "the output of the other run was touched");
                 assert_eq!(s.unfinished(), Vec::<PathBuf>::new());
                 s.output_is_right();
@@ -866,7 +867,7 @@ fn several_runs() -> Vec<Case> {
                 let finished = run(&mut s.correction(ranks)).expect(0, "a run after others");
                 let said = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
                 for text in [
-                    "the unfinished output of a run that was killed, was removed",
+                    "removed the unfinished output of a run that was killed",
                     "of a run on _elsewhere; if that has ended",
                 ] {
                     assert!(said.contains(text), "{said}");

@@ -24,9 +24,9 @@ fn place(scene: &mut Scene, location: u64) {
 
 fn absent() -> Vec<Case> {
     vec![
-        refused("trace_missing", "there is no such trace", |s| {
+        refused("trace_missing", "the trace does not exist", |s| {
             std::fs::remove_dir_all(&s.copy.trace).unwrap();
-            s.says(["trace: there is no such trace"]);
+            s.says(["trace: the trace does not exist"]);
         }),
         refused("directory_empty", "a directory without an archive", |s| {
             std::fs::remove_dir_all(&s.copy.trace).unwrap();
@@ -55,7 +55,7 @@ fn absent() -> Vec<Case> {
         }),
         corrected("local_definitions_missing", "a local definition file is missing", |s| {
             std::fs::remove_file(s.copy.local(0)).unwrap();
-            s.says(["without a local definition file"]);
+            s.says(["no local definition file"]);
         }),
         refused("events_a_directory", "a directory in the place of an event file", |s| {
             std::fs::remove_file(s.copy.events(1)).unwrap();
@@ -132,8 +132,8 @@ fn anchors() -> Vec<Case> {
         anchor("anchor_order_swapped", "the other byte order than the fields have", "chunk size", |b| {
             b[1] = if b[1] == 0x42 { 0x23 } else { 0x42 };
         }),
-        anchor("anchor_layout", "layout version 0", "unknown version 0 of the anchor", |b| b[7] = 0),
-        anchor("anchor_trace_format", "trace format 3", "version 3 of the trace format", |b| b[8] = 3),
+        anchor("anchor_layout", "layout version 0", "unknown anchor file version 0", |b| b[7] = 0),
+        anchor("anchor_trace_format", "trace format 3", "unknown trace format version 3", |b| b[8] = 3),
         anchor("anchor_truncated", "a truncated anchor file", "truncated", |b| b.truncate(50)),
         anchor("anchor_sion", "a SIONlib container", "SIONlib", |b| b[28] = 2),
         anchor("anchor_substrate", "an unknown substrate", "unknown file substrate 9", |b| b[28] = 9),
@@ -152,7 +152,7 @@ fn anchors() -> Vec<Case> {
         }),
         corrected("anchor_counts", "2^64-1 locations and definitions announced", |s| {
             edit(&s.copy.anchor(), |b| b[30..46].fill(0xFF));
-            s.says(["the anchor announces 18446744073709551615 global definitions"]);
+            s.says(["the anchor file announces 18446744073709551615 global definitions"]);
         }),
     ]
 }
@@ -255,12 +255,12 @@ fn event_files() -> Vec<Case> {
                 bytes[enter.payload.start] = 9;
             });
             place(s, 0);
-            s.says(["event ", "packed integer of 9 bytes"]);
+            s.says(["event ", "compressed integer has 9 bytes"]);
         }),
         refused("events_field_too_wide", "a rank of five bytes", |s| {
             change_send(s, 0, &[5, 1, 0, 0, 0, 0]);
             place(s, 0);
-            s.says(["event ", "packed integer"]);
+            s.says(["event ", "compressed integer"]);
         }),
         refused("events_two_timestamps", "two timestamps in a row", |s| {
             edit(&s.copy.events(1), |bytes| {
@@ -292,13 +292,13 @@ fn event_files() -> Vec<Case> {
             for (from, to) in [(&one, &aside), (&two, &one), (&aside, &two)] {
                 std::fs::rename(from, to).unwrap();
             }
-            s.says(["1.evt: location 1, event ", "of which process 1 is no member"]);
+            s.says(["1.evt: location 1, event ", "of which process 1 is not a member"]);
         }),
         refused("events_of_another_run", "one rank's event file comes from another run", |s| {
             let other = Copy::of(COLLECTIVES);
             std::fs::copy(other.events(1), s.copy.events(1)).unwrap();
             std::fs::copy(other.local(1), s.copy.local(1)).unwrap();
-            s.says(["1.evt: location 1, event ", "of which process 1 is no member"]);
+            s.says(["1.evt: location 1, event ", "of which process 1 is not a member"]);
         }),
         uncovered("events_of_a_similar_run", "one rank's event file comes from another run of the same program", |s| {
             // The same communicators and operations, and fewer messages.
@@ -440,7 +440,7 @@ fn definitions() -> Vec<Case> {
                 let paths = [[CALL_PATH, 6, 1, 0, 1, 1, 1, 0], [CALL_PATH, 6, 1, 1, 1, 0, 1, 0]].concat();
                 let contexts = |id: u8, parent: u8| [CALLING_CONTEXT, 8, 1, id, 1, 0, 0xFF, 1, parent, 0];
                 add_definitions(s, &[paths, contexts(0, 1).to_vec(), contexts(1, 0).to_vec()].concat());
-                s.says(["global definitions, the file has"]);
+                s.says(["global definitions, but the file has"]);
             },
         ),
         refused("definitions_group_missing", "events on communicators whose groups are not defined", |s| {
@@ -455,7 +455,7 @@ fn definitions() -> Vec<Case> {
             |s| {
                 // Id, name, group, parent, flags.
                 add_definitions(s, &[COMM, 9, 1, 99, 1, 0, 1, 99, 0xFF, 1, 0]);
-                s.says(["global definitions, the file has"]);
+                s.says(["global definitions, but the file has"]);
             },
         ),
         refused("definitions_long_name", "a name of 100,000 bytes for each of 1,000 regions", |s| {
@@ -478,7 +478,7 @@ fn definitions() -> Vec<Case> {
                 let end = damage::items(bytes, false).last().unwrap().whole.start;
                 bytes.splice(end..end, again);
             });
-            s.says(["are defined twice", "global definitions, the file has"]);
+            s.says(["are defined twice", "global definitions, but the file has"]);
         }),
         corrected("definitions_million", "a million communicators", |s| {
             let archive = Otf2Archive::open(&s.copy.trace).unwrap();

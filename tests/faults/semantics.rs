@@ -168,25 +168,25 @@ fn collectives() -> Vec<Case> {
         }),
         uncovered("collective_other_root", "members name different roots", move |s| {
             script(s, [&bcast(Root::Rank(0)), &bcast(Root::Rank(0)), &bcast(Root::Rank(1)), &bcast(Root::Rank(0))]);
-            s.says(["disagree about operation or root of instance 1", r#""inconsistent":1"#]);
+            s.says(["disagree on the operation or root of instance 1", r#""inconsistent":1"#]);
         }),
         uncovered("collective_other_kind", "a broadcast on three members, a reduction on one", move |s| {
             let root = Root::Rank(0);
             script(s, [&bcast(root), &bcast(root), &reduce(root), &bcast(root)]);
-            s.says(["disagree about operation or root of instance 1"]);
+            s.says(["disagree on the operation or root of instance 1"]);
         }),
         uncovered("collective_root_beyond", "a root that the communicator does not have", move |s| {
             let root = Root::Rank(9);
             script(s, [&bcast(root), &bcast(root), &bcast(root), &bcast(root)]);
-            s.says(["no usable root"]);
+            s.says(["no valid root"]);
         }),
         uncovered("collective_without_end", "a collective that never ends on one member", |s| {
             script(s, [&barrier(), &[begin()], &barrier(), &barrier()]);
-            s.says(["lack their begin or their end"]);
+            s.says(["without a begin or an end"]);
         }),
         uncovered("collective_without_begin", "a collective that ends without begin on one member", |s| {
             script(s, [&barrier(), &barrier()[1..], &barrier(), &barrier()]);
-            s.says(["lack their begin or their end"]);
+            s.says(["without a begin or an end"]);
         }),
         uncovered("collective_unknown_kind", "an operation that no version of the format knows", |s| {
             let odd = [begin(), end(CollectiveOp(200), Root::None)];
@@ -196,15 +196,15 @@ fn collectives() -> Vec<Case> {
 }
 
 /// Who waits for whom has to be in the message.
-const CONTRADICTS: &str = "the trace contradicts itself: events wait for each other in a circle: ";
+const CONTRADICTS: &str = "the trace is contradictory: circular wait: ";
 
 fn circles() -> Vec<Case> {
     vec![
         refused("circle_of_messages", "two that receive before they send", |s| {
             script(s, [&[], &[receive(2, 5), send(2, 5)], &[receive(1, 5), send(1, 5)], &[receive(2, 6)]]);
             s.says([format!(
-                "trace: location 1, event 1: {CONTRADICTS}process 1 receives a message of process 2 (location 1, event 1); \
-                 process 2 receives a message of process 1 (location 2, event 1)"
+                "trace: location 1, event 1: {CONTRADICTS}process 1 receives a message from process 2 (location 1, event 1); \
+                 process 2 receives a message from process 1 (location 2, event 1)"
             )]);
         })
         .on(&[1, 3, 4]),
@@ -214,7 +214,7 @@ fn circles() -> Vec<Case> {
             script(s, [&[begin, end], &[begin, end, send(3, 5)], &[begin, end], &[receive(1, 5), begin, end]]);
             s.says([format!(
                 "trace: location 1, event 2: {CONTRADICTS}process 1 ends barrier, which process 3 has not begun (location 1, \
-                 event 2); process 3 receives a message of process 1 (location 3, event 1)"
+                 event 2); process 3 receives a message from process 1 (location 3, event 1)"
             )]);
         })
         .on(&[1, 3, 4]),
@@ -230,7 +230,7 @@ fn circles() -> Vec<Case> {
             script(s, [&first, &early, &late, &waits]);
             s.says([format!(
                 "trace: location 0, event 2: {CONTRADICTS}process 0 ends reduce, which process 2 has not begun (location 0, \
-                 event 2); process 2 receives a message of process 3 (location 2, event 1); process 3 ends bcast, which \
+                 event 2); process 2 receives a message from process 3 (location 2, event 1); process 3 ends bcast, which \
                  process 0 has not begun (location 3, event 4)"
             )]);
         })
@@ -239,7 +239,7 @@ fn circles() -> Vec<Case> {
             let lost = [receive(2, 5), send(2, 5), send(u32::MAX, 9), receive(4, 9)];
             script(s, [&[], &lost, &[receive(1, 5), send(1, 5)], &[]]);
             s.says([
-                "(messages to or from an undefined rank may have shifted the later ones of their tag: send at location 1, \
+                "(messages to or from an undefined rank may have shifted the matching of later ones with the same tag: send at location 1, \
                  event 3, receive at location 1, event 4)",
             ]);
         }),

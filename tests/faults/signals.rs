@@ -87,7 +87,7 @@ fn killed_in_report(scene: &Scene, _: usize) {
     assert_eq!(scene.unfinished().len(), 1);
     let mut command = scene.program(1);
     let next = common::run(command.args(["check", "trace", "--report", "late.json"])).expect(1, "the next run");
-    assert!(next.stderr.contains("of a run that was killed, was removed"), "{next:?}");
+    assert!(next.stderr.contains("removed the unfinished output of a run that was killed"), "{next:?}");
     assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
     assert!(scene.directory().join("late.json").exists());
 }
@@ -155,12 +155,12 @@ fn stopped(scene: &Scene, ranks: usize) {
     let process = scene.processes()[&rank];
     send(libc::SIGSTOP, process);
     std::fs::write(scene.go_on_file(), "").unwrap();
-    running.wait_for(&format!("nothing is heard of rank {rank} (process {process} on "));
+    running.wait_for(&format!("no heartbeat from rank {rank} (process {process} on "));
     running.wait_for("which is stopped");
     send(libc::SIGCONT, process);
     let finished = running.finish().expect(0, "a run whose rank went on");
     let by = usize::from(rank == 0);
-    assert!(finished.stderr.contains(&format!("[rank {by}] WARN: waiting since ")), "{finished:?}");
+    assert!(finished.stderr.contains(&format!("[rank {by}] WARN: waiting for ")), "{finished:?}");
     // The wait may be over before the rank says something again.
     assert_eq!(scene.unfinished(), Vec::<PathBuf>::new());
     scene.output_is_right();

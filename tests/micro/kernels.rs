@@ -12,9 +12,9 @@ use clc_engine::matching::extract::{Extract, Extractor, Place};
 use clc_engine::matching::messages::match_messages;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::{amortise as amortisation, dataflow, passes};
-use clc_replay::pipeline::load::{LoadOptions, Loaded, load};
+use clc_replay::pipeline::load::{LoadOptions, LocalTrace, load};
 use clc_replay::pipeline::made::write_simulated;
-use clc_replay::pipeline::open::{Opened, open};
+use clc_replay::pipeline::open::{TraceHandle, open};
 use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
@@ -38,8 +38,8 @@ const EVENTS: usize = 1 << 17;
 struct Sample {
     /// Removed with the sample.
     _directory: tempfile::TempDir,
-    opened: Opened,
-    loaded: Loaded,
+    opened: TraceHandle,
+    loaded: LocalTrace,
     parameters: Parameters,
 }
 
@@ -62,7 +62,7 @@ static SAMPLE: LazyLock<Sample> = LazyLock::new(|| {
     Sample { _directory: directory, opened, loaded, parameters }
 });
 
-fn load_again(opened: &Opened, parameters: &Parameters) -> Loaded {
+fn load_again(opened: &TraceHandle, parameters: &Parameters) -> LocalTrace {
     let options = LoadOptions {
         presync: Method::Linear,
         latency: parameters.latency,
@@ -133,7 +133,7 @@ fn match_events(bencher: Bencher) {
     });
 }
 
-fn extract(opened: &Opened, table: &CommTable<'_>, process: Option<u32>, location: usize) -> Extract {
+fn extract(opened: &TraceHandle, table: &CommTable<'_>, process: Option<u32>, location: usize) -> Extract {
     let id = opened.definitions.locations[location].id;
     let local = opened.archive.local_definitions(id).expect("definitions");
     let mut extractor = Extractor::new(table, process);

@@ -163,7 +163,7 @@ fn values_and_errors(t: &mut dyn Transport) {
 
     assert_eq!(agree(t, Ok(rank)).unwrap(), rank);
     let failing = size / 2;
-    let error = |rank: usize| Error::new(format!("rank {rank} has failed")).at_event(7).hint("try again");
+    let error = |rank: usize| Error::new(format!("rank {rank} failed")).at_event(7).hint("try again");
     let outcome = if rank >= failing { Err(error(rank)) } else { Ok(()) };
     assert_eq!(agree(t, outcome).unwrap_err(), error(failing));
 }

@@ -134,11 +134,15 @@ fn outputs_that_hit_something() {
         ("simulate trace/traces/sub", "trace/traces/sub: the output lies inside another trace"),
         ("simulate n.clct/events/sub", "n.clct/events/sub: the output lies inside another trace"),
         ("man trace", "trace: DIR would write into a trace"),
-        ("check trace --report - --html -", "--report and --html are both standard output"),
-        ("trace -o -", "--output is a directory, which standard output cannot be (./- names a directory of that name)"),
-        ("simulate -", "DIR is a directory, which standard output cannot be"),
-        ("analyze trace --csv -", "--csv is a directory, which standard output cannot be"),
-        ("man -", "DIR is a directory, which standard output cannot be"),
+        ("check trace --report - --html -", "--report and --html both go to standard output"),
+        (
+            "trace -o -",
+            "--output is a directory and cannot be written to standard output (use ./- for a directory of that \
+            name)",
+        ),
+        ("simulate -", "DIR is a directory and cannot be written to standard output"),
+        ("analyze trace --csv -", "--csv is a directory and cannot be written to standard output"),
+        ("man -", "DIR is a directory and cannot be written to standard output"),
     ];
     for (words, says) in cases {
         refused_by(alone(), &copy, words.split(' '), &[says]);
@@ -169,7 +173,7 @@ fn files_that_are_there() {
     std::fs::write(there.join("tables/waits.csv"), "mine").unwrap();
     std::fs::write(there.join("tables/clc-replay-check.1"), "mine").unwrap();
     make("simulate s --pattern ring --ranks 2 --events 200 -q").expect(0, "another trace");
-    let foreign = "the file exists, and is not a report that clc-replay wrote (overwrite it with --force";
+    let foreign = "the file exists and is not a report written by clc-replay (overwrite it with --force";
     for (words, says) in [
         ("check trace --report notes.md", foreign),
         ("trace --dry-run --report notes.md", foreign),
@@ -179,15 +183,27 @@ fn files_that_are_there() {
         ("simulate new --report notes.md", foreign),
         ("perturb trace new --anyway --report notes.md", foreign),
         ("convert trace new.clct --report notes.md", foreign),
-        ("check trace --html notes.md", "is not a page that"),
-        ("evaluate s --truth s --plot notes.md", "is not a plot that"),
-        ("export trace -o notes.md", "is not an export of this format that"),
-        ("analyze trace --csv tables", "tables/waits.csv: the file exists, and is not such a table that"),
-        ("man tables", "tables/clc-replay-check.1: the file exists, and is not a man page that"),
-        ("check trace --report s/traces.otf2", "s/traces.otf2: a file of a trace is never overwritten"),
-        ("check trace --force --report s/traces.otf2", "s/traces.otf2: a file of a trace is never overwritten"),
-        ("check trace --force --html s/traces/0.evt", "s/traces/0.evt: a file of a trace is never overwritten"),
-        ("export trace --force -o s/truth/0.truth", "s/truth/0.truth: a file of a trace is never overwritten"),
+        ("check trace --html notes.md", "is not a page written by"),
+        ("evaluate s --truth s --plot notes.md", "is not a plot written by clc-replay"),
+        ("export trace -o notes.md", "is not an export of this format written by clc-replay"),
+        ("analyze trace --csv tables", "tables/waits.csv: the file exists and is not such a table written"),
+        ("man tables", "tables/clc-replay-check.1: the file exists and is not a man page written"),
+        ("check trace --report s/traces.otf2", "s/traces.otf2: files that belong to a trace are never overwritten"),
+        (
+            "check trace --force --report s/traces.otf2",
+            "s/traces.otf2: files that belong to a trace are never \
+            overwritten",
+        ),
+        (
+            "check trace --force --html s/traces/0.evt",
+            "s/traces/0.evt: files that belong to a trace are never \
+            overwritten",
+        ),
+        (
+            "export trace --force -o s/truth/0.truth",
+            "s/truth/0.truth: files that belong to a trace are never \
+            overwritten",
+        ),
     ] {
         refused_by(alone(), &copy, words.split(' '), &[says]);
     }
@@ -249,7 +265,7 @@ fn directories_that_are_there() {
     ];
     make("convert trace n.clct -q").expect(0, "a native trace");
     let out = there.join("out");
-    let recording = "out: the existing output is not replaced: it has no list of files (.clc-replay)";
+    let recording = "out: refusing to replace the existing output: it has no file list (.clc-replay)";
     for words in commands {
         // A recording, and a directory with one file of a trace and others.
         copy_tree(&copy.trace, &out);
@@ -269,7 +285,7 @@ fn directories_that_are_there() {
         let file = tree(&out).into_iter().find(|(path, contents)| is_other(path, contents)).unwrap().0;
         let contents = std::fs::read(out.join(&file)).unwrap();
         std::fs::write(out.join(&file), "changed").unwrap();
-        refused_by(alone(), &copy, words.split(' '), &["in it changed since clc-replay wrote it"]);
+        refused_by(alone(), &copy, words.split(' '), &["in it has changed since clc-replay wrote it"]);
         std::fs::write(out.join(&file), &contents).unwrap();
         std::fs::remove_dir_all(&out).unwrap();
         // Again and again.
@@ -356,7 +372,12 @@ fn pipes_and_files_without_an_end() {
     ] {
         shell(line).expect(1, line);
     }
-    refusal(shell("\"$0\" report /dev/stdin </dev/zero"), false, &["/dev/stdin: too long for a stored report"]);
+    refusal(
+        shell("\"$0\" report /dev/stdin </dev/zero"),
+        false,
+        &["/dev/stdin: the file is too large for a stored \
+        report"],
+    );
 }
 
 /// The commands of the README can be typed in one after the other.

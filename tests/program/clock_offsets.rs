@@ -163,8 +163,8 @@ fn a_lone_offset_is_a_constant_and_none_is_none() {
     assert_eq!(report["parameters"]["clocks"]["identity"], 1);
     let warnings = report["warnings"].to_string();
     for text in [
-        "2 locations have one clock offset only; it is applied as a constant, while libotf2 ignores it: 1, 3",
-        "1 of 4 locations have no clock offset, their recorded times are taken as global: 2",
+        "2 locations have only one clock offset; it is applied as a constant, whereas libotf2 ignores it: 1, 3",
+        "1 of 4 locations have no clock offset; their recorded times are taken as global: 2",
     ] {
         assert!(warnings.contains(text), "{warnings}");
     }

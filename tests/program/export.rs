@@ -117,7 +117,7 @@ fn nothing_is_overwritten_unless_asked_for() {
     run(alone().arg("export").arg(&trace).arg("-o").arg(&file)).expect(0, "an earlier export");
     for window in ["5000s:", "5000s:6000s"] {
         let refused = run(alone().arg("export").arg(&trace).args(["-o", "-", "--window", window])).expect(2, window);
-        assert!(refused.stderr.contains("--window lies outside the trace, which ends "), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--window is outside the trace, which ends "), "{}", refused.stderr);
         assert_eq!(refused.stdout, "");
     }
     for window in ["1ms", "2ms:1ms", "1:2", "x:"] {

@@ -320,14 +320,14 @@ fn mistakes_get_one_line_and_leave_nothing() {
         ("simulate out --events 0", "1 to 10^12"),
         ("simulate out --imbalance 2", "0 to 1"),
         ("simulate out --measurements 20000", "0 to 10000"),
-        ("simulate no/where/out", "directory above"),
+        ("simulate no/where/out", "parent directory"),
         ("simulate", "<DIR>"),
         (&format!("perturb {trace} out --nodes 0"), "1.."),
         (&format!("perturb {trace} out --nodes 2 --per-process"), "cannot be used with"),
         ("perturb missing out", "missing"),
-        (&format!("evaluate {trace} --truth {trace}"), "no directory `truth`"),
+        (&format!("evaluate {trace} --truth {trace}"), "the directory `truth`"),
         (&format!("evaluate {trace}"), "--truth"),
-        (&format!("evaluate {trace} --truth {trace} --window 0s"), "holds no events"),
+        (&format!("evaluate {trace} --truth {trace} --window 0s"), "contains no events"),
     ];
     for (line, part) in cases {
         let refused = clc(line, directory.path(), 2);

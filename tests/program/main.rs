@@ -13,6 +13,7 @@ mod reference;
 
 mod analyze;
 mod bad_options;
+mod by_hand;
 mod clock_offsets;
 mod emulated_nodes;
 mod examples;
@@ -37,4 +38,5 @@ mod replay_reference;
 mod replays_in_a_row;
 mod report_page;
 mod threads;
+mod warnings;
 mod windows_and_groups;

@@ -280,7 +280,7 @@ fn what_is_left_out_is_counted() {
     assert_eq!(find(&report, "event_fields", "Enter"), None);
     assert_eq!(find(&report, "definition_fields", "Region: all but id and name"), Some(20));
     let said = clc("convert x.clct out --report back.json", here, 0).stdout;
-    assert!(said.contains("times near theirs may be corrected"), "{said}");
+    assert!(said.contains("nearby times may be corrected"), "{said}");
     let report = json(&here.join("back.json"));
     assert_eq!(find(&report, "events", "CommCreate"), Some(20));
     assert_eq!(report["events"], 7904 - 20 - 12);
@@ -366,26 +366,26 @@ fn mistakes_get_one_line() {
     std::fs::write(here.join("full/file"), "x").unwrap();
     refused("convert", here, &["TRACE"]);
     refused("convert in", here, &["TARGET"]);
-    refused("convert in out", here, &["in: the trace is OTF2 already", ".clct"]);
-    refused("convert x.clct y.clct", here, &["x.clct: the trace is native already"]);
-    refused("convert x.clct y --to native", here, &["x.clct: the trace is native already"]);
+    refused("convert in out", here, &["in: the trace is already OTF2", ".clct"]);
+    refused("convert x.clct y.clct", here, &["x.clct: the trace is already native"]);
+    refused("convert x.clct y --to native", here, &["x.clct: the trace is already native"]);
     refused("convert in y --to vampir", here, &["otf2, native"]);
-    refused("convert nothing y.clct", here, &["nothing: there is no such trace"]);
+    refused("convert nothing y.clct", here, &["nothing: the trace does not exist"]);
     refused("convert in x.clct", here, &["x.clct: output directory already exists (replace it with --force)"]);
     refused(
         "convert in full --to native --force",
         here,
-        &["full: the existing output is not replaced: it has no list of files"],
+        &["full: refusing to replace the existing output: it has no file list"],
     );
     refused("convert in in/x.clct", here, &["the output lies inside the trace"]);
     copy_tree(&here.join("in"), &here.join("outer/in"));
     refused("convert outer/in outer --force --to native", here, &["the output contains the trace"]);
-    refused("convert in missing/x.clct", here, &["the directory above the output has to exist"]);
+    refused("convert in missing/x.clct", here, &["the parent directory of the output has to exist"]);
     refused("convert x.clct out.otf2", here, &["does not end in .otf2 (for example out)"]);
     refused("x.clct -o x.clct --force", here, &["the output is the trace itself"]);
     refused("full", here, &["no OTF2 anchor file (*.otf2) in this directory"]);
     std::fs::rename(here.join("full"), here.join("full.clct")).unwrap();
-    refused("full.clct", here, &["not a native trace, or one that was never finished: no definitions.clcd"]);
+    refused("full.clct", here, &["not a native trace, or one that was never completed: definitions.clcd is missing"]);
     // --force replaces either format; --to goes before the name, and such a trace is found by what is in it.
     clc("convert in x.clct --force -q", here, 0);
     clc("convert x.clct in2.clct --to otf2 -q", here, 0);
@@ -394,7 +394,7 @@ fn mistakes_get_one_line() {
     clc("check named -q", here, 1);
     clc("check named/definitions.clcd -q", here, 1);
     copy_tree(&fixture("tracer-halo-4"), &here.join("named"));
-    refused("check named", here, &["named: the directory holds a native trace and an OTF2 archive"]);
+    refused("check named", here, &["named: the directory holds both a native trace and an OTF2 archive"]);
     clc("check named/definitions.clcd -q", here, 1);
     assert!(Otf2Archive::open(&here.join("named/traces.otf2")).is_ok());
 }
@@ -421,7 +421,11 @@ fn damage_names_file_location_and_event() {
     }
     std::fs::write(&path, &original).unwrap();
     std::fs::write(native.join("definitions.clcd"), "CLCDEFIN\x04\0\0\0").unwrap();
-    refused("x.clct", here, &["x.clct/definitions.clcd: native trace of version 4, known are 1 to 3"]);
+    refused(
+        "x.clct",
+        here,
+        &["x.clct/definitions.clcd: native trace of format version 4; versions 1 to 3 are supported"],
+    );
 }
 
 /// Makes files of an older version of those of a trace without windows and threads, which differ by nothing else.

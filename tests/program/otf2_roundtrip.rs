@@ -416,7 +416,13 @@ fn records_of_any_type_pass_through() {
                     _ => events.raw(number, 13, &[0]).unwrap(),
                 }
             }
-            assert!(events.raw(29_998, 13, &[0]).unwrap_err().message.contains("29998 before 29999"));
+            assert!(
+                events
+                    .raw(29_998, 13, &[0])
+                    .unwrap_err()
+                    .message
+                    .contains("29998 is earlier than the preceding one, 29999")
+            );
             assert!(events.raw(30_000, 5, &[0; 8]).is_err(), "a timestamp is no event");
             assert!(events.raw(30_000, 12, &[1]).is_err(), "a cut integer");
             assert!(events.event(30_000, &Event::Other).is_err());
@@ -468,7 +474,7 @@ fn times_that_would_decrease_are_refused() {
     std::fs::create_dir(directory.path().join(archive.name())).unwrap();
     let mut map = By(|number, _| 1000 - number);
     let error = archive.rewrite_events(definitions.locations[0].id, directory.path(), &mut map).unwrap_err();
-    assert!(error.message.contains("998 lies before 999"), "{error}");
+    assert!(error.message.contains("998 is earlier than the preceding one, 999"), "{error}");
     assert_eq!(error.event, Some(2));
 }
 
@@ -477,7 +483,7 @@ fn what_is_no_archive_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let message = |path: &Path| Otf2Archive::open(path).unwrap_err().to_string();
     assert!(message(directory.path()).contains("no OTF2 anchor file"));
-    assert!(message(&directory.path().join("none")).contains("no such trace"));
+    assert!(message(&directory.path().join("none")).contains("the trace does not exist"));
     std::fs::write(directory.path().join("a.otf2"), "text").unwrap();
     assert!(message(directory.path()).contains("not an OTF2 anchor"));
     std::fs::write(directory.path().join("b.otf2"), "text").unwrap();

@@ -1,8 +1,8 @@
 //! What a trace records of synchronisation beside messages and collective operations on one group: fences and epochs of windows, synchronous sends,
 //! inter-communicators. Small traces made by hand, in microseconds, whose processes run on nodes with clocks that are off by a known time.
 
-use crate::common::{alone, found, report, run};
-use crate::reference::against::write;
+use crate::by_hand::{self, written};
+use crate::common::{alone, found, run};
 use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
@@ -10,7 +10,6 @@ use clc_trace::{
     WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 
 const US: i64 = 1000;
 const WORLD: CommId = CommId(0);
@@ -60,28 +59,8 @@ fn put(time: i64) -> (i64, Event) {
     (time, Event::RmaPut(WindowTransfer { window: WINDOW, remote: 0, bytes: 8, matching: 1 }))
 }
 
-fn written(directory: &Path, trace: &Trace) -> PathBuf {
-    let path = directory.join("trace");
-    write(trace, &path);
-    path
-}
-
-/// `check` finds `violated` of `checked` of a kind, and the correction leaves none; nothing else is wrong.
 fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = written(directory.path(), trace);
-    let before = report(&path, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
-    assert_eq!(found(&before, kind), (checked, violated), "{kind}: {}", before["violations"]);
-    let out = directory.path().join("out");
-    run(alone().arg("-q").arg("-o").arg(&out).arg(&path)).expect(0, "correct");
-    let after = report(&out, &["check", "--presync", "none"], 0);
-    assert_eq!(found(&after, kind), (checked, 0));
-    // The native form says the same.
-    let native = directory.path().join("trace.clct");
-    run(alone().args(["convert", "-q"]).arg(&path).arg(&native)).expect(0, "convert");
-    let same = report(&native, &["check", "--presync", "none"], if violated > 0 { 1 } else { 0 });
-    assert_eq!(same["violations"], before["violations"]);
-    assert_eq!(same["matching"], before["matching"]);
+    assert_eq!(by_hand::assert_corrected(trace, kind, checked, violated, &["auto"]), [checked]);
 }
 
 #[test]

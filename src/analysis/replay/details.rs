@@ -7,7 +7,7 @@
 //! | completion | of an N-to-N operation: from when the first of the others has left it, but not while waiting |
 
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::waits::{Detail, TimelineWaits, Wait, is_fence};
+use crate::analysis::replay::timeline_waits::{Detail, TimelineWaits, Wait, is_fence};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::extract::HashMap;
 use clc_engine::matching::messages::Trust;

@@ -3,5 +3,6 @@
 
 pub mod details;
 pub mod operations;
+pub mod timeline_waits;
 pub mod waits;
 pub mod walk;

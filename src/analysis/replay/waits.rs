@@ -9,6 +9,7 @@
 
 use crate::analysis::replay::details;
 use crate::analysis::replay::operations::Operations;
+use crate::analysis::replay::timeline_waits::{LockWait, TimelineWaits, Wait, is_fence};
 use clc_engine::comm::Transport;
 use clc_engine::matching::extract::HashMap;
 use clc_engine::matching::messages::Trust;
@@ -17,62 +18,14 @@ use clc_engine::replay::caps::of_receives;
 use clc_engine::replay::contributions::{Contributions, Direction};
 use clc_engine::replay::program::Program;
 use clc_execution::path::PathWait;
-use clc_execution::waiting::{DetailKind, WaitKind, send_waits_until, waits_until};
+use clc_execution::waiting::{WaitKind, send_waits_until, waits_until};
 use clc_trace::{CollectiveOp, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 
-/// An operation waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// The operation.
-    pub operation: u32,
-    /// For what.
-    pub kind: WaitKind,
-    /// For which process.
-    pub cause: u32,
-    /// How long.
-    pub ticks: i64,
-}
-
-/// Waits of one timeline.
-#[derive(Debug, Clone, Default)]
-pub struct TimelineWaits {
-    /// At most one per operation, in their order.
-    pub waits: Vec<Wait>,
-    /// What the critical path follows, sorted.
-    pub path: Vec<PathWait>,
-    /// What is told beside the waits, by operation and kind.
-    pub details: Vec<Detail>,
-}
-
-/// An operation waited for a lock that another process held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockWait {
-    /// The local timeline.
-    pub timeline: u32,
-    /// The operation.
-    pub operation: u32,
-    /// Until when.
-    pub until: i64,
-    /// Who held it.
-    pub cause: u32,
-}
-
-/// A part of a wait of an operation, or what it took beside that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Detail {
-    /// The operation.
-    pub operation: u32,
-    /// What it is.
-    pub kind: DetailKind,
-    /// How long.
-    pub ticks: i64,
-}
-
 /// What is known of the waits of one operation so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+struct OperationWaits {
     /// The wait that ends last; of several, the first in the order of kinds and processes.
     wait: Option<(i64, Reverse<(WaitKind, u32)>)>,
     /// The same for the critical path; broken ones count as earlier.
@@ -138,18 +91,13 @@ pub fn waits(
     Ok(all)
 }
 
-/// Whether an operation is a fence that counts as a barrier.
-pub(super) fn is_fence(op: CollectiveOp) -> bool {
-    matches!(op, CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
-}
-
 /// Collects the waits of one stage.
 struct SearchWaits<'a> {
     program: &'a Program,
     operations: &'a [Operations],
     stage: usize,
     /// By operation of each timeline.
-    found: Vec<HashMap<u32, Found>>,
+    found: Vec<HashMap<u32, OperationWaits>>,
 }
 
 impl SearchWaits<'_> {
@@ -228,7 +176,7 @@ impl SearchWaits<'_> {
     fn finish(self) -> Vec<TimelineWaits> {
         let SearchWaits { operations, stage, found, .. } = self;
         let timelines = found.into_iter().zip(operations);
-        let waits_of = |(found, own): (HashMap<u32, Found>, &Operations)| {
+        let waits_of = |(found, own): (HashMap<u32, OperationWaits>, &Operations)| {
             let mut all = TimelineWaits::default();
             for (operation, found) in found {
                 let enter = own.stages[stage].enter[operation as usize];

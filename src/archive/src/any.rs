@@ -73,9 +73,9 @@ impl Archive {
         if native::is_native(path) {
             if let Ok(otf2) = Otf2Archive::open(path) {
                 let anchor = otf2.anchor_path();
-                return Err(Error::new("the directory holds a native trace and an OTF2 archive")
+                return Err(Error::new("the directory holds both a native trace and an OTF2 archive")
                     .in_file(path)
-                    .hint(format!("name the one you mean: {} or {}", native::DEFINITIONS, anchor.display())));
+                    .hint(format!("specify the one you mean: {} or {}", native::DEFINITIONS, anchor.display())));
             }
             return NativeTrace::open(path).map(Archive::Native);
         }

@@ -6,7 +6,9 @@
 //!
 //! Seen from the right end the curve is a string pulled taut between the corners of the staircase (from below) and the
 //! caps (from above), which falls with slope m where neither touches it. [`amortise`] is the funnel algorithm for
-//! such strings: every corner and cap enters and leaves each of two hulls at most once, so it is linear in their number.
+//! such strings (B. Chazelle, A theorem on polygon cutting with applications, FOCS 1982; D. T. Lee, F. P. Preparata, Euclidean shortest paths in
+//! the presence of rectilinear barriers, Networks 14, 1984): every corner and cap enters and leaves each of two hulls at most once, so it is linear
+//! in their number.
 
 use clc_trace::{Fraction, Shape, Stretch, Ticks};
 use std::collections::VecDeque;
@@ -72,7 +74,7 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
 pub fn amortise(times: &[i64], knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
     segments.clear();
-    let mut string = String { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
+    let mut string = TautString { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
         match knot.demand {
             Demand::Corner => string.corner(Vertex::of(knot, times)),
@@ -83,7 +85,7 @@ pub fn amortise(times: &[i64], knots: &[Knot], slope: Fraction, segments: &mut V
 }
 
 /// The string while it is being pulled, from right to left.
-struct String<'a> {
+struct TautString<'a> {
     slope: Fraction,
     /// The last point that is final.
     apex: Option<Vertex>,
@@ -95,7 +97,7 @@ struct String<'a> {
     segments: &'a mut Vec<Segment>,
 }
 
-impl String<'_> {
+impl TautString<'_> {
     /// The point from which the string falls freely with slope m, as long as nothing more is demanded.
     fn tail(&self) -> Option<Vertex> {
         self.caps.back().copied().or(self.apex)

@@ -137,7 +137,9 @@ impl Density {
     fn parts<const N: usize>(&self, excesses: &[f64; N]) -> [[f64; N]; PARTS] {
         let mut parts = [[0.0; N]; PARTS];
         for ((part, height), rate) in parts.iter_mut().zip(self.heights).zip(self.rates) {
-            part.iter_mut().zip(excesses).for_each(|(part, excess)| *part = height * exp(-rate * excess) + f64::MIN_POSITIVE);
+            part.iter_mut()
+                .zip(excesses)
+                .for_each(|(part, excess)| *part = height * exp(-rate * excess) + f64::MIN_POSITIVE);
         }
         parts
     }

@@ -4,12 +4,22 @@
 //! several clocks at once, and what joins two clocks stays within a window.
 
 use super::banded::Pentadiagonals;
-use super::solver::Tolerance;
 
 /// Most steps.
 const STEPS: usize = 300;
 /// Preconditioned residual that ends them, squared, as a part of what it was at first.
 const REDUCTION: f64 = 1e-12;
+
+/// How well a system is solved: what is left of the residual, preconditioned, squared and per unknown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Tolerance(f64);
+
+impl Tolerance {
+    /// A few thousandths of a standard deviation.
+    pub(super) const RESULT: Tolerance = Tolerance(1e-7);
+    /// A hundredth: enough to find the weights of the next round.
+    pub(super) const STEP: Tolerance = Tolerance(1e-4);
+}
 
 /// A term weight · (x(j) - x(i))² between two clocks in a window, i < j.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +176,9 @@ fn joined(ties: Vec<Tie>, clocks: usize, windows: usize) -> Vec<Tie> {
         ordered[*place] = tie;
         *place += 1;
     }
-    ordered.chunk_by_mut(|one, other| window(one) == window(other)).for_each(|ties| ties.sort_by_key(|tie| (tie.i, tie.j)));
+    ordered
+        .chunk_by_mut(|one, other| window(one) == window(other))
+        .for_each(|ties| ties.sort_by_key(|tie| (tie.i, tie.j)));
     ordered.dedup_by(|other, one| {
         let same = (one.i, one.j) == (other.i, other.j);
         one.weight += if same { other.weight } else { 0.0 };

@@ -178,5 +178,3 @@ impl Method {
         }
     }
 }
-
-pub(crate) fn knob(name: &str, usual: f64) -> f64 { std::env::var(name).ok().and_then(|t| t.parse().ok()).unwrap_or(usual) }

@@ -120,8 +120,8 @@ impl LinearClock {
     pub fn check_range(&self, first: Ticks, last: Ticks) -> Result<()> {
         for time in [first, last] {
             if self.map(time).0.unsigned_abs() >= RANGE.unsigned_abs() {
-                let message = format!("the clock offsets map local time {time} out of the range of 62 bits");
-                return Err(Error::new(message).hint("`--presync none` ignores the recorded clock offsets"));
+                let message = format!("the clock offsets map local time {time} outside the range of 62 bits");
+                return Err(Error::new(message).hint("use `--presync none` to ignore the recorded clock offsets"));
             }
         }
         Ok(())
@@ -173,8 +173,11 @@ impl LinearClock {
         for (index, (a, b)) in pairs(&knots).enumerate() {
             let names = format!("clock offset records {} and {}", index + 1, index + 2);
             if b.time <= a.time {
-                let message = format!("{names}: time does not increase ({} then {} ticks)", a.time, b.time);
-                return Err(Error::new(message).hint("the archive is damaged; `--presync none` ignores the records"));
+                let message = format!("{names}: time does not increase ({}, then {} ticks)", a.time, b.time);
+                return Err(Error::new(message).hint(
+                    "the archive is damaged; use `--presync none` to ignore these \
+                    records",
+                ));
             }
             if b.offset - a.offset <= -(b.time - a.time) {
                 let message = format!(
@@ -182,7 +185,7 @@ impl LinearClock {
                     i128::from(a.offset) - i128::from(b.offset),
                     b.time - a.time
                 );
-                return Err(Error::new(message).hint("`--presync none` ignores the records"));
+                return Err(Error::new(message).hint("use `--presync none` to ignore these records"));
             }
         }
         Ok(LinearClock { knots })
@@ -267,8 +270,8 @@ fn pairs(knots: &[Knot]) -> impl Iterator<Item = (&Knot, &Knot)> {
 }
 
 fn out_of_range(index: usize, what: &str) -> Error {
-    Error::new(format!("clock offset record {}: {what} out of the range of 62 bits", index + 1))
-        .hint("the archive is damaged; `--presync none` ignores the records")
+    Error::new(format!("clock offset record {}: {what} is outside the range of 62 bits", index + 1))
+        .hint("the archive is damaged; use `--presync none` to ignore these records")
 }
 
 #[cfg(test)]

@@ -50,10 +50,10 @@ fn bad_records_are_named() {
     assert!(failure(&[(5, 0), (5, 1)]).contains("records 1 and 2: time does not increase"));
     assert!(failure(&[(1, 0), (9, 0), (8, 0)]).contains("records 2 and 3: time does not increase"));
     assert!(failure(&[(0, 0), (10, 0), (20, -10)]).contains("records 2 and 3: the offset falls by 10 ticks within 10"));
-    assert!(failure(&[(1 << 62, 0)]).contains("record 1: time out of the range"));
-    assert!(failure(&[(u64::MAX, 0)]).contains("record 1: time out of the range"));
-    assert!(failure(&[(0, 0), (1, i64::MIN)]).contains("record 2: offset out of the range"));
-    assert!(failure(&[(0, 1 << 62)]).contains("record 1: offset out of the range"));
+    assert!(failure(&[(1 << 62, 0)]).contains("record 1: time is outside the range"));
+    assert!(failure(&[(u64::MAX, 0)]).contains("record 1: time is outside the range"));
+    assert!(failure(&[(0, 0), (1, i64::MIN)]).contains("record 2: offset is outside the range"));
+    assert!(failure(&[(0, 1 << 62)]).contains("record 1: offset is outside the range"));
     clock(&[(0, 0), (10, 0), (20, -9)]);
 }
 

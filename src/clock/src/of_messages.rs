@@ -69,8 +69,12 @@ pub struct Estimated {
 /// the whole time to as short ones as the messages support, each time with the clocks that the time before has found.
 ///
 /// # Errors
-/// Measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
+/// A method that estimates nothing ([`Method::None`], [`Method::Linear`]); measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
 pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
+    if !options.method.refines() {
+        return Err(Error::new(format!("the method '{}' does not use messages", options.method.name()))
+            .hint("to estimate clocks, use network, regression, hull or auto"));
+    }
     let named = messages.iter().map(|message| message.from.max(message.to) as usize + 1).max().unwrap_or(0);
     let count = named.max(options.offsets.len());
     let offset = |clock: usize| options.offsets.get(clock).cloned().unwrap_or_default();
@@ -96,7 +100,7 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
                 let times = || seen.iter().flat_map(|message| [message.sent, message.received]);
                 let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
                 if first <= -RANGE || last >= RANGE {
-                    return Err(Error::new("times leave the range of clocks, 2^62 ticks"));
+                    return Err(Error::new("the times exceed the range of clocks, 2^62 ticks"));
                 }
                 let grid = Grid::new(first, last, windows);
                 let mut collector = Collector::new(&grid);
@@ -123,7 +127,10 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
             Decision::Nothing(reason) => return Err(Error::new(reason)),
             // Every clock has one timeline.
             Decision::Split(_) => {
-                return Err(Error::new("a clock contradicts itself: a message to itself came before it was sent"));
+                return Err(Error::new(
+                    "a clock contradicts itself: a message within it was received before it was \
+                    sent",
+                ));
             }
         }
     }
@@ -214,5 +221,14 @@ mod tests {
         assert!(estimate(&alone, &Options::default()).is_err());
         let far = [Message { from: 0, to: 1, sent: i64::MAX, received: i64::MIN }];
         assert!(estimate(&far, &Options::default()).is_err());
+    }
+
+    #[test]
+    fn methods_that_estimate_nothing_are_refused() {
+        for method in [Method::None, Method::Linear] {
+            let name = method.name();
+            let error = estimate(&round_trips(400, 50, 0), &Options { method, ..Options::default() }).expect_err(name);
+            assert_eq!(error.message, format!("the method '{name}' does not use messages"));
+        }
     }
 }

@@ -176,7 +176,7 @@ impl<'a> Jury<'a> {
     pub fn of_all(view: &'a View) -> Jury<'a> {
         let count = view.grid.count;
         let blocks = count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK));
-        Jury::new(view, Part { share: crate::knob("K9", JUDGED as f64) / count as f64, stretches: PLACES, blocks })
+        Jury::new(view, Part { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks })
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -269,7 +269,7 @@ pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, worker
             mean
         };
         let width = view.grid.width;
-        let roughness = before.filter(|_| crate::knob("K4", 1.0) == 1.0).map_or(FIRST * view.observations.precision, |before| before.roughness_for(width));
+        let roughness = before.map_or(FIRST * view.observations.precision, |before| before.roughness_for(width));
         first = Choice { roughness, width, ..first };
         let mut here = consider(&trial, first);
         if let Some(start) = &view.otherwise {

@@ -2,21 +2,11 @@
 //! ([`super::gradients`]). Its unknowns are by how much the corrections are to be changed. Everything is in a fixed order: the same bits every time.
 
 use super::cholesky::Banded;
+pub(super) use super::gradients::Tolerance;
 use super::gradients::{Gradients, Tie};
 
 /// Multiplications and additions up to which a system is solved directly.
 const DIRECT: usize = 200_000_000;
-
-/// How well a system is solved: what is left of the residual, preconditioned, squared and per unknown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Tolerance(pub(super) f64);
-
-impl Tolerance {
-    /// A few thousandths of a standard deviation.
-    pub(super) const RESULT: Tolerance = Tolerance(1e-7);
-    /// A hundredth: enough to find the weights of the next round.
-    pub(super) const STEP: Tolerance = Tolerance(1e-4);
-}
 
 /// A sum of squares to be minimised, of the changes d(clock, window) of all corrections. Those of fixed clocks are zero.
 #[derive(Debug)]

@@ -68,11 +68,11 @@ impl Anchor {
         let format = reader.u8()?;
         let trace_format = reader.u8()?;
         if format == 0 {
-            return Err(Error::new("unknown version 0 of the anchor file"));
+            return Err(Error::new("unknown anchor file version 0"));
         }
         if !(1..=2).contains(&trace_format) {
-            return Err(Error::new(format!("unknown version {trace_format} of the trace format"))
-                .hint("clc-replay reads OTF2 trace formats 1 and 2"));
+            return Err(Error::new(format!("unknown trace format version {trace_format}"))
+                .hint("clc-replay reads versions 1 and 2 of the OTF2 trace format"));
         }
         let version = [reader.u8()?, reader.u8()?, reader.u8()?];
         let event_chunk = reader.full_u64()?;
@@ -85,7 +85,7 @@ impl Anchor {
         match reader.u8()? {
             1 => {}
             2 => {
-                return Err(Error::new("the archive is a SIONlib container, which is not supported")
+                return Err(Error::new("the archive uses the SIONlib substrate, which is not supported")
                     .hint("record it with the POSIX substrate, e.g. SCOREP_TRACING_USE_SION=false"));
             }
             other => return Err(Error::new(format!("unknown file substrate {other}"))),

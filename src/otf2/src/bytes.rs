@@ -73,7 +73,7 @@ fn truncated() -> Error {
 
 #[cold]
 fn too_long(length: u8, width: u8) -> Error {
-    Error::new(format!("a packed integer of {length} bytes where at most {width} are allowed"))
+    Error::new(format!("a compressed integer has {length} bytes where at most {width} are allowed"))
 }
 
 impl<'a> Reader<'a> {

@@ -382,7 +382,7 @@ impl<S: Source> Records<S> {
             Some(&length) if length <= width => usize::from(length) + 1,
             Some(length) => {
                 return Err(Error::new(format!(
-                    "a packed integer of {length} bytes where at most {width} are allowed"
+                    "a compressed integer has {length} bytes where at most {width} are allowed"
                 ))
                 .at_event(self.number + 1));
             }

@@ -101,7 +101,7 @@ impl ArchiveWriter {
             }
         }
         let events = directory.join(name);
-        let failed = |error: std::io::Error| Error::io(directory, "cannot make the archive", &error);
+        let failed = |error: std::io::Error| Error::io(directory, "cannot create the archive", &error);
         if !directory.is_dir() || directory.read_dir().map_err(failed)?.next().is_some() {
             std::fs::create_dir(directory).map_err(failed)?;
         }

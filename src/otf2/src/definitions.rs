@@ -197,7 +197,7 @@ impl Tables {
             return Ok(());
         }
         Err(Error::new(format!("definitions of {length} bytes use names of {total} bytes in total"))
-            .hint("names that long are no names: the file is damaged, or was made to do damage"))
+            .hint("such names are implausible: the file is damaged, or was made to do damage"))
     }
 
     fn text(&self, id: u32) -> String {
@@ -208,7 +208,8 @@ impl Tables {
         let mut warnings = Vec::new();
         if self.records != announced {
             warnings.push(format!(
-                "the anchor announces {announced} global definitions, the file has {}; other readers may refuse it",
+                "the anchor file announces {announced} global definitions, but the file has {}; other readers may \
+                reject it",
                 self.records
             ));
         }
@@ -291,8 +292,7 @@ impl Tables {
             let mut seen = HashSet::new();
             let twice = ids.filter(|id| !seen.insert(*id)).count();
             if twice > 0 {
-                warnings
-                    .push(format!("ids of a {what} are defined twice ({twice} of them); other readers may complain"));
+                warnings.push(format!("{twice} ids of type {what} are defined twice; other readers may reject this"));
             }
         };
         count("group", &mut self.groups.iter().map(|group| u64::from(group.id)));
@@ -356,7 +356,7 @@ impl Tables {
                     }
                     let distinct: HashSet<u32> = ranks.iter().copied().collect();
                     if distinct.len() < ranks.len() {
-                        return Err(Error::new(format!("group {id} holds an MPI process twice")));
+                        return Err(Error::new(format!("group {id} lists an MPI process twice")));
                     }
                     Ok(CommMembers::Intra(ranks.into()))
                 }
@@ -409,7 +409,7 @@ impl Tables {
 mod tests {
     use super::*;
     use crate::bytes::{ByteOrder, Writer};
-    use clc_trace::{Shipped, codec};
+    use clc_trace::{WireDefinitions, codec};
     use std::sync::Arc;
 
     fn add(tables: &mut Tables, kind: u8, fill: impl FnOnce(&mut Writer)) {
@@ -488,9 +488,9 @@ mod tests {
             lists.iter().all(|list| Arc::ptr_eq(list, lists[0]))
         };
         assert!(is_shared(&definitions));
-        let bytes = codec::encode(&Shipped::new(definitions.clone())).unwrap();
+        let bytes = codec::encode(&WireDefinitions::new(definitions.clone())).unwrap();
         assert!(bytes.len() < 20_000_000, "{}", bytes.len());
-        let there = codec::decode::<Shipped>(&bytes).unwrap().open();
+        let there = codec::decode::<WireDefinitions>(&bytes).unwrap().open();
         assert!(is_shared(&there) && there == definitions);
     }
 

@@ -30,7 +30,7 @@ impl EventFileWriter {
     /// # Errors
     /// Times decrease; the file cannot be written.
     pub fn event(&mut self, time: u64, event: &Event) -> Result<()> {
-        let record = EventRecord::of(event).ok_or_else(|| Error::new("an event without a record of its own"))?;
+        let record = EventRecord::of(event).ok_or_else(|| Error::new("this event has no OTF2 record"))?;
         self.record(time, &record)
     }
 
@@ -66,10 +66,10 @@ impl EventFileWriter {
     fn append(&mut self, time: u64, attributes: Option<&[u8]>, kind: u8, payload: &[u8]) -> Result<()> {
         let (order, last) = (self.order(), self.chunks.time());
         if time < last {
-            return Err(self.refused(format!("time {time} before {last}")));
+            return Err(self.refused(format!("time {time} is earlier than the preceding one, {last}")));
         }
         if kind <= control::ATTRIBUTE_LIST {
-            return Err(self.refused(format!("{kind} is not a type of event")));
+            return Err(self.refused(format!("{kind} is not an event type")));
         }
         let most = bound(kind, payload, order);
         let mut record = Writer::with_bytes(order, std::mem::take(&mut self.record));
@@ -81,7 +81,7 @@ impl EventFileWriter {
         if let Some(width) = singleton_width(kind) {
             let mut reader = Reader::new(payload, order);
             if reader.packed(width).is_err() || !reader.is_empty() {
-                return Err(self.refused("the fields are not one packed integer".to_owned()));
+                return Err(self.refused("the fields are not a single compressed integer".to_owned()));
             }
             record.u8(kind);
             record.bytes.extend_from_slice(payload);

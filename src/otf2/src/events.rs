@@ -41,7 +41,7 @@ impl Otf2Archive {
     /// # Errors
     /// The event file is missing, or the local definitions are damaged. Damage of the event file itself is found on the way.
     pub fn events(&self, location: LocationId) -> Result<Events> {
-        let (path, local) = (self.event_path(location), self.local_definitions(location)?);
+        let (path, local) = (self.event_path(location), self.local_definitions_in_full(location)?);
         let records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)
             .map_err(|error| error.in_file(&path).at_location(location))?;
         Ok(Events { records, local, location, path, failed: false })

@@ -26,14 +26,14 @@ impl Otf2Archive {
     /// No anchor file or several, not an OTF2 archive, an unsupported version, container or compression.
     pub fn open(path: &Path) -> Result<Otf2Archive> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::new("there is no such trace").in_file(path),
+            std::io::ErrorKind::NotFound => Error::new("the trace does not exist").in_file(path),
             _ => Error::io(path, "cannot open the trace", &error),
         })?;
         let anchor_path = if metadata.is_dir() { find_anchor(path)? } else { path.to_path_buf() };
         let anchor = Anchor::read(&MappedFile::open(&anchor_path)?).map_err(|error| error.in_file(&anchor_path))?;
         let name = match (anchor_path.file_stem().and_then(OsStr::to_str), anchor_path.extension()) {
             (Some(name), Some(extension)) if extension == "otf2" => name.to_owned(),
-            _ => return Err(Error::new("the name of an anchor file ends in .otf2").in_file(&anchor_path)),
+            _ => return Err(Error::new("the name of an anchor file has to end in .otf2").in_file(&anchor_path)),
         };
         let directory = match anchor_path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -133,20 +133,36 @@ impl Otf2Archive {
             .map_err(|error| Error { event: None, ..error }.in_file(&path))
     }
 
-    /// Reads the local definitions of a location; a missing file is odd, but only that.
+    /// Reads the local definitions of a location, by [`LocalDefinitions::read`]; a missing file only makes a warning.
     ///
     /// # Errors
     /// The file is damaged.
     pub fn local_definitions(&self, location: LocationId) -> Result<LocalDefinitions> {
+        self.read_local_definitions(location, LocalDefinitions::read)
+    }
+
+    /// As [`Otf2Archive::local_definitions`], by [`LocalDefinitions::read_in_full`].
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn local_definitions_in_full(&self, location: LocationId) -> Result<LocalDefinitions> {
+        self.read_local_definitions(location, LocalDefinitions::read_in_full)
+    }
+
+    fn read_local_definitions(
+        &self,
+        location: LocationId,
+        read: fn(&[u8], u64) -> Result<LocalDefinitions>,
+    ) -> Result<LocalDefinitions> {
         let path = self.local_definition_path(location);
         if !path.exists() {
             return Ok(LocalDefinitions {
-                warnings: vec!["locations without a local definition file: ids are taken as global ones".into()],
+                warnings: vec!["locations have no local definition file; their ids are taken to be global".into()],
                 ..LocalDefinitions::default()
             });
         }
         let bytes = MappedFile::open(&path).map_err(|error| error.at_location(location))?;
-        LocalDefinitions::read(&bytes, self.anchor.definition_chunk)
+        read(&bytes, self.anchor.definition_chunk)
             .map_err(|error| Error { event: None, ..error }.in_file(&path).at_location(location))
     }
 
@@ -155,14 +171,7 @@ impl Otf2Archive {
     /// # Errors
     /// There is no such file.
     pub fn event_file_size(&self, location: LocationId) -> Result<u64> {
-        let path = self.event_path(location);
-        match std::fs::metadata(&path) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::new("the event file is missing").in_file(&path).at_location(location))
-            }
-            Err(error) => Err(Error::io(&path, "cannot read", &error).at_location(location)),
-        }
+        event_file_size(&self.event_path(location)).map_err(|error| error.at_location(location))
     }
 
     /// What lies beside the archive and does not belong to the format; nothing if the anchor file was opened instead of a
@@ -202,6 +211,20 @@ impl Otf2Archive {
     }
 }
 
+/// Size of an event file in bytes.
+///
+/// # Errors
+/// There is no such file.
+pub fn event_file_size(path: &Path) -> Result<u64> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::new("the event file is missing").in_file(path))
+        }
+        Err(error) => Err(Error::io(path, "cannot read", &error)),
+    }
+}
+
 fn find_anchor(directory: &Path) -> Result<PathBuf> {
     let failed = |error: std::io::Error| Error::io(directory, "cannot read the directory", &error);
     let mut anchors = Vec::new();
@@ -223,7 +246,7 @@ fn find_anchor(directory: &Path) -> Result<PathBuf> {
                 .collect();
             Err(Error::new(format!("several OTF2 anchor files: {}", names.join(", ")))
                 .in_file(directory)
-                .hint("name the one you mean"))
+                .hint("specify the one you mean"))
         }
     }
 }

@@ -99,7 +99,7 @@ pub use fields::{
     CallingContextId, Few, Field, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, ParameterId,
     Properties, Stamp, StringId, Typed,
 };
-pub use files::Otf2Archive;
+pub use files::{Otf2Archive, event_file_size};
 pub use left_out::EventParts;
 pub use local::{IdMap, LocalDefinitions};
 pub use records::name as event_name;

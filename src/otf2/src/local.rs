@@ -52,7 +52,7 @@ impl IdMap {
                     map.sparse.insert(local, reader.u64()? as u32);
                 }
             }
-            other => return Err(Error::new(format!("unknown kind {other} of id map"))),
+            other => return Err(Error::new(format!("unknown id map type {other}"))),
         }
         Ok(map)
     }
@@ -71,7 +71,7 @@ pub struct LocalDefinitions {
     pub windows: IdMap,
     /// Groups.
     pub groups: IdMap,
-    /// All other tables, by kind (OTF2 `MappingType`).
+    /// All other tables, by kind (OTF2 `MappingType`); only [`LocalDefinitions::read_in_full`] reads them.
     pub others: BTreeMap<u8, IdMap>,
     /// What is odd.
     pub warnings: Vec<String>,
@@ -101,11 +101,23 @@ impl LocalDefinitions {
         table.map_or(id, |table| table.map(id))
     }
 
-    /// Reads the contents of a local definition file.
+    /// Reads the contents of a local definition file, except for the tables in [`LocalDefinitions::others`].
     ///
     /// # Errors
     /// Damaged records, clock offsets that are not in increasing order of time.
     pub fn read(bytes: &[u8], chunk_size: u64) -> Result<LocalDefinitions> {
+        LocalDefinitions::read_tables(bytes, chunk_size, false)
+    }
+
+    /// Reads the contents of a local definition file with all its tables: for records whose every reference is mapped.
+    ///
+    /// # Errors
+    /// As [`LocalDefinitions::read`].
+    pub fn read_in_full(bytes: &[u8], chunk_size: u64) -> Result<LocalDefinitions> {
+        LocalDefinitions::read_tables(bytes, chunk_size, true)
+    }
+
+    fn read_tables(bytes: &[u8], chunk_size: u64, in_full: bool) -> Result<LocalDefinitions> {
         let mut local = LocalDefinitions::default();
         let mut seen = [false; 256];
         let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
@@ -115,9 +127,11 @@ impl LocalDefinitions {
                 MAPPING_TABLE => {
                     let kind = reader.u8()?;
                     if std::mem::replace(&mut seen[usize::from(kind)], true) {
-                        local
-                            .warnings
-                            .push("local definitions hold several id maps of one kind; the first counts".into());
+                        local.warnings.push(
+                            "local definitions hold several id maps of the same type; only the first is \
+                                used"
+                                .into(),
+                        );
                         continue;
                     }
                     match kind {
@@ -126,11 +140,12 @@ impl LocalDefinitions {
                         WINDOWS => local.windows = IdMap::read(&mut reader)?,
                         GROUPS => local.groups = IdMap::read(&mut reader)?,
                         // Nothing that is corrected depends on them: damage there is no reason to refuse the trace.
-                        other => {
+                        other if in_full => {
                             if let Ok(map) = IdMap::read(&mut reader) {
                                 local.others.insert(other, map);
                             }
                         }
+                        _ => {}
                     }
                 }
                 CLOCK_OFFSET => {
@@ -143,7 +158,7 @@ impl LocalDefinitions {
                         && offset.time <= last.time
                     {
                         return Err(Error::new(format!(
-                            "clock offset {} is measured at {}, not after the one before it at {}",
+                            "clock offset {} was measured at {}, which is not after the previous one at {}",
                             local.clock_offsets.len() + 1,
                             offset.time,
                             last.time

@@ -256,7 +256,11 @@ impl Otf2Archive {
 
 #[cold]
 fn backwards(time: u64, last: u64, number: u64) -> Error {
-    Error::new(format!("the corrected time {time} lies before {last}; this is a bug")).at_event(number)
+    Error::new(format!(
+        "the corrected time {time} is earlier than the preceding one, {last}; this is a \
+        bug"
+    ))
+    .at_event(number)
 }
 
 /// Records are copied as they are, so all chunks of a file have to have the byte order of its first.

@@ -136,7 +136,7 @@ impl Otf2Archive {
             summary.chunks = records.chunk_starts().to_vec();
             summary.time_span = (events > 0).then_some((first, last));
             if records.miscounted() > 0 {
-                summary.warnings.push("chunk headers of event files count other events than there are".into());
+                summary.warnings.push("the event counters in the chunk headers of event files are wrong".into());
             }
             Ok(())
         };

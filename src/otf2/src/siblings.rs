@@ -70,7 +70,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
         })
         .map_err(failed)?;
     if copied != length || state(&source).map_err(failed)? != before {
-        return Err(Error::new("the file changed while it was copied").in_file(from));
+        return Err(Error::new("the file changed while it was being copied").in_file(from));
     }
     Ok(())
 }

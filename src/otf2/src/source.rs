@@ -82,7 +82,7 @@ impl Blocks {
     /// The file ends before that.
     pub fn seek(&mut self, offset: u64) -> Result<()> {
         if offset > self.length {
-            return Err(Error::new("the file became shorter since it was read"));
+            return Err(Error::new("the file has become shorter since it was read"));
         }
         self.read = offset;
         let place = self.file.seek(SeekFrom::Start(self.read));
@@ -100,7 +100,7 @@ impl Source for Blocks {
         // The old contents are overwritten: nothing has to be cleared but what the last chunk does not fill.
         self.present.resize(size, 0);
         self.file.read_exact(&mut self.present).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Error::new("the file became shorter while it was read"),
+            ErrorKind::UnexpectedEof => Error::new("the file became shorter while it was being read"),
             _ => Error::new(format!("cannot read: {error}")),
         })?;
         self.read += size as u64;

@@ -111,8 +111,8 @@ fn damage_is_named_with_its_event() {
     named(&[enter(5), enter(4)].concat(), "timestamp 4 after timestamp 5", 2);
     named(&enter(5), "truncated", 1);
     named(&[enter(5), vec![13, 0]].concat(), "truncated", 2);
-    named(&[enter(5), vec![12, 5, 1, 1, 1, 1, 1, 2]].concat(), "packed integer of 5 bytes where at most 4", 2);
-    named(&[enter(5), vec![16, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]].concat(), "packed integer of 9 bytes", 2);
+    named(&[enter(5), vec![12, 5, 1, 1, 1, 1, 1, 2]].concat(), "compressed integer has 5 bytes where at most 4", 2);
+    named(&[enter(5), vec![16, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]].concat(), "compressed integer has 9 bytes", 2);
     named(&[enter(5), vec![200, 0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 2]].concat(), "truncated", 2);
     named(&[enter(5), vec![1]].concat(), "unexpected control byte 1", 2);
     named(&[vec![6, 1, 0], enter(5), vec![2]].concat(), "timestamp between an attribute list and its event", 1);
@@ -334,6 +334,21 @@ fn definitions_of_the_sample_are_read() {
     assert_eq!(local.clock_offsets.len(), 2);
 }
 
+#[test]
+fn other_tables_are_read_in_full_only() {
+    // Strings: 0 and 1 stand for 4 and 3.
+    let mut bytes = local_file();
+    let mut writer = Writer::new(ORDER);
+    writer.record(5, &[0, 1, 2, 0, 1, 4, 1, 3], 8);
+    let end = bytes.len() - 2;
+    bytes.splice(end..end, writer.bytes);
+    let (some, all) =
+        (LocalDefinitions::read(&bytes, SIZE).unwrap(), LocalDefinitions::read_in_full(&bytes, SIZE).unwrap());
+    assert_eq!(([0, 1].map(|id| some.map(0, id)), [0, 1].map(|id| all.map(0, id))), ([0, 1], [4, 3]));
+    assert!(some.others.is_empty());
+    assert_eq!(LocalDefinitions { others: some.others.clone(), ..all }, some);
+}
+
 fn event_file() -> Vec<u8> {
     let mut records = Vec::new();
     for (index, time) in (0u64..60).zip((3..).step_by(2)) {
@@ -359,7 +374,7 @@ proptest! {
             let _ = read(&bytes, kind);
         }
         let _ = definitions::read(&bytes, SIZE, last);
-        let _ = LocalDefinitions::read(&bytes, SIZE);
+        let _ = LocalDefinitions::read_in_full(&bytes, SIZE);
     }
 
     #[test]
@@ -383,7 +398,7 @@ proptest! {
             match kind {
                 0 => drop((read(&bytes, FileKind::Events), read(&bytes, FileKind::Snapshots))),
                 1 => drop(definitions::read(&bytes, SIZE, 10)),
-                _ => drop(LocalDefinitions::read(&bytes, SIZE)),
+                _ => drop(LocalDefinitions::read_in_full(&bytes, SIZE)),
             }
         }
     }

@@ -7,7 +7,7 @@ mod violations;
 pub use perfetto::perfetto;
 pub use violations::{HEAD as VIOLATIONS_HEAD, violations};
 
-use crate::pipeline::load::Loaded;
+use crate::pipeline::load::LocalTrace;
 use clc_trace::format::duration;
 use clc_trace::{Error, Result, Ticks};
 
@@ -25,7 +25,7 @@ impl Window {
     ///
     /// # Errors
     /// The window lies outside the trace.
-    pub fn new(loaded: &Loaded, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<Window> {
+    pub fn new(loaded: &LocalTrace, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<Window> {
         let (first, last) = loaded.span.map_or((0, 0), |(first, last)| (first.0, last.0));
         let window = Window {
             from: from.map_or(first, |from| first.saturating_add(from.0)),
@@ -34,7 +34,7 @@ impl Window {
         if window.from > last || window.to < first {
             let length = duration((Ticks(last) - Ticks(first)).seconds(resolution));
             return Err(Error::new(format!(
-                "--window lies outside the trace, which ends {length} after its first event"
+                "--window is outside the trace, which ends {length} after its first event"
             )));
         }
         Ok(window)

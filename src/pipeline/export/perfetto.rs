@@ -1,9 +1,9 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
 
 use super::{Exported, Window};
-use crate::pipeline::load::{Loaded, LoadedLocation};
+use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationClock;
-use crate::pipeline::open::Opened;
+use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{Transport, agree, gather_values};
 use clc_engine::replay::partners::senders;
@@ -17,15 +17,15 @@ use std::collections::HashMap;
 /// The event files cannot be read, failures of the transport.
 pub fn perfetto(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     window: Window,
 ) -> Result<Option<Exported>> {
-    let mut part = Part::new(opened, loaded, window);
+    let mut part = PartialExport::new(opened, loaded, window);
     let outcome = part.locations();
     agree(transport, outcome)?;
     part.messages(transport)?;
-    let Part { lines, flows, regions, messages, .. } = part;
+    let PartialExport { lines, flows, regions, messages, .. } = part;
     let parts = gather_values(transport, 0, &(lines, flows, regions, messages))?;
     Ok(parts.map(|parts| {
         let mut exported = Exported::default();
@@ -46,9 +46,9 @@ pub fn perfetto(
     }))
 }
 
-struct Part<'a> {
-    opened: &'a Opened,
-    loaded: &'a Loaded,
+struct PartialExport<'a> {
+    opened: &'a TraceHandle,
+    loaded: &'a LocalTrace,
     window: Window,
     /// Names of regions.
     names: HashMap<RegionId, &'a str>,
@@ -62,14 +62,14 @@ struct Part<'a> {
     messages: u64,
 }
 
-impl<'a> Part<'a> {
-    fn new(opened: &'a Opened, loaded: &'a Loaded, window: Window) -> Self {
+impl<'a> PartialExport<'a> {
+    fn new(opened: &'a TraceHandle, loaded: &'a LocalTrace, window: Window) -> Self {
         let definitions = &opened.definitions;
         let timelines = opened.timelines.all.iter().enumerate();
         let places = timelines.flat_map(|(process, timeline)| {
             timeline.locations.iter().map(move |&l| (definitions.locations[l].id, (process as u64, l as u64)))
         });
-        Part {
+        PartialExport {
             opened,
             loaded,
             window,

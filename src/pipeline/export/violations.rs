@@ -1,8 +1,9 @@
 //! Violations as comma-separated values, one line each.
 
 use super::{Exported, Window};
-use crate::pipeline::load::Loaded;
-use crate::pipeline::open::Opened;
+use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
+use crate::report::CsvRecords;
 use clc_engine::comm::{Transport, gather_values};
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
@@ -19,7 +20,7 @@ receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,
 struct Line {
     receiver: (u32, u64, u64),
     message: bool,
-    text: String,
+    fields: Vec<String>,
 }
 
 /// Every message, and every end of a collective operation, that is too early and whose receive is in `window`, in the order of
@@ -29,8 +30,8 @@ struct Line {
 /// Failures of the transport.
 pub fn violations(
     transport: &mut dyn Transport,
-    opened: &Opened,
-    loaded: &Loaded,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
     window: Window,
 ) -> Result<Option<Exported>> {
     let program = &loaded.program;
@@ -52,23 +53,28 @@ pub fn violations(
     let sends = senders(transport, program, &times, &wanted)?;
 
     let seconds = |time: i64| (Ticks(time) - origin).seconds(resolution);
-    let line = |operation: &str, sender: String, local: usize, event: usize| {
+    let line = |operation: &str, sender: [String; 4], local: usize, event: usize| {
         let timeline = &program.timelines[local];
         let process = program.first + local as u32;
         let location = program.locations[local][timeline.location(event) as usize];
         let (number, time) = (timeline.number(event), times[local][event]);
         let early = bounds[local][event] - time;
-        let text = format!(
-            "{operation},{sender},{process},{location},{number},{:.12},{early},{:.12}",
-            seconds(time),
-            Ticks(early).seconds(resolution)
-        );
-        Line { receiver: (process, location.0, number), message: operation == "message", text }
+        let mut fields = vec![operation.to_owned()];
+        fields.extend(sender);
+        fields.extend([
+            process.to_string(),
+            location.to_string(),
+            number.to_string(),
+            format!("{:.12}", seconds(time)),
+        ]);
+        fields.extend([early.to_string(), format!("{:.12}", Ticks(early).seconds(resolution))]);
+        Line { receiver: (process, location.0, number), message: operation == "message", fields }
     };
     let mut lines = Vec::new();
     for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
         for (&k, send) in wanted.iter().zip(sends) {
-            let sender = format!("{},{},{},{:.12}", send.process, send.location, send.number, seconds(send.time));
+            let time = format!("{:.12}", seconds(send.time));
+            let sender = [send.process.to_string(), send.location.to_string(), send.number.to_string(), time];
             let event = channel.receives[k as usize] as usize;
             let what = match channel.trust.op() {
                 Some(op) => op.name(),
@@ -85,7 +91,7 @@ pub fn violations(
                 let event = end as usize;
                 let (time, bound) = (times[local][event], bounds[local][event]);
                 if bound != NO_LOWER_BOUND && time < bound && window.holds(time) {
-                    lines.push(line(instance.op.name(), ",,,".to_owned(), local, event));
+                    lines.push(line(instance.op.name(), Default::default(), local, event));
                 }
             }
         }
@@ -93,11 +99,9 @@ pub fn violations(
     let Some(parts) = gather_values(transport, 0, &lines)? else { return Ok(None) };
     let mut lines: Vec<Line> = parts.into_iter().flatten().collect();
     lines.sort();
-    let mut text = format!("{HEAD}\n");
-    for line in &lines {
-        text += &line.text;
-        text.push('\n');
-    }
+    let mut records = CsvRecords::new(HEAD.split(','));
+    lines.iter().for_each(|line| records.add(&line.fields));
+    let text = records.into_text();
     let messages = lines.iter().filter(|line| line.message).count() as u64;
     Ok(Some(Exported { text, items: lines.len() as u64, messages }))
 }

@@ -1,8 +1,11 @@
 //! The tables of an analysis as comma-separated values, one file each.
 
+mod records;
+
 use crate::report::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
-use std::fmt::Write;
+
+pub use records::Records;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
 pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
@@ -25,11 +28,9 @@ pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
     tables.map(|(name, table)| (name.to_owned(), table)).into()
 }
 
-/// A text as a field: as a terminal may see it, in quotation marks if it has to be.
+/// A text as a terminal may see it.
 fn field(text: &str) -> String {
-    let text = printable(text);
-    let plain = !text.contains(['"', ',', '\n']);
-    if plain { text } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+    printable(text)
 }
 
 fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
@@ -42,15 +43,14 @@ fn named<T>(stages: &Stages<T>) -> impl Iterator<Item = (&'static str, &T)> {
 }
 
 /// A file of `header` and the lines that `fill` writes.
-fn table(header: &str, fill: impl FnOnce(&mut String)) -> String {
-    let mut text = format!("{header}\n");
-    fill(&mut text);
-    text
+fn table(header: &str, fill: impl FnOnce(&mut Records)) -> String {
+    let mut records = Records::new(header.split(','));
+    fill(&mut records);
+    records.into_text()
 }
 
-fn line(text: &mut String, fields: &[String]) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{}", fields.join(","));
+fn line(records: &mut Records, fields: &[String]) {
+    records.add(fields);
 }
 
 fn execution(stages: &Stages<Execution>) -> String {
@@ -238,10 +238,14 @@ mod tests {
 
     #[test]
     fn names_cannot_break_a_table() {
-        assert_eq!(field("main"), "main");
-        assert_eq!(field("f(int, char)"), "\"f(int, char)\"");
-        assert_eq!(field("a\u{1b}[2J\r\u{202e},"), "\"a\u{fffd}[2J\u{fffd}\u{fffd},\"");
-        assert_eq!(field("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
+        let written = |text: &str| {
+            let table = table("a,b", |text_of| line(text_of, &[field(text), "1".into()]));
+            table.strip_prefix("a,b\n").and_then(|rest| rest.strip_suffix(",1\n")).map(str::to_owned)
+        };
+        assert_eq!(written("main").as_deref(), Some("main"));
+        assert_eq!(written("f(int, char)").as_deref(), Some("\"f(int, char)\""));
+        assert_eq!(written("a\u{1b}[2J\r\u{202e},").as_deref(), Some("\"a\u{fffd}[2J\u{fffd}\u{fffd},\""));
+        assert_eq!(written("say \"x\"\n").as_deref(), Some("\"say \"\"x\"\"\n\""));
     }
 
     #[test]

@@ -54,7 +54,8 @@ fn intervals(moves: &Moves) -> String {
         vec![name, count(class.intervals), escape(&percent(share))]
     });
     format!(
-        "<p>Intervals between neighbouring events of a location changed by {} of their length at most, {} in the median.</p>\n",
+        "<p>Intervals between neighbouring events of a location changed by at most {} of their length, with a median \
+        of {}.</p>\n",
         escape(&percent(change.largest_percent)),
         escape(&percent(change.median_percent))
     ) + &table("Change of local intervals", &["change", "intervals", "share"], rows)
@@ -90,22 +91,18 @@ fn histogram(change: &IntervalChange) -> String {
         .collect();
     svg += &frame.x_axis(&labels, "change of the interval, in classes that double");
     let label = "Histogram of the changed intervals by the size of the change; the table above has the classes.";
-    figure("Intervals that changed, by how much", &frame.svg(label, &svg))
+    figure("Changed intervals by size of the change", &frame.svg(label, &svg))
 }
 
 fn steepness(slopes: &Slopes, asked: Option<f64>) -> String {
     let slope = asked.map_or(String::new(), |slope| format!(" ({slope})"));
     let rows = [
-        (format!("rises with the slope asked for{slope}"), count(slopes.ordinary)),
-        ("steeper ones: a send must not overtake its receive".to_owned(), count(slopes.steeper)),
-        ("without length: several events at one time".to_owned(), count(slopes.vertical)),
+        (format!("rises with the requested slope{slope}"), count(slopes.ordinary)),
+        ("steeper ones, because a send must not overtake its receive".to_owned(), count(slopes.steeper)),
+        ("of zero length: several events at the same time".to_owned(), count(slopes.vertical)),
         ("steepest rise".to_owned(), percent(100.0 * slopes.steepest)),
         ("decay after a corrected receive (1 − γ)".to_owned(), percent(100.0 * slopes.decay)),
     ];
     let rows = rows.into_iter().map(|(name, value)| vec![name, escape(&value)]);
-    table(
-        "Slopes: by how much intervals are stretched before, and shortened after, a corrected receive",
-        &["", ""],
-        rows,
-    )
+    table("Slopes: how much intervals are stretched before, and shortened after, a corrected receive", &["", ""], rows)
 }

@@ -16,22 +16,24 @@ pub fn body(report: &Report) -> Option<String> {
     }
     let corrected = report.replay.is_some();
     let mut html = String::from(
-        "<p>Local minus corrected time of each node's clock, as far as the correction tells: zero is the corrected time itself. ",
+        "<p>Local minus corrected time of each node's clock, as far as the correction shows: zero is the corrected \
+        time itself. ",
     );
     html += if corrected {
-        "With all three parts the curves show the clocks as they were recorded; with <em>forward</em> and <em>backward</em> \
-         what was still wrong after pre-synchronisation. What is left after the correction cannot be seen in a trace, only \
-         measured where the true times are known (<code>clc-replay evaluate</code>).</p>\n"
+        "With all three parts, the curves show the clocks as recorded; with <em>forward</em> and <em>backward</em> \
+        only, what was still wrong after pre-synchronisation. The error that remains after the correction is not \
+        visible in a trace; it can only be measured where the true times are known (<code>clc-replay \
+        evaluate</code>).</p>\n"
     } else {
-        "Only pre-synchronisation is known before a correction.</p>\n"
+        "Before a correction only the pre-synchronisation is known.</p>\n"
     };
     html += &controls(error, corrected);
     html += "<div id=\"clock-plot\" class=\"interactive\" tabindex=\"0\" role=\"group\" aria-label=\"Clock error over time. Arrow keys move, plus and minus zoom, 0 shows all.\"></div>\n\
              <p id=\"clock-readout\" class=\"readout\" role=\"status\"></p>\n\
-             <noscript><p>The diagram needs scripts; the table has its numbers.</p></noscript>\n";
+             <noscript><p>The diagram requires JavaScript; the table has its numbers.</p></noscript>\n";
     if error.further_nodes > 0 {
         html += &format!(
-            "<p>Shown are the {} whose clocks were corrected most; {} are left out.</p>\n",
+            "<p>Shown are the {} whose clocks were corrected most; {} are not shown.</p>\n",
             plural(error.nodes.len() as u64, "node"),
             count(error.further_nodes)
         );
@@ -122,7 +124,7 @@ fn numbers(report: &Report, error: &ClockError, corrected: bool) -> String {
         }
         row
     });
-    table("Clocks by node: error as pre-synchronisation has it, and largest advances by the replay", &head, rows)
+    table("Clocks by node: error according to the pre-synchronisation, and largest advances by the replay", &head, rows)
 }
 
 fn estimated(estimate: &ClockEstimate) -> String {
@@ -137,7 +139,8 @@ fn estimated(estimate: &ClockEstimate) -> String {
         ]
     });
     let text = format!(
-        "<p>Clocks were estimated from messages in {} of {}. <em>{}</em> was asked for, <em>{}</em> is in force: {}.</p>\n",
+        "<p>Clocks were estimated from messages in {} of {}. <em>{}</em> was requested, <em>{}</em> was used: \
+        {}.</p>\n",
         plural(estimate.windows, "window"),
         duration(estimate.window_seconds),
         escape(estimate.requested.name()),

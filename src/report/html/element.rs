@@ -67,12 +67,3 @@ pub fn figure(caption: &str, svg: &str) -> String {
 pub fn fold(title: &str, body: &str) -> String {
     format!("<details><summary>{}</summary>\n{body}</details>\n", escape(title))
 }
-
-/// The name of a stage in words.
-pub fn stage_name(stage: &str) -> &'static str {
-    match stage {
-        "raw" => "as recorded",
-        "presynchronised" => "after pre-synchronisation",
-        _ => "corrected",
-    }
-}

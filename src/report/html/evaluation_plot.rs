@@ -19,7 +19,7 @@ const CURVES: usize = 64;
 /// There is nothing to draw.
 pub fn evaluation_plot(evaluation: &Evaluation) -> Result<String> {
     let shown: Vec<&PhaseAccuracy> = match evaluation.phases.len() {
-        0 => return Err(Error::new("there is nothing to plot: the trace has no events")),
+        0 => return Err(Error::new("nothing to plot: the trace has no events")),
         1 | 2 => evaluation.phases.iter().collect(),
         _ => evaluation.phases.iter().skip(1).collect(),
     };

@@ -1,7 +1,7 @@
 //! The chapter on pairs: violated messages by sender and receiver.
 
-use super::element::{duration, escape, stage_name, table};
-use crate::report::{PairMatrix, PairUnit, Report};
+use super::element::{duration, escape, table};
+use crate::report::{PairMatrix, PairUnit, Report, Stage};
 use clc_trace::Ticks;
 use clc_trace::format::{count, percent, sum};
 
@@ -20,15 +20,16 @@ pub fn body(report: &Report) -> Option<String> {
     }
     let (one, what) = names(pairs.unit, pairs.block);
     let mut html = format!(
-        "<p>Messages by sending and receiving {what}. The darker a field, the larger the share of its messages that arrive \
-         too early; a point is a pair without any.</p>\n<div class=\"pair\">\n"
+        "<p>Messages by sending and receiving {what}. The darker a field, the larger the share of its messages that \
+        are received too early; a dot is a pair without any.</p>\n<div class=\"pair\">\n"
     );
     for (stage, numbers) in details.stages.iter().zip(&pairs.stages) {
         let total = sum(numbers.violated.iter().copied());
-        let name = stage_name(&stage.stage);
+        let name = stage.stage.words();
         if total == 0 {
             html += &format!(
-                "<figure><figcaption>{name}</figcaption><p class=\"none\">No message is too early.</p></figure>\n"
+                "<figure><figcaption>{name}</figcaption><p class=\"none\">No message is received too \
+                early.</p></figure>\n"
             );
             continue;
         }
@@ -38,7 +39,7 @@ pub fn body(report: &Report) -> Option<String> {
         );
         html += &format!(
             "<figure><figcaption>{name}</figcaption>{}</figure>\n",
-            violations(pairs, &numbers.violated, &stage.stage, &label)
+            violations(pairs, &numbers.violated, stage.stage, &label)
         );
     }
     html += "</div>\n<p class=\"legend-line\">Share too early: ";
@@ -57,12 +58,12 @@ fn class(violated: u64, messages: u64) -> usize {
 }
 
 /// Which share of each pair's messages is too early.
-fn violations(pairs: &PairMatrix, violated: &[u64], stage: &str, label: &str) -> String {
+fn violations(pairs: &PairMatrix, violated: &[u64], stage: Stage, label: &str) -> String {
     let fields = pairs.senders.iter().zip(&pairs.receivers).enumerate().map(|(index, (&sender, &receiver))| {
         let of = |list: &[u64]| list.get(index).copied().unwrap_or(0);
         (sender, receiver, class(of(violated), of(&pairs.messages)))
     });
-    picture(pairs.size, &format!(" data-stage=\"{}\"", escape(stage)), label, fields)
+    picture(pairs.size, &format!(" data-stage=\"{}\"", stage.name()), label, fields)
 }
 
 /// What the rows and columns of a matrix are: one of them, all of them.
@@ -128,7 +129,7 @@ fn worst_pairs(report: &Report, pairs: &PairMatrix, one: &str) -> String {
     let all = order.len();
     order.truncate(ROWS);
     let mut head = vec!["from", "to", "messages"];
-    head.extend(details.stages.iter().flat_map(|stage| [stage_name(&stage.stage), "by at most"]));
+    head.extend(details.stages.iter().flat_map(|stage| [stage.stage.words(), "by at most"]));
     let rows = order.into_iter().map(|index| {
         let mut row = vec![
             format!("{one} {}", pairs.senders[index]),

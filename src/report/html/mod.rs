@@ -75,7 +75,7 @@ pub fn html(report: &Report) -> Result<String> {
          <title>{title}</title>\n<style>\n{css}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the report</a>\n{header}\
          <nav aria-label=\"Contents\"><ul>{contents}</ul></nav>\n<main id=\"main\">\n{bodies}</main>\n\
-         <footer><p>clc-replay {version}. The same numbers, for scripts: <code>--report</code>.</p></footer>\n\
+         <footer><p>clc-replay {version}. The same numbers for scripts: <code>--report</code>.</p></footer>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{js}</script>\n</body>\n</html>\n",
         title = escape(&format!("{}: {}", report.trace.name, summary::word(report))),
         css = include_str!("page.css"),

@@ -122,7 +122,7 @@
       svg.append(element("line", { class: "base", x1: x(mark), x2: x(mark), y1: bottom, y2: bottom + 4 }));
       svg.append(element("text", { class: "label", x: x(mark), y: bottom + 18, "text-anchor": "middle" }, Number(mark.toPrecision(9))));
     }
-    svg.append(element("text", { class: "axis", x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, "seconds since the first event"));
+    svg.append(element("text", { class: "axis", x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, "time since the first event [s]"));
     const group = element("g", { "clip-path": "url(#frame)" });
     for (const curve of curves) {
       const points = within(curve.points);

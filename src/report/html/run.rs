@@ -13,7 +13,7 @@ fn passes(report: &Report) -> String {
     let Some(replay) = &report.replay else { return String::new() };
     let form = match replay.form {
         ReplayForm::Canonical => "operation by operation, one analysis rank per process",
-        ReplayForm::Dataflow => "timestamps in batches",
+        ReplayForm::Dataflow => "batched timestamps",
     };
     let error = |error: f64| if error.is_finite() { format!("{error:.2}") } else { "unbounded".to_owned() };
     let rows = replay.passes.iter().enumerate().flat_map(|(index, pass)| {
@@ -33,18 +33,19 @@ fn passes(report: &Report) -> String {
         Form::Paper => "the error of a pass is its largest advance over that",
     };
     let mut text = format!(
-        "<p>The forward replay went {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",
+        "<p>The forward replay proceeded {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",
         duration(replay.d0_seconds)
     );
     if let Some(common) = &replay.common_motion {
         text += &format!(
-            "<p>A motion that the clocks of all processes shared after that was taken out: {} at most, changing by {:.0e} at most.",
+            "<p>A displacement shared by the clocks of all processes was then removed: at most {}, changing by at \
+            most {:.0e}.",
             duration(common.largest_seconds),
             common.steepest
         );
         if common.restored_ticks > 0 {
             let restored = duration(common.restored_seconds);
-            text += &format!(" Moves of up to {restored} have restored latencies and distances since.");
+            text += &format!(" Finally, displacements of up to {restored} restored latencies and distances.");
         }
         text += "</p>\n";
     }
@@ -78,7 +79,7 @@ fn left_out(report: &Report) -> String {
     };
     row(matching.unmatched_sends, "sends without a receive");
     row(matching.unmatched_receives, "receives without a send");
-    row(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
+    row(matching.contradicted_orders, "doubtful orders that contradict the rest of the trace");
     row(matching.undefined_peers, "messages to or from an undefined rank");
     row(matching.receives_never_completed, "posted receives without completion");
     row(matching.cancelled_requests, "cancelled requests");
@@ -114,7 +115,7 @@ fn again(report: &Report) -> String {
     let mut rows = vec![
         ("clc-replay", program.version.clone()),
         ("MPI library", program.mpi_library.clone()),
-        ("analysis ranks", format!("{} (they change no result)", count(program.analysis_ranks))),
+        ("analysis ranks", format!("{} (does not affect the result)", count(program.analysis_ranks))),
         ("trace", report.trace.path.clone()),
         ("written by", report.trace.creator.clone()),
         ("timer", format!("{} ticks per second", count(report.trace.timer_resolution))),
@@ -142,8 +143,8 @@ fn again(report: &Report) -> String {
     }
     let command = program.command_line.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), escape(&value)]);
-    format!("<h3>To do it again</h3>\n<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(&command))
-        + &table("Versions and parameters in force", &["", ""], rows)
+    format!("<h3>Reproducing this run</h3>\n<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(&command))
+        + &table("Versions and parameters used", &["", ""], rows)
 }
 
 /// A word of a command line as a shell takes it.

@@ -2,7 +2,7 @@
 
 use super::element::{duration, escape, facts};
 use crate::report::text::analysis::verdict;
-use crate::report::{Report, Stage, Verdict};
+use crate::report::{Report, StageViolations, Verdict};
 use clc_trace::format::{count, percent, plural};
 
 /// The verdict in one word or two.
@@ -28,7 +28,7 @@ pub fn header(report: &Report) -> String {
     };
     let incomplete = report.coverage.words().map_or(String::new(), |share| {
         format!(
-            " {share} of the communication in the trace was checked, see <a href=\"#run\">the run</a> for the rest."
+            " {share} of the communication in the trace was checked; for the rest see <a href=\"#run\">the run</a>."
         )
     });
     let output = match &report.output {
@@ -57,17 +57,17 @@ fn sentence(report: &Report) -> String {
         return escape(&verdict(analysis));
     }
     let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
-    let found: Vec<&Stage> = stages.into_iter().flatten().collect();
+    let found: Vec<&StageViolations> = stages.into_iter().flatten().collect();
     let before = found.first().map_or(0, |stage| stage.violated());
     let (left, checked) = found.last().map_or((0, 0), |stage| (stage.violated(), stage.checked()));
     let checked = plural(checked, "communication");
     match report.verdict {
-        Verdict::NothingToCheck => "There is no communication that could be checked.".to_owned(),
+        Verdict::NothingToCheck => "There is no communication to check.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => {
             format!("No violation of the clock condition in {checked}.")
         }
         Verdict::Consistent | Verdict::PartlyChecked | Verdict::Corrected => {
-            let presynchronised = report.violations.presynchronised.as_ref().map_or(0, Stage::violated);
+            let presynchronised = report.violations.presynchronised.as_ref().map_or(0, StageViolations::violated);
             let between = if report.replay.is_some() {
                 format!(", {} after pre-synchronisation", count(presynchronised))
             } else {
@@ -91,8 +91,9 @@ fn key_numbers(report: &Report) -> Vec<(&'static str, String)> {
         ];
     }
     let mut list = Vec::new();
-    let worst =
-        |stage: &Option<Stage>| stage.as_ref().and_then(|stage| stage.worst.as_ref()).map(|worst| worst.seconds);
+    let worst = |stage: &Option<StageViolations>| {
+        stage.as_ref().and_then(|stage| stage.worst.as_ref()).map(|worst| worst.seconds)
+    };
     let shown = |seconds: Option<f64>| seconds.map_or("none".to_owned(), duration);
     list.push(("Worst violation as recorded", shown(worst(&report.violations.raw))));
     list.push(("Worst after pre-synchronisation", shown(worst(&report.violations.presynchronised))));

@@ -106,7 +106,7 @@ fn an_analysis_of_nothing_is_a_page() {
     let mut report = analysed();
     report.analysis = Some(crate::report::Analysis::default());
     let page = html(&report).expect("a page");
-    assert!(page.contains("Nobody waited.") && !page.contains("NaN") && !page.contains("inf"));
+    assert!(page.contains("No process waited.") && !page.contains("NaN") && !page.contains("inf"));
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The chapter on violations: by kind, over time, by distance, by operation.
 
-use super::element::{duration, escape, figure, fold, stage_name, table};
+use super::element::{duration, escape, figure, fold, table};
 use super::plot::{Frame, short, ticks};
-use crate::report::{CollectiveKind, Details, Locks, Report, Stage, StageDetails};
+use crate::report::{CollectiveKind, Details, Locks, Report, StageDetails, StageViolations};
 use clc_trace::format::{count, percent, sum};
 
 pub fn body(report: &Report) -> String {
     let mut html = String::from(
-        "<p>A communication violates the clock condition if its receive is earlier than its send plus the minimum latency. \
-         A collective operation counts once, however many of its members are too early.</p>\n",
+        "<p>A communication violates the clock condition if its receive is earlier than its send plus the minimum \
+        latency. A collective operation counts once, no matter how many of its members are too early.</p>\n",
     );
     html += &by_kind(report);
     html += &locks(report);
@@ -20,12 +20,8 @@ pub fn body(report: &Report) -> String {
     html
 }
 
-fn stages(report: &Report) -> Vec<(&'static str, &Stage)> {
-    let violations = &report.violations;
-    [("raw", &violations.raw), ("presynchronised", &violations.presynchronised), ("corrected", &violations.corrected)]
-        .into_iter()
-        .filter_map(|(name, stage)| Some((stage_name(name), stage.as_ref()?)))
-        .collect()
+fn stages(report: &Report) -> Vec<(&'static str, &StageViolations)> {
+    report.violations.by_stage().map(|(stage, found)| (stage.words(), found)).collect()
 }
 
 fn by_kind(report: &Report) -> String {
@@ -33,7 +29,7 @@ fn by_kind(report: &Report) -> String {
     let Some((_, any)) = stages.first() else { return String::new() };
     let mut head = vec!["", "checked"];
     head.extend(stages.iter().map(|(name, _)| *name));
-    let row = |name: &str, checked: u64, violated: &dyn Fn(&Stage) -> u64| {
+    let row = |name: &str, checked: u64, violated: &dyn Fn(&StageViolations) -> u64| {
         let mut row = vec![escape(name), count(checked)];
         row.extend(stages.iter().map(|(_, stage)| number(violated(stage))));
         row
@@ -45,7 +41,7 @@ fn by_kind(report: &Report) -> String {
             rows.push(row(kind.name(), checked, &|stage| stage.collective(kind).violated));
         }
     }
-    rows.push(row("all", any.checked(), &Stage::violated));
+    rows.push(row("all", any.checked(), &StageViolations::violated));
     let mut worst = vec!["worst".to_owned(), String::new()];
     worst.extend(stages.iter().map(|(_, s)| s.worst.as_ref().map_or("none".to_owned(), |w| duration(w.seconds))));
     rows.push(worst);
@@ -56,7 +52,7 @@ fn by_kind(report: &Report) -> String {
 fn locks(report: &Report) -> String {
     let Some(stages) = &report.locks else { return String::new() };
     let mut head = vec!["", "compared", "before"];
-    let mut row = vec!["held while others excluded it".to_owned(), count(stages.last().compared)];
+    let mut row = vec!["held while excluded by others".to_owned(), count(stages.last().compared)];
     row.push(number(stages.before.overlapping));
     let mut longest = vec!["longest".to_owned(), String::new()];
     let worst = |locks: &Locks| locks.worst.as_ref().map_or("none".to_owned(), |worst| duration(worst.seconds));
@@ -76,9 +72,8 @@ fn number(violated: u64) -> String {
 }
 
 fn legend(stages: &[StageDetails]) -> String {
-    let keys = stages
-        .iter()
-        .map(|s| format!("<li><span class=\"key {}\"></span>{}</li>", escape(&s.stage), stage_name(&s.stage)));
+    let keys =
+        stages.iter().map(|s| format!("<li><span class=\"key {}\"></span>{}</li>", s.stage.name(), s.stage.words()));
     format!("<ul class=\"legend\">{}</ul>", keys.collect::<String>())
 }
 
@@ -96,7 +91,7 @@ fn over_time(details: &Details, span: f64) -> String {
     let shares = details.stages.iter().flat_map(|stage| (0..windows).filter_map(move |window| share(stage, window)));
     let most = shares.fold(0.0, f64::max);
     if most == 0.0 || windows == 0 {
-        return "<p>No receive is too early at any time, at any stage.</p>\n".to_owned();
+        return "<p>No receive is too early at any stage.</p>\n".to_owned();
     }
     let top = ticks(0.0, most * 1.25, 4).last().copied().unwrap_or(most).max(most);
     let marks: Vec<_> = ticks(0.0, top, 4).into_iter().map(|at| (at / top, format!("{} %", short(at)))).collect();
@@ -116,16 +111,16 @@ fn over_time(details: &Details, span: f64) -> String {
             path += &format!("{}{:.1} {y:.1}H{:.1}", if open { "L" } else { "M" }, at(window), at(window + 1));
             open = true;
         }
-        svg += &format!("<path class=\"line {}\" d=\"{path}\"/>", escape(&stage.stage));
+        svg += &format!("<path class=\"line {}\" d=\"{path}\"/>", stage.stage.name());
     }
-    svg += &frame.x_axis(&times, "seconds since the first event");
+    svg += &frame.x_axis(&times, "time since the first event [s]");
     let totals = details.stages.iter().map(|stage| {
         let (checked, violated) = (sum(stage.checked.iter().copied()), sum(stage.violated.iter().copied()));
         let share = if checked == 0 { 0.0 } else { 100.0 * violated as f64 / checked as f64 };
-        format!("{} {} on average", stage_name(&stage.stage), percent(share))
+        format!("{} {} on average", stage.stage.words(), percent(share))
     });
     let label = format!("Share of receives that are too early over time: {}.", totals.collect::<Vec<_>>().join(", "));
-    figure("Share of receives that are too early, over time", &(legend(&details.stages) + &frame.svg(&label, &svg)))
+    figure("Share of receives that are too early over time", &(legend(&details.stages) + &frame.svg(&label, &svg)))
 }
 
 /// How far receives are too early, bars side by side.
@@ -170,12 +165,12 @@ fn distances(details: &Details) -> String {
             let y = frame.y(scale(number));
             svg += &format!(
                 "<rect class=\"bar {}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}: {} {}</title></rect>",
-                escape(&stage.stage),
+                stage.stage.name(),
                 (to - from).max(0.5),
                 (frame.bottom - y).max(0.5),
                 name(class),
                 count(number),
-                stage_name(&stage.stage)
+                stage.stage.words()
             );
         }
     }
@@ -189,7 +184,7 @@ fn distances(details: &Details) -> String {
     svg += &frame.x_axis(&labels, "too early by");
     let label = "How far receives are too early, by stage. The table below has the numbers.";
     let mut head = vec!["too early by"];
-    head.extend(stages.iter().flat_map(|stage| [stage_name(&stage.stage), "of these in collectives"]));
+    head.extend(stages.iter().flat_map(|stage| [stage.stage.words(), "of these in collectives"]));
     let rows = classes.iter().map(|class| {
         let mut row = vec![name(class)];
         for stage in &stages {
@@ -206,7 +201,7 @@ fn distances(details: &Details) -> String {
 fn by_operation(details: &Details) -> String {
     let Some(first) = details.stages.first() else { return String::new() };
     let mut head = vec!["operation", "checked"];
-    head.extend(details.stages.iter().map(|stage| stage_name(&stage.stage)));
+    head.extend(details.stages.iter().map(|stage| stage.stage.words()));
     let rows = first.operations.iter().map(|operation| {
         let mut row = vec![escape(&operation.operation), count(operation.checked)];
         row.extend(details.stages.iter().map(|stage| {

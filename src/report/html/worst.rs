@@ -1,6 +1,6 @@
 //! The chapter on the worst violations: each with a picture of both processes around it, before and after.
 
-use super::element::{duration, escape, stage_name, table};
+use super::element::{duration, escape, table};
 use super::plot::{short, ticks};
 use crate::report::{Case, EventPlace, Lane, Picture, Report};
 use clc_trace::format::count;
@@ -19,10 +19,10 @@ pub fn body(report: &Report) -> Option<String> {
     if cases.is_empty() {
         return None;
     }
-    let stage = stage_name(&cases[0].stage);
+    let stage = cases[0].stage.words();
     let mut html = format!(
-        "<p>The worst violations {stage}, one for each pair of processes (of a collective operation, one for each process that \
-         leaves it too early). An arrow that points backwards is a receive before its send.</p>\n"
+        "<p>The worst violations {stage}, one per pair of processes (for a collective operation, one per process that \
+        leaves it too early). An arrow pointing backwards is a receive before its send.</p>\n"
     );
     let rows = cases.iter().enumerate().map(|(index, case)| {
         vec![
@@ -54,7 +54,7 @@ fn article(number: usize, case: &Case) -> String {
         duration(case.seconds)
     );
     for picture in &case.pictures {
-        let name = stage_name(&picture.stage);
+        let name = picture.stage.words();
         html += &format!(
             "<figure><figcaption>{name}</figcaption><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline of violation {number}, {name}\">{}</div></figure>\n",
             draw(case, picture)
@@ -148,7 +148,7 @@ fn draw(case: &Case, picture: &Picture) -> String {
     }
     let apart = receiver.at_seconds - sender.at_seconds;
     let relation = if apart == 0.0 {
-        "send and receive are at the same time".to_owned()
+        "send and receive have the same time".to_owned()
     } else if backwards {
         format!("the receive is {} before the send", duration(-apart))
     } else {
@@ -157,10 +157,10 @@ fn draw(case: &Case, picture: &Picture) -> String {
     format!(
         "<svg class=\"timeline\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}: rank {} in {}, rank {} in {}; {relation}.\">{svg}</svg>\
          <p class=\"relation\">{relation}</p>",
-        stage_name(&picture.stage),
+        picture.stage.words(),
         case.from.process,
-        escape(case.from.region.as_deref().unwrap_or("an unknown region")),
+        escape(case.from.region.as_deref().unwrap_or("unknown region")),
         case.to.process,
-        escape(case.to.region.as_deref().unwrap_or("an unknown region")),
+        escape(case.to.region.as_deref().unwrap_or("unknown region")),
     )
 }

@@ -1,6 +1,6 @@
 //! How much of the communication in a trace was compared: a trace in which nothing can be compared is not a consistent one.
 
-use crate::report::{EventCount, Matching, Stage, Verdict, Violations};
+use crate::report::{EventCount, Matching, StageViolations, Verdict, Violations};
 use serde::{Deserialize, Serialize};
 
 /// Communications that were compared, and those that were not.
@@ -11,7 +11,7 @@ pub struct Coverage {
     /// What communicates and was compared with nothing: ends of messages without a partner, collective instances that are incomplete or of a kind
     /// that constrains nobody, ends of collectives that could not be put together, one-sided operations.
     pub not_checked: u64,
-    /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and steps of post, start, complete and wait
+    /// Those of them that are one-sided: accesses to windows that nothing orders which was compared, and post, start, complete or wait steps
     /// without a partner.
     pub one_sided: u64,
     /// Checked ones over both; null if there is nothing that communicates.
@@ -81,7 +81,7 @@ impl Verdict {
     /// that none was found says something only if enough was compared. A single process has one clock, with which nobody can disagree.
     pub fn new(violations: &Violations, coverage: &Coverage, processes: u64) -> Verdict {
         let stages = [&violations.raw, &violations.presynchronised, &violations.corrected];
-        let mut violated = stages.into_iter().flatten().map(Stage::violated);
+        let mut violated = stages.into_iter().flatten().map(StageViolations::violated);
         match violated.next_back() {
             Some(left) if left > 0 => Verdict::Violated,
             _ if coverage.checked == 0 && (coverage.not_checked > 0 || processes != 1) => Verdict::NothingToCheck,
@@ -98,8 +98,12 @@ mod tests {
     use crate::report::{CollectiveCounts, PointToPointCheck, WindowUse};
 
     fn violations(checked: u64, raw: u64, left: u64) -> Violations {
-        let stage =
-            |violated| Some(Stage { point_to_point: PointToPointCheck { checked, violated }, ..Stage::default() });
+        let stage = |violated| {
+            Some(StageViolations {
+                point_to_point: PointToPointCheck { checked, violated },
+                ..StageViolations::default()
+            })
+        };
         Violations { raw: stage(raw), presynchronised: stage(left), corrected: None }
     }
 

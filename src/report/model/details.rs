@@ -1,7 +1,7 @@
 //! What pictures need beside the numbers of the summary: curves, classes, matrices, and the worst cases with their
 //! surroundings. Everything is bounded, however large the trace is.
 
-use crate::report::{EventPlace, WorstKind};
+use crate::report::{EventPlace, Stage, WorstKind};
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +75,8 @@ pub struct NodeCurve {
 /// Violations of one stage in detail. They are counted by logical receives: of a collective, each end that comes too early.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageDetails {
-    /// `raw`, `presynchronised` or `corrected`.
-    pub stage: String,
+    /// Which one.
+    pub stage: Stage,
     /// By operation, messages first.
     pub operations: Vec<OperationCheck>,
     /// Logical receives by window of (pre-synchronised) time.
@@ -160,8 +160,8 @@ pub struct PairStage {
 /// One of the worst violations, with what happened around it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// The stage at which it was found: `presynchronised`, or `raw` where pre-synchronisation left none.
-    pub stage: String,
+    /// The stage at which it was found: [`Stage::Presynchronised`], or [`Stage::Raw`] where pre-synchronisation left none.
+    pub stage: Stage,
     /// What kind of communication it is.
     pub kind: WorstKind,
     /// `message`, or the operation.
@@ -186,8 +186,8 @@ impl Case {
 /// Two locations during a short time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// Which times it shows: `raw`, `presynchronised` or `corrected`.
-    pub stage: String,
+    /// Which times it shows.
+    pub stage: Stage,
     /// How long a time.
     pub seconds: f64,
     /// The sending and the receiving location.

@@ -13,5 +13,6 @@ pub mod matching;
 pub mod moves;
 pub mod phases;
 pub mod run;
+pub mod stage;
 pub mod violations;
 pub mod warnings;

@@ -118,7 +118,7 @@ impl LatencyUsed {
         match self.basis {
             LatencyBasis::Given => None,
             LatencyBasis::RoundTrips => Some("by the quickest round trips and messages"),
-            LatencyBasis::Limited => Some("no more than every message takes"),
+            LatencyBasis::Limited => Some("at most what every message takes"),
             LatencyBasis::Unclear => Some("the trace does not show more"),
         }
     }

@@ -1,5 +1,6 @@
 //! Violations of the clock condition (a receive earlier than its send plus the minimum latency), at three stages.
 
+use crate::report::Stage;
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +8,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Violations {
     /// With the recorded times.
-    pub raw: Option<Stage>,
+    pub raw: Option<StageViolations>,
     /// After pre-synchronisation. With recorded offsets alone (`linear`) it is what a reader of the original trace sees.
-    pub presynchronised: Option<Stage>,
+    pub presynchronised: Option<StageViolations>,
     /// With the corrected times as written; none for `check`.
-    pub corrected: Option<Stage>,
+    pub corrected: Option<StageViolations>,
 }
 
 impl Violations {
+    /// Those that were looked at, in the order of a correction.
+    pub fn by_stage(&self) -> impl Iterator<Item = (Stage, &StageViolations)> {
+        Stage::ALL
+            .into_iter()
+            .zip([&self.raw, &self.presynchronised, &self.corrected])
+            .filter_map(|(stage, found)| Some((stage, found.as_ref()?)))
+    }
+
     /// Number of messages and collective instances compared; the same at every stage.
     pub fn checked(&self) -> u64 {
         let stages = [&self.corrected, &self.presynchronised, &self.raw];
-        stages.into_iter().flatten().next().map_or(0, Stage::checked)
+        stages.into_iter().flatten().next().map_or(0, StageViolations::checked)
     }
 }
 
 /// Violations at one stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct StageViolations {
     /// Messages.
     pub point_to_point: PointToPointCheck,
     /// Collective operations by kind, those that occur only.
@@ -33,7 +42,7 @@ pub struct Stage {
     pub worst: Option<WorstViolation>,
 }
 
-impl Stage {
+impl StageViolations {
     /// Number of messages and collective instances compared.
     pub fn checked(&self) -> u64 {
         let collectives = self.collectives.iter().map(|kind| kind.instances_checked);

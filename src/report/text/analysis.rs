@@ -47,7 +47,7 @@ pub fn verdict(analysis: &Analysis) -> String {
             format!("The processes waited {}, {} of their time in MPI.", duration(last), share(last / in_mpi))
         }
         (true, false) => format!("The processes waited {}.", duration(last)),
-        (false, _) => "The processes waited for nobody.".to_owned(),
+        (false, _) => "No process waited for another.".to_owned(),
     };
     // Of the kind with the largest artefact.
     let worst = analysis.waits.kinds.iter().filter_map(|kind| {
@@ -56,12 +56,12 @@ pub fn verdict(analysis: &Analysis) -> String {
     });
     if let Some((_, kind, part)) = worst.max_by(|a, b| a.0.total_cmp(&b.0)) {
         text += &format!(
-            " {} of the {} time of the recorded trace was an artefact of its clocks.",
+            " {} of the {} time in the recorded trace was an artefact of its clocks.",
             share(part),
             kind.name()
         );
     } else if total.after_seconds.is_some() {
-        text += " The correction shortened no wait: it found no artefact of the clocks.";
+        text += " The correction shortened no waiting time: there was no artefact of the clocks.";
     }
     labelled("", &text, 0).trim_start().to_owned()
 }

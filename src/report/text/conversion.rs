@@ -30,7 +30,7 @@ pub fn conversion_text(conversion: &Conversion) -> String {
     if conversion.left_out.is_empty() {
         text += &line("Left out", "nothing".to_owned());
     } else {
-        text += &format!("\nLeft out, since the {} format cannot hold it:\n", conversion.to.name());
+        text += &format!("\nLeft out because the {} format cannot hold it:\n", conversion.to.name());
         let mut table = Table::default();
         for left_out in &conversion.left_out {
             let what = format!("  {}: {}", left_out.what.name(), shorten(&left_out.kind, 44));

@@ -1,11 +1,10 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
-use super::analysis::analysis_text;
 use super::pairs::pairs;
 use super::table::{Table, labelled, shorten};
 use crate::report::{
     CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
-    Report, Stage, TraceSummary, Verdict, Warning, WorstKind,
+    Report, Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
 };
 use clc_clock::Method;
 use clc_trace::format::{bytes, count, duration, percent, plural};
@@ -16,11 +15,8 @@ const INDENT: usize = 13;
 /// Width of the first column of the tables.
 const FIRST: usize = 21;
 
-/// The summary, in lines of less than 80 columns (paths may be longer), the verdict first.
-pub fn text(report: &Report) -> String {
-    if report.analysis.is_some() {
-        return analysis_text(report, 10);
-    }
+/// The summary of a correction or a check, the verdict first.
+pub fn correction_text(report: &Report) -> String {
     let parts = [
         verdict(report),
         trace(report),
@@ -38,7 +34,7 @@ pub fn text(report: &Report) -> String {
 
 fn verdict(report: &Report) -> String {
     let stages = [&report.violations.raw, &report.violations.presynchronised, &report.violations.corrected];
-    let found: Vec<&Stage> = stages.into_iter().flatten().collect();
+    let found: Vec<&StageViolations> = stages.into_iter().flatten().collect();
     let before = found.first().map_or(0, |stage| stage.violated());
     let last = found.last();
     let (left, checked) = last.map_or((0, 0), |stage| (stage.violated(), stage.checked()));
@@ -53,7 +49,7 @@ fn verdict(report: &Report) -> String {
     let checked = plural(checked, "communication");
     let numbers = match report.verdict {
         Verdict::NothingToCheck if report.coverage.not_checked > 0 => {
-            "0 % of the communication in the trace could be checked, see below.".to_owned()
+            "0 % of the communication in the trace could be checked; see below.".to_owned()
         }
         Verdict::NothingToCheck => "The trace has no communication.".to_owned(),
         Verdict::Consistent | Verdict::PartlyChecked if before == 0 => format!("No violation in {checked}."),
@@ -65,7 +61,7 @@ fn verdict(report: &Report) -> String {
     };
     let mut text = format!("clc-replay {}: {word}\n{numbers}\n", report.program.version);
     if let Some(share) = report.coverage.words().filter(|_| report.coverage.checked > 0) {
-        text += &format!("{share} of the communication in the trace was checked, see below for the rest.\n");
+        text += &format!("{share} of the communication in the trace was checked; for the rest see below.\n");
     }
     match &report.output {
         Some(output) => text += &format!("Written to {output}\n"),
@@ -107,7 +103,7 @@ pub(super) fn trace(report: &Report) -> String {
     };
     line("Clocks", model);
     if let Some(estimate) = &report.clocks {
-        line("", format!("{} was asked for: {}", estimate.requested.name(), estimate.reason));
+        line("", format!("{} was requested: {}", estimate.requested.name(), estimate.reason));
         let most = |of: fn(&NodeClock) -> f64| estimate.clocks.iter().map(of).fold(0.0, f64::max);
         let (drift, residual) = (most(|clock| clock.drift_ppm.abs()), most(|clock| clock.residual_seconds));
         if !estimate.pairs.is_empty() {
@@ -147,7 +143,7 @@ pub(super) fn trace(report: &Report) -> String {
         line("Parameters", format!("at most {passes}, error up to {error}, backward slope {slope}"));
     }
     if parameters.alltoallv {
-        line("", "alltoallv and its like are taken as all-to-all".into());
+        line("", "alltoallv and similar operations are treated as all-to-all".into());
     }
     text
 }
@@ -163,16 +159,18 @@ pub(super) fn archive(trace: &TraceSummary) -> String {
 
 fn violations(report: &Report) -> String {
     let violations = &report.violations;
-    let stages: Vec<(&str, &Stage)> =
-        [("raw", &violations.raw), ("presync", &violations.presynchronised), ("corrected", &violations.corrected)]
-            .into_iter()
-            .filter_map(|(name, stage)| stage.as_ref().map(|stage| (name, stage)))
-            .collect();
+    let heading = |stage| match stage {
+        Stage::Raw => "raw",
+        Stage::Presynchronised => "presync",
+        Stage::Corrected => "corrected",
+    };
+    let stages: Vec<(Stage, &StageViolations)> = violations.by_stage().collect();
     let Some((_, any)) = stages.first() else { return String::new() };
 
     let mut table = Table::default();
-    let mut row = |name: &str, checked: String, cell: &dyn Fn(&Stage, &str) -> String| {
-        let column = |index: usize| stages.get(index).map(|(name, stage)| cell(stage, name)).unwrap_or_default();
+    let mut row = |name: &str, checked: String, cell: &dyn Fn(&StageViolations, &str) -> String| {
+        let column =
+            |index: usize| stages.get(index).map(|(name, stage)| cell(stage, heading(*name))).unwrap_or_default();
         table.row([name, &checked, &column(0), &column(1), &column(2)]);
     };
     row("Violations", "checked".into(), &|_, name| name.into());
@@ -191,9 +189,8 @@ fn violations(report: &Report) -> String {
     let worst = stages.iter().rev().find_map(|(name, stage)| stage.worst.as_ref().map(|worst| (name, worst)));
     if let Some((stage, worst)) = worst {
         let stage = match *stage {
-            "raw" => "as recorded",
-            "presync" => "after pre-synchronisation",
-            _ => "LEFT",
+            Stage::Corrected => "LEFT",
+            stage => stage.words(),
         };
         let (what, verbs) = match worst.kind {
             WorstKind::Message => ("a message", ["sent", "received"]),
@@ -228,7 +225,7 @@ fn passes(replay: &Replay, ranks: u64) -> String {
     let ranks = plural(ranks, "rank");
     let form = match replay.form {
         ReplayForm::Canonical => format!("canonical: operation by operation on {ranks}, one per process"),
-        ReplayForm::Dataflow => format!("dataflow: timestamps in batches on {ranks}"),
+        ReplayForm::Dataflow => format!("dataflow: batched timestamps on {ranks}"),
     };
     let mut table = Table::default();
     table.row(["Passes", "gamma", "largest advance", "error"]);
@@ -301,7 +298,7 @@ pub(super) fn left_out(report: &Report) -> String {
     for call in &matching.calls_without_records {
         number(call.count, &format!("{} without a record of a message", call.region));
     }
-    number(matching.contradicted_orders, "orders in doubt that contradict the rest of the trace");
+    number(matching.contradicted_orders, "doubtful orders that contradict the rest of the trace");
     number(matching.undefined_peers, "messages to or from an undefined rank");
     number(matching.receives_never_completed, "posted receives without completion");
     number(matching.cancelled_requests, "cancelled requests");
@@ -315,15 +312,15 @@ pub(super) fn left_out(report: &Report) -> String {
     let windows = &matching.windows;
     number(
         windows.lock_accesses,
-        "accesses to windows under locks: the trace does not tell in which order these were held",
+        "accesses to windows under locks: the trace does not show the order in which the locks were held",
     );
     for steps in &matching.threads {
-        number(steps.left_out, &format!("{} without a partner that is known", steps.kind.name()));
+        number(steps.left_out, &format!("{} without a known partner", steps.kind.name()));
     }
-    number(windows.unmatched_steps, "steps of post, start, complete and wait without a partner");
+    number(windows.unmatched_steps, "post, start, complete or wait steps without a partner");
     let others =
         report.coverage.one_sided.saturating_sub(windows.lock_accesses).saturating_sub(windows.unmatched_steps);
-    number(others, "other one-sided operations that nothing orders");
+    number(others, "other one-sided operations without a known order");
     if lines.is_empty() {
         return String::new();
     }

@@ -89,7 +89,7 @@ fn clocks(info: &Info) -> String {
     let resolution = info.trace.timer_resolution.max(1) as f64;
     let measured: Vec<&LocationInfo> = info.locations.iter().filter(|l| l.clock.measurements > 0).collect();
     if measured.is_empty() {
-        return labelled("Clocks", "no clock offsets are recorded: local times are taken as global", INDENT);
+        return labelled("Clocks", "no clock offsets are recorded; local times are taken as global", INDENT);
     }
     let seconds = |ticks: Option<i64>| ticks.map(|ticks| ticks as f64 / resolution);
     let mut table = Table::default();

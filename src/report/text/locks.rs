@@ -20,7 +20,8 @@ pub(super) fn text(report: &Report, indent: usize) -> String {
     let mut text = labelled("Locks", &format!("{compared} compared, overlaps: {found}"), indent);
     if last.assumed > 0 {
         let assumed = plural(last.assumed, "acquisition");
-        text += &labelled("", &format!("{assumed} not recorded: when the call that requested it returned"), indent);
+        text +=
+            &labelled("", &format!("{assumed} not recorded, so taken as when the requesting call returned"), indent);
     }
     if let Some(worst) = &last.worst {
         text += &labelled("", &worst.words(), indent);

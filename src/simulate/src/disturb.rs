@@ -40,7 +40,7 @@ impl Disturbance {
         let running = i64::try_from(running + i128::from(self.start))
             .ok()
             .filter(|running| (0..i64::MAX / 4).contains(running))
-            .ok_or_else(|| Error::new("the trace is longer than 26 days: too long for simulated clocks"))?;
+            .ok_or_else(|| Error::new("the trace is longer than 26 days, too long for simulated clocks"))?;
         let error = i128::from(self.clock.read(running)) - i128::from(EPOCH) - i128::from(running);
         let ticks = (error * i128::from(self.resolution)).div_euclid(i128::from(SECOND)) as i64;
         self.last = self.last.max(time.0.saturating_add(ticks));

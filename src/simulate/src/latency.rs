@@ -54,8 +54,7 @@ impl LatencyModel {
         for (name, class) in [("within a node", self.same_node), ("between nodes", self.other_node)] {
             for (what, time) in [("minimum latency", class.minimum), ("latency tail", class.tail)] {
                 if !(0..=SECOND).contains(&time) {
-                    return Err(Error::new(format!("the {what} {name} is {time} ps"))
-                        .hint("allowed are 0 to 1 s, latencies are never negative"));
+                    return Err(Error::new(format!("the {what} {name} is {time} ps")).hint("allowed are 0 to 1 s"));
                 }
             }
             if class.bandwidth < 1_000_000 {

@@ -1,52 +1,22 @@
 //! Clock offset measurements as a tracer makes them, with the error that the network gives them.
 //!
-//! Cristian's method: the reference (node 0) asks and notes its clock `a`, the other node answers with its own clock `w`,
+//! Cristian's method (F. Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989): the reference (node 0) asks and notes its clock `a`, the other node answers with its own clock `w`,
 //! the answer is back when the reference's clock shows `b`. Then (a + b) / 2 - w estimates the offset, wrong by at most
 //! (b - a) / 2 plus what the clocks drift meanwhile; of several exchanges the one with the shortest round trip counts.
 
 use crate::clocks::{Clock, ClockSpec};
 use crate::latency::{LatencyModel, Network};
+use crate::measurement_plan::MeasurementPlan;
 use crate::random::Random;
 use crate::scenario::{Scenario, Summary};
 use crate::units::TickRate;
-use clc_trace::{ClockOffset, Error, Result};
+use clc_trace::{ClockOffset, Result};
 
 /// Domain of the random streams of measurements.
 const MEASUREMENTS: u64 = 6;
 /// Pause between two exchanges, and time in which the other node answers, in picoseconds.
 const PAUSE: i64 = 5_000_000;
 const ANSWER: i64 = 200_000;
-
-/// When and how often clock offsets are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MeasurementPlan {
-    /// Measurements: 0 none, 1 at the start, 2 at start and end, more at equal distances between.
-    pub count: u32,
-    /// Ping-pong exchanges per measurement; the best counts.
-    pub exchanges: u32,
-}
-
-impl Default for MeasurementPlan {
-    fn default() -> Self {
-        MeasurementPlan { count: 2, exchanges: 10 }
-    }
-}
-
-impl MeasurementPlan {
-    /// Checks the bounds.
-    ///
-    /// # Errors
-    /// More than 10,000 measurements, or exchanges outside 1 to 10,000.
-    pub fn validate(&self) -> Result<()> {
-        if self.count > 10_000 {
-            return Err(Error::new(format!("{} offset measurements", self.count)).hint("allowed are 0 to 10000"));
-        }
-        if !(1..=10_000).contains(&self.exchanges) {
-            return Err(Error::new(format!("{} exchanges", self.exchanges)).hint("allowed are 1 to 10000"));
-        }
-        Ok(())
-    }
-}
 
 /// Measures the clocks of nodes against that of node 0.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use crate::clocks::{Clock, ClockSpec};
 use crate::engine::{Engine, Setup};
 use crate::latency::{LatencyModel, Network};
-use crate::offsets::MeasurementPlan;
+use crate::measurement_plan::MeasurementPlan;
 use crate::patterns::{Pattern, PatternKind, Work, communicators};
 use crate::sink::{Discard, EventSink};
 use crate::units::{SECOND, TickRate};
@@ -39,7 +39,7 @@ pub struct Scenario {
     pub compute: i64,
     /// Once, when half of the events are there, all compute for so long without communication, in picoseconds.
     pub idle: i64,
-    /// Calls of a user function within each computation: events without communication.
+    /// Calls of a user function within each computation, which add events without communication.
     pub calls: u32,
     /// Load imbalance: the mean computation of each process is up to this share longer or shorter (0 to 1).
     pub imbalance: f64,
@@ -100,7 +100,7 @@ impl Scenario {
         let least = self.pattern.least_ranks();
         if self.ranks < least {
             let message = format!("pattern {} needs at least {least} ranks, not {}", self.pattern.name(), self.ranks);
-            return Err(Error::new(message).hint("ask for more ranks, or for another pattern"));
+            return Err(Error::new(message).hint("use more ranks, or another pattern"));
         }
         check(self.ranks_per_node >= 1, "0 ranks per node".into(), "at least 1")?;
         let locations = u64::from(self.ranks) * u64::from(self.threads);

@@ -49,7 +49,7 @@ fn split(text: &str) -> Result<(f64, &str)> {
 /// No number, no unit or an unknown one, or more than 500 s.
 pub fn parse_duration(text: &str) -> Result<i64> {
     if text.trim_start().starts_with('-') {
-        return Err(Error::new(format!("'{text}' is negative")).hint("a duration is 0 or more"));
+        return Err(Error::new(format!("'{text}' is negative")).hint("a duration has to be 0 or more"));
     }
     let duration = clc_trace::Duration::parse(text).map_err(Error::new)?;
     match i64::try_from(duration.picoseconds()) {

@@ -42,7 +42,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     };
     match decoded {
         Ok((value, used)) if used == bytes.len() => Ok(value),
-        Ok((_, used)) => Err(failed(format!("{} bytes follow its end", bytes.len() - used))),
+        Ok((_, used)) => Err(failed(format!("{} extra bytes follow its end", bytes.len() - used))),
         Err(error) => Err(failed(error.to_string())),
     }
 }
@@ -85,6 +85,6 @@ mod tests {
         let bytes = encode("location").unwrap();
         assert!(decode::<String>(&bytes[..bytes.len() - 1]).is_err());
         let longer = [bytes.as_slice(), &[0]].concat();
-        assert!(decode::<String>(&longer).unwrap_err().message.contains("1 bytes follow"));
+        assert!(decode::<String>(&longer).unwrap_err().message.contains("1 extra bytes follow"));
     }
 }

@@ -152,7 +152,7 @@ pub struct Definitions {
 
 /// Definitions on their way to another rank: a list of members that communicators share is sent once.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Shipped {
+pub struct WireDefinitions {
     /// With empty lists.
     definitions: Definitions,
     lists: Vec<Arc<[u32]>>,
@@ -160,9 +160,9 @@ pub struct Shipped {
     used: Vec<u32>,
 }
 
-impl Shipped {
+impl WireDefinitions {
     /// Packs.
-    pub fn new(mut definitions: Definitions) -> Shipped {
+    pub fn new(mut definitions: Definitions) -> WireDefinitions {
         let (mut lists, mut used) = (Vec::new(), Vec::new());
         let mut known: HashMap<*const u32, u32> = HashMap::new();
         let empty: Arc<[u32]> = Arc::default();
@@ -174,12 +174,12 @@ impl Shipped {
                 lists.len() as u32 - 1
             }));
         });
-        Shipped { definitions, lists, used }
+        WireDefinitions { definitions, lists, used }
     }
 
     /// Unpacks.
     pub fn open(self) -> Definitions {
-        let Shipped { mut definitions, lists, used } = self;
+        let WireDefinitions { mut definitions, lists, used } = self;
         let mut used = used.into_iter();
         definitions.each_list(|list| {
             if let Some(its) = used.next().and_then(|index| lists.get(index as usize)) {

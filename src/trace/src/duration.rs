@@ -41,7 +41,7 @@ impl Duration {
             return if number.digits == 0 {
                 Ok(Duration::default())
             } else {
-                Err(format!("`{text}` has no unit: write for example {text}us (min, s, ms, us, ns, ps)"))
+                Err(format!("`{text}` has no unit; write for example {text}us (min, s, ms, us, ns, ps)"))
             };
         }
         let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let says = |text: &str| Duration::parse(text).expect_err(text);
-        assert_eq!(says("5"), "`5` has no unit: write for example 5us (min, s, ms, us, ns, ps)");
+        assert_eq!(says("5"), "`5` has no unit; write for example 5us (min, s, ms, us, ns, ps)");
         assert!(says("5m").contains("unknown unit `m`"));
         assert!(says("5h").contains("unknown unit"));
         assert!(says("us").contains("not a duration"));

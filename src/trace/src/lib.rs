@@ -38,8 +38,8 @@ pub mod workers;
 pub use common_time::{CommonCursor, CommonTime};
 pub use correction::{Correction, Cursor, Finish};
 pub use definitions::{
-    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region, Shipped,
-    SystemTreeNode, Window,
+    ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region,
+    SystemTreeNode, Window, WireDefinitions,
 };
 pub use duration::Duration;
 pub use error::{Error, Result};

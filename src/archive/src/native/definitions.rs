@@ -31,7 +31,8 @@ pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Resu
     let members = definitions.groups.iter().fold(members, |sum, (_, list)| sum + list.len() as u64);
     if members > MOST_MEMBERS {
         return Err(Error::new(format!(
-            "the communicators have {members} members in total; in a native trace, where each has its own list, {MOST_MEMBERS} at most"
+            "the communicators have {members} members in total; a native trace, which stores a list for each, can \
+            hold {MOST_MEMBERS} at most"
         ))
         .hint("keep the trace in the OTF2 format"));
     }
@@ -54,7 +55,7 @@ pub fn definition_bytes(header: &TraceHeader, definitions: &Definitions) -> Resu
 pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     let damaged = |what: &str| Error::new(format!("the definition file is damaged: {what}"));
     if !bytes.starts_with(&MAGIC) {
-        return Err(Error::new("this is not a definition file of a native trace"));
+        return Err(Error::new("this is not the definition file of a native trace"));
     }
     let mut rest = Bytes(bytes.get(MAGIC.len()..).unwrap_or_default());
     let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
@@ -62,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     let length = rest.u64().and_then(|length| usize::try_from(length).ok());
     let parts = length.and_then(|length| Some((rest.take(length)?, rest.u32()?)));
     let Some((payload, checksum)) = parts.filter(|_| rest.0.is_empty()) else {
-        return Err(damaged("its size is not the one that it speaks of"));
+        return Err(damaged("its size differs from the one in its header"));
     };
     if crc32fast::hash(bytes.get(..bytes.len() - 4).unwrap_or_default()) != checksum {
         return Err(damaged("it does not match its checksum"));
@@ -136,7 +137,7 @@ fn check(definitions: &Definitions) -> Result<()> {
                     )));
                 }
                 if !members.insert(rank) {
-                    return Err(Error::new(format!("communicator {} holds an MPI process twice", communicator.id)));
+                    return Err(Error::new(format!("communicator {} lists an MPI process twice", communicator.id)));
                 }
             }
         }

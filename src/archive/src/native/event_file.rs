@@ -85,8 +85,8 @@ impl Header {
         };
         let header = fields().ok_or_else(|| damaged("its header is incomplete"))?;
         if flags != Some(0) || rest.u32() != Some(0) {
-            return Err(Error::new("the event file uses features that this program does not know")
-                .hint("use the program version that wrote it"));
+            return Err(Error::new("the event file uses features that this version does not support")
+                .hint("use the version of clc-replay that wrote it"));
         }
         Ok(header)
     }
@@ -100,8 +100,11 @@ pub fn check_version(version: u32) -> Result<()> {
     if (FIRST_VERSION..=VERSION).contains(&version) {
         return Ok(());
     }
-    Err(Error::new(format!("native trace of version {version}, known are {FIRST_VERSION} to {VERSION}"))
-        .hint("use the program version that wrote it"))
+    Err(Error::new(format!(
+        "native trace of format version {version}; versions {FIRST_VERSION} to {VERSION} are \
+        supported"
+    ))
+    .hint("use the version of clc-replay that wrote it"))
 }
 
 fn damaged(what: &str) -> Error {
@@ -149,7 +152,7 @@ impl<'a> Events<'a> {
         };
         let (blocks, offsets) = sizes().ok_or_else(|| {
             damaged(&format!(
-                "it has {} bytes, its header speaks of {} and {} clock offsets",
+                "it has {} bytes, but its header specifies {} and {} clock offsets",
                 bytes.len(),
                 header.offsets_at,
                 header.offsets
@@ -193,7 +196,7 @@ impl<'a> Events<'a> {
                 && time <= last.time
             {
                 return Err(Error::new(format!(
-                    "clock offset {} is measured at {time}, not after the one before it at {}",
+                    "clock offset {} was measured at {time}, which is not after the previous one at {}",
                     offsets.len() + 1,
                     last.time
                 )));
@@ -218,10 +221,10 @@ impl<'a> Events<'a> {
             let time = self.time.checked_add(step)?;
             Some((time, Record::decode(&mut self.data, time, self.header.version)?))
         });
-        let Some((time, record)) = event else { return Err(self.fail("an event is no valid one")) };
+        let Some((time, record)) = event else { return Err(self.fail("it contains an invalid event")) };
         self.left -= 1;
         if self.left == 0 && !self.data.0.is_empty() {
-            return Err(self.fail("a block holds more than its events"));
+            return Err(self.fail("a block holds data after its last event"));
         }
         self.time = time;
         self.number += 1;
@@ -233,7 +236,7 @@ impl<'a> Events<'a> {
     fn open_block(&mut self) -> Result<bool> {
         if self.blocks.0.is_empty() {
             if self.number != self.header.events {
-                let message = format!("it holds {} events, its header counts {}", self.number, self.header.events);
+                let message = format!("it holds {} events, but its header says {}", self.number, self.header.events);
                 return Err(self.fail(&message));
             }
             return Ok(false);
@@ -245,7 +248,7 @@ impl<'a> Events<'a> {
             Some((data, events, start.get(..8 + length)?, self.blocks.u32()?))
         };
         let Some((data, events, covered, checksum)) = read() else {
-            return Err(self.fail("a block is longer than the file"));
+            return Err(self.fail("a block extends past the end of the file"));
         };
         if crc32fast::hash(covered) != checksum {
             return Err(self.fail("a block does not match its checksum"));

@@ -5,7 +5,7 @@ use super::event_file::Events;
 use super::records::Record;
 use super::{DEFINITIONS, EVENTS};
 use crate::{MappedFile, ScanSummary};
-use clc_otf2::{Sibling, list};
+use clc_otf2::{Sibling, event_file_size, list};
 use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -35,8 +35,11 @@ impl NativeTrace {
         };
         let file = directory.join(DEFINITIONS);
         if !file.exists() {
-            return Err(Error::new(format!("not a native trace, or one that was never finished: no {DEFINITIONS}"))
-                .in_file(path));
+            return Err(Error::new(format!(
+                "not a native trace, or one that was never completed: {DEFINITIONS} is \
+                missing"
+            ))
+            .in_file(path));
         }
         let (header, definitions) =
             definitions::read(&MappedFile::open(&file)?).map_err(|error| error.in_file(&file))?;
@@ -99,14 +102,7 @@ impl NativeTrace {
     /// # Errors
     /// There is no such file.
     pub fn event_file_size(&self, location: LocationId) -> Result<u64> {
-        let path = self.event_path(location);
-        match std::fs::metadata(&path) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::new("the event file is missing").in_file(&path).at_location(location))
-            }
-            Err(error) => Err(Error::io(&path, "cannot read", &error).at_location(location)),
-        }
+        event_file_size(&self.event_path(location)).map_err(|error| error.at_location(location))
     }
 
     /// The clock offsets of a location.
@@ -128,11 +124,11 @@ impl NativeTrace {
         let bytes = MappedFile::open(&path).map_err(place)?;
         let mut events = Events::new(&bytes).map_err(place)?;
         if events.location() != location {
-            return Err(place(Error::new(format!("these are the events of location {}", events.location()))));
+            return Err(place(Error::new(format!("the file holds the events of location {}", events.location()))));
         }
         if events.resolution() != self.resolution {
             return Err(place(Error::new(format!(
-                "the events have {} ticks per second, the trace {}",
+                "the events have {} ticks per second, but the trace has {}",
                 events.resolution(),
                 self.resolution
             ))));

@@ -122,7 +122,7 @@ impl Record {
         if let Record::Other(kind) = *self
             && Record::other_in(version, kind).is_none()
         {
-            return Err(Error::new(format!("{kind} is not a type of event that is kept without its fields")));
+            return Err(Error::new(format!("events of type {kind} cannot be stored without their fields")));
         }
         into.push(self.kind());
         match self {

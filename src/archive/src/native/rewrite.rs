@@ -22,8 +22,11 @@ impl NativeTrace {
             while let Some((number, time, record)) = events.next()? {
                 let time = map.event(number, time)?;
                 if time < last {
-                    return Err(Error::new(format!("the corrected time {time} lies before {last}; this is a bug"))
-                        .at_event(number));
+                    return Err(Error::new(format!(
+                        "the corrected time {time} is earlier than the preceding one, \
+                        {last}; this is a bug"
+                    ))
+                    .at_event(number));
                 }
                 last = time;
                 let record = match record {

@@ -33,7 +33,7 @@ impl NativeWriter {
     /// # Errors
     /// It holds something or cannot be made.
     pub fn create(directory: &Path, resolution: u64) -> Result<NativeWriter> {
-        let failed = |error: std::io::Error| Error::io(directory, "cannot make the trace", &error);
+        let failed = |error: std::io::Error| Error::io(directory, "cannot create the trace", &error);
         if !directory.is_dir() || directory.read_dir().map_err(failed)?.next().is_some() {
             std::fs::create_dir(directory).map_err(failed)?;
         }
@@ -124,7 +124,9 @@ impl NativeEventWriter {
     #[inline]
     pub fn record(&mut self, time: u64, record: &Record) -> Result<()> {
         let Some(step) = time.checked_sub(self.time) else {
-            return Err(self.refused(Error::new(format!("time {time} before {}", self.time))));
+            return Err(
+                self.refused(Error::new(format!("time {time} is earlier than the preceding one, {}", self.time)))
+            );
         };
         // The first time of a block is complete.
         put(&mut self.block, if self.in_block == 0 { time } else { step });
@@ -197,7 +199,7 @@ pub fn replace_offsets(path: &Path, offsets: &[ClockOffset]) -> Result<()> {
 /// Ends a file after its blocks.
 fn end(path: &Path, mut file: File, header: Header, offsets: &[ClockOffset]) -> Result<()> {
     if offsets.windows(2).any(|pair| matches!(pair, [a, b] if a.time >= b.time)) {
-        return Err(Error::new("clock offsets that are not in order of time")
+        return Err(Error::new("the clock offsets are not in order of time")
             .in_file(path)
             .at_location(header.location));
     }

@@ -45,7 +45,7 @@ impl TruthReader {
             });
         }
         if header.iter().all(|&byte| byte == 0) {
-            return Err(Error::new("the truth file was never finished").in_file(path).hint("simulate again"));
+            return Err(Error::new("the truth file was never finished").in_file(path).hint("run the simulation again"));
         }
         let (magic, rest) = header.split_at(8);
         if magic != MAGIC {
@@ -53,8 +53,9 @@ impl TruthReader {
         }
         let (version, rest) = rest.split_at(4);
         if number(version) != u64::from(VERSION) {
-            let message = format!("truth file of version {}, only {VERSION} is known", number(version));
-            return Err(Error::new(message).in_file(path).hint("use the program version that wrote it"));
+            let message =
+                format!("truth file of format version {}; only version {VERSION} is supported", number(version));
+            return Err(Error::new(message).in_file(path).hint("use the version of clc-replay that wrote it"));
         }
         let (content, checksum) = header.split_at(HEADER - 4);
         if number(checksum) != u64::from(crc32fast::hash(content)) {
@@ -110,14 +111,14 @@ impl TruthReader {
             self.last = number(self.data.get(..8).unwrap_or_default()) as i64;
             self.at = 8;
         } else {
-            let step = self.varint().ok_or_else(|| self.fail("a block ends within a time"))?;
+            let step = self.varint().ok_or_else(|| self.fail("a block ends in the middle of a time"))?;
             self.last = i64::try_from(step)
                 .ok()
                 .and_then(|step| self.last.checked_add(step))
                 .ok_or_else(|| self.fail("a time is out of range"))?;
         }
         if self.left == 0 && self.at != self.data.len() {
-            return Err(self.fail("a block holds more than its events"));
+            return Err(self.fail("a block holds data after its last event"));
         }
         Ok(Some(Ticks(self.last)))
     }
@@ -178,7 +179,7 @@ impl TruthReader {
     fn end(&mut self) -> Result<()> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(self.fail("there is something after its last event")),
+            Ok(_) => Err(self.fail("there is data after its last event")),
             Err(error) => Err(Error::io(&self.path, "cannot read the truth file", &error)),
         }
     }

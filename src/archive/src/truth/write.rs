@@ -79,7 +79,7 @@ impl TruthWriter {
 
     #[cold]
     fn decreasing(&self, time: Ticks) -> Error {
-        Error::new(format!("true time {time} comes after {}: times of a location must not decrease", self.last))
+        Error::new(format!("true time {time} follows {}: the times of a location must not decrease", self.last))
             .in_file(&self.path)
             .at_location(self.location)
             .at_event(self.count + 1)

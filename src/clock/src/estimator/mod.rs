@@ -3,6 +3,7 @@
 mod jumps;
 mod recorded;
 mod report;
+mod seen_by;
 mod waits;
 
 use crate::clock_map::ClockMap;
@@ -24,6 +25,7 @@ use crate::{Knots, Limits, LinearClock, Method};
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Result, Ticks};
 use jumps::Doubtful;
+use seen_by::{SeenBy, whole};
 use serde::{Deserialize, Serialize};
 
 /// What comes after a level.
@@ -54,8 +56,6 @@ const MOST_WINDOWS: usize = 8192;
 /// Most windows from which straight lines are made.
 const MOST_SEGMENTED: usize = 1024;
 const MOST_UNKNOWNS: usize = 1 << 16;
-/// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again.
-const QUICK_ENOUGH: f64 = 0.5;
 /// Looks by which a model is chosen at most, and by how much (in units of what observations are known to) the clocks may have moved in the last of them.
 const MOST_LOOKS: usize = 4;
 const SETTLED: f64 = 10.0;
@@ -77,7 +77,7 @@ const CERTAIN: f64 = 0.875;
 
 /// Windows in which messages are to be observed with so many clocks: as many as there will be at most, of which coarser levels are made as well.
 pub fn observed_windows(clocks: usize) -> usize {
-    if crate::knob("K11",0.0)==1.0 {return 512;} (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
+    (MOST_UNKNOWNS / clocks.max(1)).clamp(FIRST, MOST_WINDOWS)
 }
 
 /// The state between levels.
@@ -200,7 +200,7 @@ impl Estimator {
             let clocks: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
             // What is wrong with them is found again, and reported, when all ranks make clocks of them.
             let (Ok(clocks), Some(now)) = (clocks, self.grid) else { return decision };
-            let coarse = few.is_some() && self.asked <= crate::knob("K6", 512.0) as usize && self.asked < self.finest;
+            let coarse = few.is_some() && self.asked <= FIRST && self.asked < self.finest;
             let stepped = self.steps.iter().any(|steps| !steps.is_empty());
             if stepped || !coarse && !self.are_still_the_quickest(&seen_by, &now) {
                 return decision;
@@ -220,13 +220,7 @@ impl Estimator {
     }
 
     /// A level of as many windows as are asked for, with messages on `grid` as other clocks see them.
-    fn seen(
-        &mut self,
-        table: &BoundTable,
-        grid: Grid,
-        changed: impl Fn(u32, i64) -> i64,
-        map: &ClockMap,
-    ) -> Decision {
+    fn seen(&mut self, table: &BoundTable, grid: Grid, changed: impl Fn(u32, i64) -> i64, map: &ClockMap) -> Decision {
         let count = self.asked.min(grid.count);
         // Clocks that are decades apart are known to begin with where messages are only.
         if self.grid.is_none() || self.asked <= FIRST && self.asked < self.finest {
@@ -239,26 +233,6 @@ impl Estimator {
         let last = clocks().map(|clock| changed(clock, ends[1])).max().unwrap_or(ends[1]);
         let grid = Grid::new(first, last, count);
         self.step(&table.through_on(grid, changed), grid, map)
-    }
-
-    /// Whether messages that were the quickest of their windows with the clocks before are so with those of now, which have windows like `now`, as far as it
-    /// matters: within a window of the messages clocks have moved against each other by less than what observations are known to.
-    fn are_still_the_quickest(&self, before: &SeenBy, now: &Grid) -> bool {
-        let part = before.grid.width as f64 / now.width as f64;
-        let (mut squares, mut count) = (0.0, 0.0);
-        for (clock, row) in self.offsets.iter().enumerate() {
-            let moved = |window: usize, offset: f64| offset - before.rest(clock as u32, now.centre(window));
-            let mut last: Option<f64> = None;
-            for (window, offset) in row.iter().enumerate() {
-                let here = moved(window, *offset);
-                if let Some(last) = last {
-                    squares += (here - last) * (here - last) * part * part;
-                    count += 1.0;
-                }
-                last = Some(here);
-            }
-        }
-        count > 0.0 && (squares / count).sqrt() <= crate::knob("K1", QUICK_ENOUGH) * self.observations.precision
     }
 
     /// One level.
@@ -274,7 +248,7 @@ impl Estimator {
             // Rounding can take a tick from it.
             self.shortest.same_node = Ticks((table.shared.values().copied().min().unwrap_or(0) - 1).max(0));
             if table.pairs.is_empty() {
-                return Decision::Nothing("no messages between nodes: there is nothing to estimate clocks from".into());
+                return Decision::Nothing("there are no messages between nodes to estimate clocks from".into());
             }
             let (count, most) = finest(table, clocks, self.model);
             self.finest = count.min(most);
@@ -350,7 +324,7 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                if choice.width > grid.width.saturating_add(grid.width / 2) && (self.at_finest as f64) <= crate::knob("K2", 9.0) {
+                if choice.width > grid.width.saturating_add(grid.width / 2) {
                     coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
                 }
                 let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
@@ -426,7 +400,7 @@ impl Estimator {
             let small = self.asked < COARSE || self.asked * LEAP < self.finest;
             let finer = if small { self.asked * FINER } else { self.finest };
             self.asked = finer.min(self.finest);
-            Decision::Level(knots, if crate::knob("K11",0.0)==1.0 {self.asked} else {observed_windows(clocks)})
+            Decision::Level(knots, observed_windows(clocks))
         }
     }
 
@@ -442,16 +416,14 @@ impl Estimator {
         // Windows that are longer than messages need are that many times as long already.
         let longer = COARSER.iter().map(|factor| factor / self.spare);
         let mut factors: Vec<usize> = longer.filter(|factor| *factor > 1 && grid.count / factor >= FEWEST).collect();
-        if self.at_finest > 1 || factors.is_empty() || crate::knob("K3", 0.0) == 1.0 && self.spare > 1 {
+        if self.at_finest > 1 || factors.is_empty() {
             factors.insert(0, 1);
         }
         let views: Vec<View> = factors
             .into_iter()
-            .map(|factor| {
-                match factor {
-                    1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
-                    _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
-                }
+            .map(|factor| match factor {
+                1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
             })
             .collect();
         let usual = Choice { reading: Reading::Mode, roughness: like.roughness, width: grid.width };
@@ -619,62 +591,6 @@ fn shows(grid: &Grid, row: &[f64], constant: i64, base: &LinearClock, window: us
 pub fn refinement(knots: &Knots) -> Result<LinearClock> {
     let points: Vec<(Ticks, Ticks)> = knots.iter().map(|&(time, offset)| (Ticks(time), Ticks(offset))).collect();
     LinearClock::through(&points)
-}
-
-/// The clocks by which messages were seen.
-struct SeenBy {
-    /// The windows of the messages.
-    grid: Grid,
-    /// The corrections at their middles, and the whole part of each clock's.
-    offsets: Offsets,
-    constants: Vec<i64>,
-}
-
-impl SeenBy {
-    fn new(estimator: &Estimator, grid: Grid, clocks: usize) -> SeenBy {
-        SeenBy { grid, offsets: estimator.interpolated(&grid, clocks), constants: estimator.constants.clone() }
-    }
-
-    /// What a clock was corrected by at a time, but for its constant.
-    fn rest(&self, clock: u32, time: i64) -> f64 {
-        self.offsets.get(clock as usize).map_or(0.0, |row| self.grid.at(row, time))
-    }
-
-    fn correction(&self, clock: u32, time: i64) -> i64 {
-        whole(self.rest(clock, time)) + self.constants.get(clock as usize).copied().unwrap_or(0)
-    }
-
-    /// What other clocks make of these times, each from the times of the recorded clock.
-    fn changes(&self, clocks: &[LinearClock]) -> Changes {
-        let of = |clock: usize, refined: &LinearClock| {
-            let change = |window: usize| {
-                let time = self.grid.centre(window);
-                let own = time.saturating_sub(self.correction(clock as u32, time));
-                refined.map(Ticks(own)).0.saturating_sub(time)
-            };
-            let constant = change(0);
-            (constant, (0..self.grid.count).map(|window| change(window).saturating_sub(constant) as f64).collect())
-        };
-        Changes { grid: self.grid, rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect() }
-    }
-}
-
-/// The nearest whole number, halves away from zero; for numbers beyond those of 64 bits the last one of these.
-fn whole(x: f64) -> i64 {
-    (x + 0.5f64.copysign(x)) as i64
-}
-
-/// By how much the times of clocks change: a whole number and the rest at the middles of windows.
-struct Changes {
-    grid: Grid,
-    rows: Vec<(i64, Vec<f64>)>,
-}
-
-impl Changes {
-    fn at(&self, clock: u32, time: i64) -> i64 {
-        let change = |(constant, row): &(i64, Vec<f64>)| constant.saturating_add(whole(self.grid.at(row, time)));
-        self.rows.get(clock as usize).map_or(0, change)
-    }
 }
 
 /// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.

@@ -151,7 +151,7 @@ impl Estimator {
     fn remarks(&self, requested: Method, chosen: bool, nodes: &[NodeClock], grid: &Grid) -> String {
         let mut text = String::new();
         if matches!(requested, Method::Regression | Method::Hull) && self.model == Method::Network {
-            text += "; there are too few round trips for straight lines, so clocks were estimated as by network";
+            text += "; there are too few round trips for straight lines, so the network method was used";
         }
         if self.model == Method::Hull {
             let margins = self.lines.iter().map(|line| line.deviation);
@@ -159,7 +159,8 @@ impl Estimator {
             if infeasible > 0 {
                 let worst = -margins.fold(0.0, f64::min) / self.resolution.max(1) as f64;
                 text += &format!(
-                    "; no line is feasible for {infeasible} of {} pairs and segments: messages contradict the best one by up to {}",
+                    "; for {infeasible} of {} pairs and segments no line is feasible: messages contradict the best \
+                    one by up to {}",
                     self.lines.len(),
                     duration(worst)
                 );
@@ -168,7 +169,7 @@ impl Estimator {
         text += &jumps(nodes);
         let drift = nodes.iter().map(|node| node.drift_ppm.abs()).fold(0.0, f64::max);
         if chosen && drift > UNUSUAL_DRIFT && grid.count > 1 {
-            text += &format!("; a drift of {drift:.0} ppm is unusual for a clock that works");
+            text += &format!("; a drift of {drift:.0} ppm is unusual for a working clock");
         }
         if self.groups > 1 {
             text += &format!("; {} groups of nodes exchange no messages with each other", self.groups);

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 /// Sends messages to some ranks and returns those sent here, by sender in ascending order (messages of one sender in
 /// the order in which they were sent); messages to oneself included. Every rank takes part, nobody knows beforehand from
-/// whom it receives. Costs no memory or message per rank of the world; uses the vote.
+/// whom it receives. Costs no memory or message per rank of the world; uses the vote. The task is that of dynamic sparse data exchange, and so is the
+/// way (NBX: T. Hoefler, C. Siebert, A. Lumsdaine, Scalable Communication Protocols for Dynamic Sparse Data Exchange, PPoPP 2010), with sums of
+/// messages sent and received in the vote instead of synchronous sends and a barrier.
 ///
 /// # Errors
 /// A destination that does not exist (then on every rank); failures of the transport.
@@ -153,7 +155,7 @@ fn pack(bytes: &[u8]) -> Vec<u64> {
 }
 
 fn unpack<T: DeserializeOwned>(words: &[u64]) -> Result<T> {
-    let (length, words) = words.split_first().ok_or_else(|| Error::new("an empty message arrived"))?;
+    let (length, words) = words.split_first().ok_or_else(|| Error::new("received an empty message"))?;
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX));
     decode(&bytes)
@@ -172,7 +174,7 @@ pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> 
     let root = lowest[0] as usize;
     match broadcast_value(transport, root, outcome.err())? {
         Some(error) => Err(error),
-        None => Err(Error::new(format!("analysis rank {root} has failed without saying why"))),
+        None => Err(Error::new(format!("analysis rank {root} failed without giving a reason"))),
     }
 }
 

@@ -30,8 +30,8 @@ fn mpi() -> Result<Box<dyn Transport>> {
 
 #[cfg(not(feature = "mpi"))]
 fn mpi() -> Result<Box<dyn Transport>> {
-    Err(Error::new("a launcher of MPI processes started this program, which was built without MPI")
-        .hint("build it with the feature mpi, or set CLC_REPLAY_MPI=never to run one process"))
+    Err(Error::new("this program was started by an MPI launcher, but was built without MPI")
+        .hint("build it with the feature `mpi`, or set CLC_REPLAY_MPI=never to run a single process"))
 }
 
 /// What the environment says of the start of this process.
@@ -81,13 +81,13 @@ impl Launch {
             Some("never") => match self.ranks {
                 // Each of them would correct the whole trace.
                 Some(ranks) if ranks > 1 => {
-                    Err(Error::new(format!("CLC_REPLAY_MPI is 'never', but a launcher has started {ranks} processes"))
-                        .hint("start one process, or leave CLC_REPLAY_MPI unset"))
+                    Err(Error::new(format!("CLC_REPLAY_MPI is 'never', but a launcher started {ranks} processes"))
+                        .hint("start a single process, or unset CLC_REPLAY_MPI"))
                 }
                 _ => Ok(false),
             },
             Some(other) => {
-                Err(Error::new(format!("CLC_REPLAY_MPI is '{other}'")).hint("it can be 'always' or 'never'"))
+                Err(Error::new(format!("CLC_REPLAY_MPI is '{other}'")).hint("allowed are 'always' and 'never'"))
             }
         }
     }

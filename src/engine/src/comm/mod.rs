@@ -168,9 +168,9 @@ fn place_in_group(members: &[usize], own: usize, size: usize) -> Result<usize> {
     let mut seen = HashSet::with_capacity(members.len());
     if let Some(member) = members.iter().find(|&&member| member >= size || !seen.insert(member)) {
         return Err(Error::new(format!(
-            "analysis rank {member} cannot be in a group, or only once, in a world of {size}"
+            "analysis rank {member} is listed twice in a group, or does not exist in a world of {size}"
         )));
     }
     let place = members.iter().position(|&member| member == own);
-    place.ok_or_else(|| Error::new("a group is made by its members only"))
+    place.ok_or_else(|| Error::new("a group can only be created by its members"))
 }

@@ -28,7 +28,7 @@ pub fn check_setting() -> Result<()> {
     match text.to_str().and_then(|text| text.trim().parse::<f64>().ok()) {
         Some(seconds) if seconds >= 0.0 => Ok(()),
         _ => Err(Error::new(format!("{SETTING} is '{}'", text.to_string_lossy()))
-            .hint("it can be a number of seconds, or 0 for no messages")),
+            .hint("it has to be a number of seconds, or 0 for no messages")),
     }
 }
 
@@ -128,8 +128,8 @@ impl Home {
             .map(|(name, rest)| (name.ends_with("(clc-replay"), rest.trim_start().chars().next()))
         {
             Some((true, Some('T' | 't'))) => ", which is stopped",
-            Some((true, Some('D'))) => ", which waits for a disk",
-            Some((true, Some('R'))) => ", which computes",
+            Some((true, Some('D'))) => ", which is waiting for a disk",
+            Some((true, Some('R'))) => ", which is computing",
             Some((true, Some('Z' | 'X'))) => ", which has ended",
             _ => "",
         }
@@ -171,7 +171,7 @@ impl Watch {
         heard.sign = sign;
         heard.home = home.or(heard.home.take());
         std::mem::take(&mut heard.reported)
-            .then(|| format!("rank {rank} is heard of again, after {} s", silent.as_secs()))
+            .then(|| format!("heartbeat from rank {rank} again, after {} s", silent.as_secs()))
     }
 
     /// This rank has waited for `waited` in one wait, and still does. Returns what is to be told.
@@ -212,10 +212,10 @@ impl Watch {
         };
         let mut lines = Vec::new();
         if !quiet.is_empty() {
-            lines.push(format!("waiting since {} s, nothing is heard of {}", waited.as_secs(), list(&quiet)));
+            lines.push(format!("waiting for {} s; no heartbeat from {}", waited.as_secs(), list(&quiet)));
         }
         if !busy.is_empty() {
-            lines.push(format!("waiting since {} s for slower ranks: {}", waited.as_secs(), list(&busy)));
+            lines.push(format!("waiting for {} s for slower ranks: {}", waited.as_secs(), list(&busy)));
         }
         for rank in quiet {
             self.ranks[rank].reported = true;
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(
             watch.look(Duration::from_secs(10), after(start, 11)),
             [
-                "waiting since 10 s, nothing is heard of rank 2 (process 102 on there), silent for 11 s",
-                "waiting since 10 s for slower ranks: rank 3 (process 103 on there), in scan, 41 %"
+                "waiting for 10 s; no heartbeat from rank 2 (process 102 on there), silent for 11 s",
+                "waiting for 10 s for slower ranks: rank 3 (process 103 on there), in scan, 41 %"
             ]
         );
         assert!(watch.look(Duration::from_secs(19), after(start, 20)).is_empty());
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(watch.look(Duration::from_secs(20), after(start, 21)).len(), 2);
         assert!(watch.look(Duration::from_secs(39), after(start, 39)).is_empty());
         let again = watch.hear(2, sign(true, None), None, after(start, 39));
-        assert_eq!(again.as_deref(), Some("rank 2 is heard of again, after 39 s"));
+        assert_eq!(again.as_deref(), Some("heartbeat from rank 2 again, after 39 s"));
         assert_eq!(watch.hear(2, sign(true, None), None, after(start, 40)), None);
         // The next long wait begins anew.
         assert!(watch.look(Duration::from_secs(1), after(start, 41)).is_empty());
@@ -290,7 +290,7 @@ mod tests {
         let mut watch = watch(1, start);
         watch.hear(0, Sign::default(), None, after(start, 10));
         assert!(watch.look(Duration::from_secs(15), after(start, 15)).is_empty());
-        assert!(watch.look(Duration::from_secs(25), after(start, 25))[0].contains("nothing is heard of rank 0"));
+        assert!(watch.look(Duration::from_secs(25), after(start, 25))[0].contains("no heartbeat from rank 0"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl<'a> CommTable<'a> {
     pub fn index(&self, id: CommId) -> Result<u32> {
         self.by_id.get(&id).copied().ok_or_else(|| {
             Error::new(format!("communicator {id} is not defined"))
-                .hint("the archive's definitions and events do not belong together")
+                .hint("the definitions and events of the archive are inconsistent")
         })
     }
 
@@ -142,7 +142,7 @@ impl<'a> CommTable<'a> {
             CommMembers::SelfOnly => return Ok((rank == 0).then_some(process)),
             CommMembers::NotMpi => {
                 return Err(Error::new(format!(
-                    "communicator {} is used by MPI but its group is not one of MPI processes",
+                    "communicator {} is used by MPI, but its group does not consist of MPI processes",
                     self.definitions.communicators[index as usize].id
                 )));
             }

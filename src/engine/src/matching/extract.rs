@@ -414,8 +414,10 @@ impl<'a> Extractor<'a> {
 
     fn own_process(&self) -> Result<u32> {
         self.process.ok_or_else(|| {
-            Error::new("an MPI event at a location that belongs to no MPI process")
-                .hint("no location of its location group is in the archive's COMM_LOCATIONS group of paradigm MPI")
+            Error::new("MPI event on a location that does not belong to an MPI process").hint(
+                "none of the locations of its location group is in the archive's COMM_LOCATIONS group of \
+                    paradigm MPI",
+            )
         })
     }
 
@@ -491,7 +493,7 @@ impl<'a> Extractor<'a> {
                 // Once per communicator: member lists can be long.
                 if participations.is_empty() && !members.contains(&process) {
                     return Err(Error::new(format!(
-                        "a collective operation on {}, of which process {process} is no member",
+                        "collective operation on {}, of which process {process} is not a member",
                         self.table.name(comm)
                     )));
                 }

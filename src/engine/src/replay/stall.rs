@@ -59,7 +59,7 @@ impl Waiting {
 
     fn describe(&self, missing: &Missing) -> String {
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source, .. }, _) => format!("receives a message of process {source}"),
+            (Cause::Message { source, .. }, _) => format!("receives a message from process {source}"),
             (Cause::Collective { op, .. }, Some(process)) => {
                 format!("ends {op}, which process {process} has not begun")
             }
@@ -88,27 +88,21 @@ pub fn check(
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
         let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
-        return Err(Error::new(format!(
-            "the trace contradicts itself: events wait for each other: {}",
-            list.join("; ")
-        )));
+        return Err(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
     };
     let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
     if circle.len() > NAMED {
         list.push(format!("and {} more processes", circle.len() - NAMED));
     }
-    let error = Error::new(format!(
-        "the trace contradicts itself: events wait for each other in a circle: {}",
-        list.join("; ")
-    ))
-    .at_location(first.location)
-    .at_event(first.event);
+    let error = Error::new(format!("the trace is contradictory: circular wait: {}", list.join("; ")))
+        .at_location(first.location)
+        .at_event(first.event);
     Err(if suspects.is_empty() {
         error
     } else {
         let names: Vec<String> = suspects.iter().take(UndefinedPeer::EXAMPLES).map(ToString::to_string).collect();
         error.hint(format!(
-            "messages to or from an undefined rank may have shifted the later ones of their tag: {}",
+            "messages to or from an undefined rank may have shifted the matching of later ones with the same tag: {}",
             names.join(", ")
         ))
     })

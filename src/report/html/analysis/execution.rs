@@ -9,9 +9,10 @@ use clc_trace::format::count;
 pub fn body(stages: &Stages<Execution>) -> String {
     let all: Vec<&Execution> = std::iter::once(&stages.before).chain(&stages.after).collect();
     let mut html = String::from(
-        "<p>A process computes while it is outside of MPI. Speedup is the computation of all processes over the time of the execution, \
-         efficiency is speedup over the number of processes: the mean of the degree of parallelism. It is the product of load balance (mean over largest \
-         computation of a process) and communication efficiency (largest computation over the time of the execution).</p>\n",
+        "<p>A process computes while it is outside MPI. Speedup is the total computation time of all processes \
+        divided by the execution time; efficiency is speedup divided by the number of processes, which is the mean \
+        degree of parallelism. It is the product of load balance (mean computation time of a process divided by the \
+        largest) and communication efficiency (largest computation time divided by the execution time).</p>\n",
     );
     let mut head = vec![""];
     head.extend(STAGES.iter().take(all.len()).map(|(_, name)| *name));

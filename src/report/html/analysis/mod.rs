@@ -34,7 +34,7 @@ fn legend(stages: usize) -> String {
 fn time_axis(frame: &Frame, seconds: f64) -> String {
     let length = seconds.max(f64::MIN_POSITIVE);
     let marks: Vec<_> = ticks(0.0, seconds, 8).into_iter().map(|at| (at / length, short(at))).collect();
-    frame.x_axis(&marks, "seconds since the first event")
+    frame.x_axis(&marks, "time since the first event [s]")
 }
 
 /// Part of one, as a percentage.

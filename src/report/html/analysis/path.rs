@@ -10,9 +10,10 @@ pub fn body(analysis: &Analysis) -> String {
     let stages = &analysis.critical_path;
     let all: Vec<&CriticalPath> = std::iter::once(&stages.before).chain(&stages.after).collect();
     let mut html = String::from(
-        "<p>The path through the execution that nowhere waits: going back from the last event, at every wait it goes over to the process that \
-         was waited for. Shortening what lies on it shortens the program. By <em>weight</em>, a moment counts up to n times (n processes), \
-         the more, the fewer processes compute then: parts of large weight are where everybody waits for one.</p>\n",
+        "<p>The path through the execution that contains no waiting: going back from the last event, it switches at \
+        every wait to the process that was waited for. Shortening what lies on it shortens the program. By \
+        <em>weight</em>, each moment counts up to n times (n processes), more the fewer processes compute at that \
+        time: parts with a large weight are those where all wait for one.</p>\n",
     );
     let mut head = vec![""];
     head.extend(STAGES.iter().take(all.len()).map(|(_, name)| *name));
@@ -109,7 +110,7 @@ fn picture(paths: &[&CriticalPath], seconds: f64) -> String {
         svg += &format!("<path class=\"line fine {class}\" d=\"{line}\"/>");
     }
     svg += &time_axis(&frame, longest.max(seconds));
-    let label = "The process that the critical path is at, over time; the tables below have the numbers.";
-    let text = "Where the critical path is: the process that has most of it in each window of time";
+    let label = "The process on the critical path over time; the tables below have the numbers.";
+    let text = "Where the critical path is: the process with the largest part of it in each time window";
     figure(text, &(legend(paths.len()) + &frame.svg(label, &svg)))
 }

@@ -33,7 +33,7 @@ pub fn body(traffic: &Traffic) -> String {
     });
     html + &fold(
         "The numbers",
-        &long_table("Pairs with the most bytes", &["from", "to", "messages", "bytes"], rows.collect()),
+        &long_table("Pairs that exchange the most bytes", &["from", "to", "messages", "bytes"], rows.collect()),
     )
 }
 
@@ -133,9 +133,16 @@ fn lanes(pairs: &PairsOverTime) -> String {
     );
     let picture = format!(
         "<svg class=\"plot\" viewBox=\"0 0 900 {:.0}\" style=\"min-width:560px\" role=\"img\" \
-         aria-label=\"Bytes over time of the pairs with the most.\">{svg}</svg>",
+         aria-label=\"Bytes over time for the pairs that exchange the most.\">{svg}</svg>",
         height + 20.0
     );
-    let rest = if further > 0 { format!("; {} more pairs are left out", count(further as u64)) } else { String::new() };
-    figure(&format!("Bytes over time, the pairs with the most: the darker, the more in that window{rest}"), &picture)
+    let rest =
+        if further > 0 { format!("; {} more pairs are not shown", count(further as u64)) } else { String::new() };
+    figure(
+        &format!(
+            "Bytes over time, for the pairs that exchange the most: the darker, the more in that \
+        window{rest}"
+        ),
+        &picture,
+    )
 }

@@ -7,12 +7,12 @@ use clc_trace::format::count;
 
 pub fn body(waits: &WaitStates) -> String {
     let mut html = String::from(
-        "<p>How long operations of MPI waited for others, summed over all processes, with the times that a reader of the trace sees and \
-         with corrected times. What was waited only with the former is an <em>artefact</em> of the clocks; what was waited only \
-         with the latter the clocks had <em>hidden</em>.</p>\n",
+        "<p>How long MPI operations waited for others, summed over all processes, with the times that a reader of the \
+        trace sees and with corrected times. Waiting that exists only in the former is an <em>artefact</em> of the \
+        clocks; waiting that exists only in the latter was <em>hidden</em> by them.</p>\n",
     );
     if waits.total.before_count == 0 && waits.total.after_count.unwrap_or(0) == 0 {
-        html += "<p class=\"none\">Nobody waited.</p>\n";
+        html += "<p class=\"none\">No process waited.</p>\n";
         return html + &blind(waits);
     }
     html += &bars(waits);
@@ -30,7 +30,7 @@ pub fn body(waits: &WaitStates) -> String {
         })
         .collect();
     if !rows.is_empty() {
-        html += &table("Parts of that, and times beside it", &head(&["what", "part of"], corrected), rows);
+        html += &table("Parts of these, and related times", &head(&["what", "part of"], corrected), rows);
     }
 
     let rows = waits.by_call_path.iter();
@@ -121,7 +121,8 @@ fn blind(waits: &WaitStates) -> String {
     match waits.without_region {
         0 => String::new(),
         number => format!(
-            "<p>{} communication events lie outside of any region of MPI: nothing is known of their waiting.</p>\n",
+            "<p>{} communication events lie outside any MPI region, so nothing is known about their waiting \
+            times.</p>\n",
             count(number)
         ),
     }

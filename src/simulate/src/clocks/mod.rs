@@ -17,13 +17,13 @@ pub use presets::{PRESETS, Preset};
 pub use spec::{ClockSpec, PartSpec};
 
 use crate::units::EPOCH;
-use parts::{FRACTION, Part};
+use parts::{ErrorPart, FRACTION};
 
 /// The clock of one node. Reading it costs a comparison and a multiplication while the error stays on one straight
 /// piece, and its memory is constant.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    parts: Vec<Part>,
+    parts: Vec<ErrorPart>,
     /// The current straight piece of the sum: its true start and end, error at the start (2^-48 ps) and slope (2^-48).
     start: i64,
     end: i64,
@@ -41,7 +41,7 @@ impl Clock {
         Clock::new(Vec::new(), 1)
     }
 
-    fn new(parts: Vec<Part>, quantum: i64) -> Self {
+    fn new(parts: Vec<ErrorPart>, quantum: i64) -> Self {
         let mut clock =
             Clock { parts, start: 0, end: i64::MAX, error: 0, slope: 0, floor: i64::MIN, quantum: quantum.max(1) };
         clock.enter(0);

@@ -40,7 +40,7 @@ impl Piece {
 
 /// A part of a clock error, standing on one of its pieces.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct ErrorPart {
     piece: Piece,
     kind: Kind,
 }
@@ -60,11 +60,11 @@ enum Kind {
     Ntp { sigma: f64, interval: i64, rate: f64, next_poll: i64, random: Random },
 }
 
-impl Part {
+impl ErrorPart {
     fn script(mut pieces: Vec<Piece>) -> Self {
         pieces.reverse();
         let piece = pieces.pop().unwrap_or(Piece { start: 0, end: i64::MAX, error: 0, slope: 0 });
-        Part { piece, kind: Kind::Script(pieces) }
+        ErrorPart { piece, kind: Kind::Script(pieces) }
     }
 
     /// A constant error in picoseconds.
@@ -102,7 +102,7 @@ impl Part {
     /// amplitude * sin(2 pi (t / period + phase)), amplitude and period in picoseconds, phase in turns.
     pub(super) fn sine(amplitude: i64, period: i64, phase: f64) -> Self {
         let (amplitude, period) = (amplitude as f64, period.max(CHORDS));
-        Part { piece: chord(amplitude, period, phase, 0), kind: Kind::Sine { amplitude, period, phase, chord: 0 } }
+        ErrorPart { piece: chord(amplitude, period, phase, 0), kind: Kind::Sine { amplitude, period, phase, chord: 0 } }
     }
 
     /// Random walk of the frequency: `sigma` per square root of a second, in steps of `step` picoseconds.
@@ -128,7 +128,7 @@ impl Part {
     pub(super) fn ntp(sigma: i64, interval: i64, rate: f64, mut random: Random) -> Self {
         let interval = interval.max(1);
         let next_poll = random.below(interval as u64) as i64 + 1;
-        Part {
+        ErrorPart {
             piece: Piece { start: 0, end: next_poll, error: 0, slope: 0 },
             kind: Kind::Ntp { sigma: sigma as f64, interval, rate, next_poll, random },
         }
@@ -136,7 +136,7 @@ impl Part {
 
     /// A part whose first piece is computed like all others.
     fn begin(kind: Kind) -> Self {
-        let mut part = Part { piece: Piece { start: 0, end: 0, error: 0, slope: 0 }, kind };
+        let mut part = ErrorPart { piece: Piece { start: 0, end: 0, error: 0, slope: 0 }, kind };
         part.next();
         part
     }

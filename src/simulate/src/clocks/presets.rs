@@ -22,17 +22,22 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "perfect", text: "", about: "no error" },
     Preset { name: "offset", text: "offset=5ms", about: "constant offsets" },
     Preset { name: "drift", text: "drift=20ppm", about: "constant drifts" },
-    Preset { name: "linear", text: "offset=5ms,drift=20ppm", about: "what linear interpolation removes" },
+    Preset {
+        name: "linear",
+        text: "offset=5ms,drift=20ppm",
+        about: "offset and drift, which linear interpolation \
+        removes",
+    },
     Preset { name: "sine", text: "linear,sine=20us/0.5s", about: "periodic temperature" },
     Preset { name: "walk", text: "linear,walk=5ppm", about: "random walk of the frequency (Allan-type)" },
-    Preset { name: "ntp", text: "offset=1ms,drift=1ppm,ntp=50us/20%", about: "a daemon that slews the clock" },
-    Preset { name: "jump", text: "linear,jump=500us", about: "one step, forward or backward" },
-    Preset { name: "stuck", text: "linear,stuck=200us", about: "stands still, then catches up" },
+    Preset { name: "ntp", text: "offset=1ms,drift=1ppm,ntp=50us/20%", about: "clock slewed by an NTP daemon" },
+    Preset { name: "jump", text: "linear,jump=500us", about: "a single step, forward or backward" },
+    Preset { name: "stuck", text: "linear,stuck=200us", about: "standstill, then catching up" },
     Preset { name: "coarse", text: "linear;all:resolution=1us", about: "a resolution of a microsecond" },
     Preset {
         name: "mixed",
         text: "linear,sine=10us/0.7s,walk=2ppm,noise=1ppm/1ms,ntp=20us/30%",
-        about: "everything that happens to a clock that is in order",
+        about: "all effects of a working clock combined",
     },
     Preset {
         name: "decentralised3",

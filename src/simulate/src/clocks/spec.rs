@@ -10,7 +10,7 @@
 //! A group without nodes holds for all nodes but node 0, the reference, whose clock is then the true time.
 
 use super::Clock;
-use super::parts::Part;
+use super::parts::ErrorPart;
 use super::presets::PRESETS;
 use crate::random::Random;
 use crate::units::{Span, parse_duration, parse_frequency, parse_span};
@@ -86,18 +86,18 @@ impl ClockSpec {
             let mut random = Random::new(seed, &[CLOCKS, u64::from(node), i as u64]);
             let span = |span: Span| span.of(run).max(SHORTEST);
             parts.push(match *part {
-                PartSpec::Offset(bound) => Part::offset((random.symmetric() * bound as f64) as i64),
-                PartSpec::Drift(bound, from) => Part::drift(random.symmetric() * bound, from.of(run)),
-                PartSpec::Sine(amplitude, period) => Part::sine(amplitude, span(period), random.unit()),
-                PartSpec::Walk(sigma, step) => Part::walk(sigma, span(step), random),
-                PartSpec::Noise(sigma, step) => Part::noise(sigma, span(step), random),
-                PartSpec::Generator(step, deviation) => Part::generator(span(step), deviation, random),
-                PartSpec::Ntp(sigma, interval, rate) => Part::ntp(sigma, span(interval), rate, random),
+                PartSpec::Offset(bound) => ErrorPart::offset((random.symmetric() * bound as f64) as i64),
+                PartSpec::Drift(bound, from) => ErrorPart::drift(random.symmetric() * bound, from.of(run)),
+                PartSpec::Sine(amplitude, period) => ErrorPart::sine(amplitude, span(period), random.unit()),
+                PartSpec::Walk(sigma, step) => ErrorPart::walk(sigma, span(step), random),
+                PartSpec::Noise(sigma, step) => ErrorPart::noise(sigma, span(step), random),
+                PartSpec::Generator(step, deviation) => ErrorPart::generator(span(step), deviation, random),
+                PartSpec::Ntp(sigma, interval, rate) => ErrorPart::ntp(sigma, span(interval), rate, random),
                 PartSpec::Jump(size, at) => {
                     let size = if random.next() & 1 == 0 { size } else { -size };
-                    Part::jump(size, moment(at, run, &mut random))
+                    ErrorPart::jump(size, moment(at, run, &mut random))
                 }
-                PartSpec::Stuck(length, at) => Part::stuck(length, moment(at, run, &mut random)),
+                PartSpec::Stuck(length, at) => ErrorPart::stuck(length, moment(at, run, &mut random)),
                 PartSpec::Resolution(step) => {
                     quantum = quantum.max(step);
                     continue;
@@ -229,7 +229,7 @@ fn parse_part(key: &str, value: &str) -> Result<PartSpec> {
 fn frequency(text: &str) -> Result<f64> {
     let frequency = parse_frequency(text)?;
     if frequency < 0.0 {
-        return Err(Error::new(format!("'{text}' is negative")).hint("signs are drawn at random per node"));
+        return Err(Error::new(format!("'{text}' is negative")).hint("signs are chosen at random for each node"));
     }
     Ok(frequency)
 }

@@ -28,7 +28,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         for (rank, process) in self.processes.iter_mut().enumerate() {
             if process.next_op < process.program.len() || !process.requests.is_empty() {
                 let at = process.program.get(process.next_op);
-                return Err(Error::new(format!("the pattern blocks: process {rank} waits in {at:?}")));
+                return Err(Error::new(format!("the pattern deadlocks: process {rank} waits in {at:?}")));
             }
             process.program.clear();
             process.next_op = 0;

@@ -253,8 +253,9 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
     /// Fails when the run has become so long that its times might overflow.
     pub(super) fn check_time(&self) -> Result<()> {
         if self.now() > END_OF_TIME || self.latest > END_OF_TIME {
-            return Err(Error::new("the simulated run is longer than 26 days")
-                .hint("ask for fewer events or shorter computation"));
+            return Err(
+                Error::new("the simulated run is longer than 26 days").hint("use fewer events or shorter computation")
+            );
         }
         Ok(())
     }

@@ -212,7 +212,7 @@ fn impossible_scenarios_are_refused() -> Result<()> {
         (Scenario { ranks_per_node: 0, ..good.clone() }, "0 ranks per node"),
         (Scenario { threads: 0, ..good.clone() }, "0 threads"),
         (Scenario { events: 0, ..good.clone() }, "0 events"),
-        (Scenario { latency: slow, ..good.clone() }, "never negative"),
+        (Scenario { latency: slow, ..good.clone() }, "allowed are 0 to 1 s"),
         (Scenario { resolution: 0, ..good.clone() }, "resolution"),
         (Scenario { imbalance: f64::NAN, ..good.clone() }, "imbalance"),
         (Scenario { compute: -1, ..good.clone() }, "computation"),

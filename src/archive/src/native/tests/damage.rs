@@ -64,11 +64,14 @@ fn wrong_contents_with_right_checksums_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let trace = small(directory.path());
     assert!(with_block(&trace, 0, &[]).contains("event 1: the event file is damaged: a block without events"));
-    assert!(with_block(&trace, 1, &[5, 12]).contains("event 1: the event file is damaged: an event is no valid one"));
-    assert!(with_block(&trace, 1, &[5, 12, 1, 1]).contains("more than its events"));
+    assert!(with_block(&trace, 1, &[5, 12]).contains(
+        "event 1: the event file is damaged: it contains an invalid \
+        event"
+    ));
+    assert!(with_block(&trace, 1, &[5, 12, 1, 1]).contains("data after its last event"));
     assert!(with_block(&trace, 2, &[5, 12, 1, 1, 9]).contains("event 2: "), "a type that is none");
     assert!(with_block(&trace, u32::MAX, &[5, 12, 1]).contains("event 2: "));
-    assert!(with_block(&trace, 1, &[5, 12, 1]).contains("it holds 1 events, its header counts 6"));
+    assert!(with_block(&trace, 1, &[5, 12, 1]).contains("it holds 1 events, but its header says 6"));
     let late = [&[0xFF; 9][..], &[1, 22, 1, 22]].concat();
     assert!(with_block(&trace, 2, &late).contains("event 2: "), "a time beyond 64 bits");
     assert!(read(&trace).is_ok());
@@ -85,7 +88,7 @@ fn an_unfinished_trace_is_recognised() {
     }
     drop(writer);
     let text = |error: Error| error.to_string();
-    assert!(text(crate::Archive::open(&path).unwrap_err()).contains("never finished: no definitions.clcd"));
+    assert!(text(crate::Archive::open(&path).unwrap_err()).contains("never completed: definitions.clcd is missing"));
     trace.finish(&TraceHeader::default(), &definitions()).unwrap();
     let trace = NativeTrace::open(&path).unwrap();
     assert_eq!((trace.name().as_str(), trace.event_file_size(HERE).unwrap() > 16_000), ("x", true));
@@ -106,19 +109,20 @@ fn files_of_other_locations_traces_and_versions() {
     assert!(with(event_file::Header { location: LocationId(8), ..header }.bytes()).contains("of location 8"));
     assert!(with(event_file::Header { resolution: 8, ..header }.bytes()).contains("8 ticks per second"));
     let absurd = event_file::Header { offsets_at: u64::MAX, offsets: u32::MAX, ..header };
-    assert!(with(absurd.bytes()).contains("bytes, its header speaks of 18446744073709551615 and 4294967295"));
+    assert!(with(absurd.bytes()).contains("bytes, but its header specifies 18446744073709551615 and 4294967295"));
     let absurd = event_file::Header { events: u64::MAX, ..header };
-    assert!(with(absurd.bytes()).contains("it holds 6 events, its header counts 18446744073709551615"));
+    assert!(with(absurd.bytes()).contains("it holds 6 events, but its header says 18446744073709551615"));
     let mut newer = header.bytes();
     newer[8] = 4;
-    assert!(
-        with(newer).contains("native trace of version 4, known are 1 to 3 (use the program version that wrote it)")
-    );
+    assert!(with(newer).contains(
+        "native trace of format version 4; versions 1 to 3 are supported (use the version of clc-replay that wrote \
+            it)"
+    ));
     let mut flagged = header.bytes();
     flagged[12] = 1;
     let checksum = crc32fast::hash(&flagged[..60]).to_le_bytes();
     flagged[60..].copy_from_slice(&checksum);
-    assert!(with(flagged).contains("features that this program does not know"));
+    assert!(with(flagged).contains("features that this version does not support"));
 }
 
 #[test]
@@ -142,5 +146,5 @@ fn definitions_that_contradict_themselves_are_refused() {
         let members = CommMembers::Intra(vec![0; 1 << 18].into());
         d.communicators = vec![Communicator { members, ..d.communicators[0].clone() }; 1025];
     };
-    refused(&many, "have 268697601 members in total; in a native trace");
+    refused(&many, "have 268697601 members in total; a native trace");
 }

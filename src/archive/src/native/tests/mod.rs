@@ -268,7 +268,7 @@ fn time_does_not_run_backwards_between_blocks() {
     let mut writer = trace.events(HERE).unwrap();
     writer.event(5, &Event::MpiCollectiveBegin).unwrap();
     let error = writer.event(4, &Event::MpiCollectiveBegin).unwrap_err();
-    assert!(error.to_string().contains("location 7, event 2: time 4 before 5"), "{error}");
+    assert!(error.to_string().contains("location 7, event 2: time 4 is earlier than the preceding one, 5"), "{error}");
     let unordered = [9, 9].map(|time| ClockOffset { time, offset: 0, standard_deviation: 0.0 });
     assert!(writer.finish(&unordered).unwrap_err().message.contains("not in order"));
 }

@@ -43,7 +43,7 @@ impl Departures {
     /// A rank has panicked.
     pub fn check(&self) -> Result<()> {
         if self.panicked.load(Ordering::SeqCst) {
-            return Err(Error::new("another analysis rank has panicked"));
+            return Err(Error::new("another analysis rank panicked"));
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ impl Departures {
 
 /// The failure of an operation that waits for a rank that has left.
 pub fn departed(rank: usize) -> Error {
-    Error::new(format!("analysis rank {rank} has ended while others wait for it"))
+    Error::new(format!("analysis rank {rank} ended while others wait for it"))
 }
 
 /// What has arrived at one rank.
@@ -151,7 +151,7 @@ impl Hub {
             }
             self.departures.check()?;
             if source == destination {
-                return Err(Error::new(format!("analysis rank {source} waits for a timestamp of its own")));
+                return Err(Error::new(format!("analysis rank {source} waits for a timestamp from itself")));
             }
             if self.departures.first_of(std::iter::once(source)).is_some() {
                 return Err(departed(source));

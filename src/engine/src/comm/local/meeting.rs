@@ -162,7 +162,7 @@ impl Meeting {
         });
         if round.operation != operation {
             let other = round.operation;
-            return Err(Error::new(format!("analysis ranks disagree: one is at {operation:?}, another at {other:?}")));
+            return Err(Error::new(format!("analysis ranks disagree: one is in {operation:?}, another in {other:?}")));
         }
         round.given[member] = Some(payload);
         round.arrived += 1;
@@ -205,7 +205,7 @@ impl Meeting {
         let mut rounds = lock(&self.rounds);
         loop {
             let Some(round) = rounds.get_mut(&number) else {
-                return Err(Error::new("an operation was awaited that had not been started"));
+                return Err(Error::new("an operation was awaited before it was started"));
             };
             let missing = round.missing(&round.operation.needs(member));
             if missing.is_empty() {

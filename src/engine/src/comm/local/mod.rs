@@ -55,7 +55,7 @@ impl Group {
 
     fn outcome<T>(&self, hub: &Hub, take: impl FnOnce(&mut Round) -> T) -> Result<T> {
         let taken = self.meeting.take(&hub.departures, self.round, self.rank, Some(None), take)?;
-        taken.ok_or_else(|| Error::new("an operation without a time limit has ended without a result"))
+        taken.ok_or_else(|| Error::new("an operation without a time limit ended without a result"))
     }
 
     fn run<T>(
@@ -157,7 +157,7 @@ impl LocalTransport {
     fn group(&mut self, group: GroupId) -> Result<(&mut Group, &Hub)> {
         match self.groups.get_mut(group.0) {
             Some(group) => Ok((group, &self.hub)),
-            None => Err(Error::new("an unknown group of analysis ranks")),
+            None => Err(Error::new("unknown group of analysis ranks")),
         }
     }
 }
@@ -204,7 +204,7 @@ impl Transport for LocalTransport {
 
     fn start_vote(&mut self, values: &[i64]) -> Result<()> {
         if self.voting {
-            return Err(Error::new("a vote was started before the last one had ended"));
+            return Err(Error::new("a vote was started before the previous one had ended"));
         }
         self.votes.begin(Operation::AllReduce(ReduceOp::Sum), words(values))?;
         self.voting = true;
@@ -242,7 +242,7 @@ impl Transport for LocalTransport {
         let take = |round: &mut Round| round.combined(|round| reduce(op, round));
         let combined = self.world.run(&self.hub, Operation::AllReduce(op), words(values), take)?;
         if combined.len() != values.len() {
-            return Err(Error::new("analysis ranks combine different numbers of values"));
+            return Err(Error::new("analysis ranks contribute different numbers of values"));
         }
         values.copy_from_slice(&combined);
         Ok(())
@@ -288,7 +288,7 @@ impl Transport for LocalTransport {
         let (group, hub) = self.group(group)?;
         let take = |round: &mut Round| round.of(root).and_then(|payload| payload.words().first().copied());
         let given = group.run(hub, Operation::Broadcast(root), words(&[value]), take)?;
-        given.ok_or_else(|| Error::new("the root of a broadcast has given nothing"))
+        given.ok_or_else(|| Error::new("the root of a broadcast contributed no data"))
     }
 
     fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {

@@ -78,7 +78,7 @@ fn a_panic_is_an_error_for_all_who_wait() {
         assert!(panicked.join().is_err());
         for thread in waiting {
             let message = thread.join().unwrap().message;
-            assert!(message.contains("panicked") || message.contains("has ended"), "{message}");
+            assert!(message.contains("panicked") || message.contains("ended while others wait"), "{message}");
         }
     });
 }

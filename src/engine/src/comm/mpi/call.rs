@@ -181,7 +181,7 @@ impl<B> Request<B> {
     /// The buffers of a complete operation.
     pub fn finish(mut self) -> Result<B> {
         if !self.done {
-            return Err(Error::new(format!("{} was taken for complete too early", self.what)));
+            return Err(Error::new(format!("{} was considered complete too early", self.what)));
         }
         // Nothing is left for `drop` to free.
         self.done = false;

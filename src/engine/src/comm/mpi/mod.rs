@@ -83,7 +83,7 @@ impl MpiTransport {
     }
 
     fn group(&self, group: GroupId, root: usize) -> Result<Group> {
-        let group = *self.groups.get(group.0).ok_or_else(|| Error::new("an unknown group of analysis ranks"))?;
+        let group = *self.groups.get(group.0).ok_or_else(|| Error::new("unknown group of analysis ranks"))?;
         let (_, size) = group.place();
         if root >= size {
             return Err(Error::new(format!("rank {root} is not a member of a group of {size}")));
@@ -103,7 +103,10 @@ impl MpiTransport {
         let mut total = [i64::try_from(bytes.len()).unwrap_or(i64::MAX)];
         self.all_reduce(ReduceOp::Sum, &mut total)?;
         if total[0] > i64::from(i32::MAX) {
-            return Err(Error::new(format!("{} bytes of all analysis ranks are too many to gather at once", total[0])));
+            return Err(Error::new(format!(
+                "{} bytes from all analysis ranks are too many to gather at once",
+                total[0]
+            )));
         }
         let lengths = self.traffic.gather_one(root, bytes.len() as i64)?;
         let (_, lengths) = self.wait(lengths)?;
@@ -116,7 +119,8 @@ impl MpiTransport {
         let mut parts = Vec::with_capacity(lengths.len());
         for &length in &lengths {
             let split = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
-            let (part, next) = split.ok_or_else(|| Error::new("gathered bytes do not have their announced length"))?;
+            let (part, next) =
+                split.ok_or_else(|| Error::new("the gathered data does not have the announced length"))?;
             parts.push(part.to_vec());
             rest = next;
         }
@@ -181,7 +185,7 @@ impl Transport for MpiTransport {
 
     fn start_vote(&mut self, values: &[i64]) -> Result<()> {
         if self.vote.is_some() {
-            return Err(Error::new("a vote was started before the last one had ended"));
+            return Err(Error::new("a vote was started before the previous one had ended"));
         }
         self.vote = Some(self.votes.all_reduce(ReduceOp::Sum, values)?);
         Ok(())
@@ -227,7 +231,7 @@ impl Transport for MpiTransport {
         let here = self.rank() == root;
         let length = self.traffic.broadcast(root, (bytes.len() as u64).to_ne_bytes().to_vec())?;
         let length = u64::from_ne_bytes(*self.wait(length)?.first_chunk().unwrap_or(&[0; 8]));
-        let length = usize::try_from(length).map_err(|_| Error::new("a broadcast is larger than the memory"))?;
+        let length = usize::try_from(length).map_err(|_| Error::new("a broadcast does not fit into memory"))?;
         let mut received = Vec::new();
         for start in (0..length).step_by(Self::PIECE) {
             let end = length.min(start.saturating_add(Self::PIECE));

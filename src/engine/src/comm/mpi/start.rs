@@ -21,7 +21,7 @@ impl MpiTransport {
     /// all of them, with its message printed once.
     ///
     /// # Errors
-    /// MPI is initialised already or refuses; the launcher of another MPI library has started this process, so that MPI sees one rank
+    /// MPI is already initialised or refuses; the launcher of another MPI library has started this process, so that MPI sees one rank
     /// where there are several.
     pub fn initialise() -> Result<MpiTransport> {
         let launch = Launch::from_environment();
@@ -29,7 +29,7 @@ impl MpiTransport {
             call::expect_no_launcher();
         }
         let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled)
-            .ok_or_else(|| Error::new("MPI is initialised already"))?;
+            .ok_or_else(|| Error::new("MPI is already initialised"))?;
         // If something fails from here on, others may wait for this rank within MPI, and finalising would wait for them. A process that
         // ends without it ends the job.
         let universe = ManuallyDrop::new(universe);
@@ -69,7 +69,7 @@ fn abort_on_panic(rank: usize) {
     std::panic::set_hook(Box::new(move |panic| {
         // The first panic of this process tells what went wrong; others follow from it, or from the end of the job.
         if !PANICKED.swap(true, Ordering::SeqCst) {
-            let _ = writeln!(std::io::stderr(), "analysis rank {rank} has failed; this is a bug in clc-replay:");
+            let _ = writeln!(std::io::stderr(), "analysis rank {rank} failed; this is a bug in clc-replay:");
             print(panic);
             call::abort(PANIC_STATUS);
         }

@@ -1,0 +1,133 @@
+//! Locks of windows as the events of a process show them: requested, acquired, released.
+
+use clc_trace::{Event, LocationId, WindowId, WindowLock};
+use std::collections::HashMap;
+
+/// Numbers of the OTF2 event records of locks.
+const RECORDS: std::ops::RangeInclusive<usize> = 40..=43;
+
+/// A lock with its times in both stages.
+#[derive(Debug, Clone, Copy)]
+pub struct TimedLock {
+    pub(super) window: WindowId,
+    pub(super) target: u32,
+    pub(super) exclusive: bool,
+    pub(super) process: u32,
+    pub(super) location: LocationId,
+    /// Events of the acquisition (or request) and of the release.
+    pub(super) events: [u64; 2],
+    /// Its acquisition is recorded.
+    pub(super) recorded: bool,
+    pub(super) acquired: [i64; 2],
+    pub(super) held: [i64; 2],
+    pub(super) released: [i64; 2],
+    /// The local timeline and the operation that waits for it; [`TimedLock::NO_OPERATION`] if there is none.
+    pub(super) timeline: u32,
+    pub(super) operation: u32,
+    /// When that was entered.
+    pub(super) entered: [i64; 2],
+}
+
+impl TimedLock {
+    /// In the place of an operation.
+    pub const NO_OPERATION: u32 = u32::MAX;
+}
+
+/// A lock that has been requested.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    kind: u8,
+    event: u64,
+    operation: u32,
+    entered: [i64; 2],
+    recorded: bool,
+    /// None until it is acquired, or the call is left.
+    acquired: Option<[i64; 2]>,
+}
+
+/// Follows the locks of one location.
+#[derive(Debug)]
+pub struct Tracker {
+    process: u32,
+    location: LocationId,
+    timeline: u32,
+    /// When the regions of MPI were entered that are open.
+    calls: Vec<[i64; 2]>,
+    open: HashMap<(WindowId, u32, u64), Open>,
+    /// Locks that were requested in the present call.
+    requested: Vec<(WindowId, u32, u64)>,
+    /// Locks that are released.
+    pub locks: Vec<TimedLock>,
+}
+
+impl Tracker {
+    /// For a location of `process`, which is local `timeline`.
+    pub fn new(process: u32, timeline: u32, location: LocationId) -> Tracker {
+        let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
+        Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
+    }
+
+    /// A region of MPI is entered.
+    pub fn enter(&mut self, time: [i64; 2]) {
+        self.calls.push(time);
+    }
+
+    /// A region of MPI is left.
+    pub fn leave(&mut self, time: [i64; 2]) {
+        self.calls.pop();
+        for key in self.requested.drain(..) {
+            if let Some(open) = self.open.get_mut(&key) {
+                open.acquired.get_or_insert(time);
+            }
+        }
+    }
+
+    /// A lock event, in `operation`.
+    pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
+        let entered = self.calls.last().copied().unwrap_or(time);
+        let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
+        let new = |lock: &WindowLock| Open {
+            kind: lock.kind,
+            event: number,
+            operation,
+            entered,
+            recorded: false,
+            acquired: None,
+        };
+        match event {
+            Event::RmaRequestLock(lock) => {
+                self.open.insert(key(lock), new(lock));
+                self.requested.push(key(lock));
+            }
+            Event::RmaAcquireLock(lock) => {
+                self.open.insert(key(lock), Open { recorded: true, acquired: Some(time), ..new(lock) });
+            }
+            Event::RmaReleaseLock(lock) => {
+                let Some(open) = self.open.remove(&key(lock)) else { return };
+                let held = self.calls.last().copied().unwrap_or(time);
+                let Some(acquired) = open.acquired else { return };
+                self.locks.push(TimedLock {
+                    window: lock.window,
+                    target: lock.remote,
+                    exclusive: open.kind == 0,
+                    process: self.process,
+                    location: self.location,
+                    events: [open.event, number],
+                    recorded: open.recorded,
+                    acquired,
+                    held: [held[0].max(acquired[0]), held[1].max(acquired[1])],
+                    released: time,
+                    timeline: self.timeline,
+                    operation: open.operation,
+                    entered: open.entered,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a location has such events.
+pub fn has_locks(by_type: &[u64; 256]) -> bool {
+    by_type.get(RECORDS).is_some_and(|counts| counts.iter().any(|&count| count > 0))
+}

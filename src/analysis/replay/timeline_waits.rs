@@ -1,0 +1,58 @@
+//! What is found out about the waits of a timeline.
+
+use clc_execution::path::PathWait;
+use clc_execution::waiting::{DetailKind, WaitKind};
+use clc_trace::CollectiveOp;
+
+/// An operation waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The operation.
+    pub operation: u32,
+    /// For what.
+    pub kind: WaitKind,
+    /// For which process.
+    pub cause: u32,
+    /// How long.
+    pub ticks: i64,
+}
+
+/// Waits of one timeline.
+#[derive(Debug, Clone, Default)]
+pub struct TimelineWaits {
+    /// At most one per operation, in their order.
+    pub waits: Vec<Wait>,
+    /// What the critical path follows, sorted.
+    pub path: Vec<PathWait>,
+    /// What is told beside the waits, by operation and kind.
+    pub details: Vec<Detail>,
+}
+
+/// An operation waited for a lock that another process held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockWait {
+    /// The local timeline.
+    pub timeline: u32,
+    /// The operation.
+    pub operation: u32,
+    /// Until when.
+    pub until: i64,
+    /// Who held it.
+    pub cause: u32,
+}
+
+/// A part of a wait of an operation, or what it took beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Detail {
+    /// The operation.
+    pub operation: u32,
+    /// What it is.
+    pub kind: DetailKind,
+    /// How long.
+    pub ticks: i64,
+}
+
+/// Whether an operation is a fence that counts as a barrier.
+pub(super) fn is_fence(op: CollectiveOp) -> bool {
+    matches!(op, CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED)
+}

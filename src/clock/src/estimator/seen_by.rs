@@ -1,0 +1,92 @@
+//! Messages that were observed with some clocks, as better clocks see them: as long as these do not bend much within a window of the messages, those that
+//! were the quickest of their windows still are, and need not be looked for again.
+
+use super::Estimator;
+use crate::LinearClock;
+use crate::observations::Offsets;
+use crate::windows::Grid;
+use clc_trace::Ticks;
+
+/// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again.
+const QUICK_ENOUGH: f64 = 0.25;
+
+/// The clocks by which messages were seen.
+pub(super) struct SeenBy {
+    /// The windows of the messages.
+    grid: Grid,
+    /// The corrections at their middles, and the whole part of each clock's.
+    offsets: Offsets,
+    constants: Vec<i64>,
+}
+
+impl SeenBy {
+    pub(super) fn new(estimator: &Estimator, grid: Grid, clocks: usize) -> SeenBy {
+        SeenBy { grid, offsets: estimator.interpolated(&grid, clocks), constants: estimator.constants.clone() }
+    }
+
+    /// What a clock was corrected by at a time, but for its constant.
+    fn rest(&self, clock: u32, time: i64) -> f64 {
+        self.offsets.get(clock as usize).map_or(0.0, |row| self.grid.at(row, time))
+    }
+
+    pub(super) fn correction(&self, clock: u32, time: i64) -> i64 {
+        whole(self.rest(clock, time)) + self.constants.get(clock as usize).copied().unwrap_or(0)
+    }
+
+    /// What other clocks make of these times, each from the times of the recorded clock.
+    pub(super) fn changes(&self, clocks: &[LinearClock]) -> Changes {
+        let of = |clock: usize, refined: &LinearClock| {
+            let change = |window: usize| {
+                let time = self.grid.centre(window);
+                let own = time.saturating_sub(self.correction(clock as u32, time));
+                refined.map(Ticks(own)).0.saturating_sub(time)
+            };
+            let constant = change(0);
+            (constant, (0..self.grid.count).map(|window| change(window).saturating_sub(constant) as f64).collect())
+        };
+        Changes {
+            grid: self.grid,
+            rows: clocks.iter().enumerate().map(|(clock, refined)| of(clock, refined)).collect(),
+        }
+    }
+}
+
+/// By how much the times of clocks change: a whole number and the rest at the middles of windows.
+pub(super) struct Changes {
+    grid: Grid,
+    rows: Vec<(i64, Vec<f64>)>,
+}
+
+impl Changes {
+    pub(super) fn at(&self, clock: u32, time: i64) -> i64 {
+        let change = |(constant, row): &(i64, Vec<f64>)| constant.saturating_add(whole(self.grid.at(row, time)));
+        self.rows.get(clock as usize).map_or(0, change)
+    }
+}
+
+/// The nearest whole number, halves away from zero; for numbers beyond those of 64 bits the last one of these.
+pub(super) fn whole(x: f64) -> i64 {
+    (x + 0.5f64.copysign(x)) as i64
+}
+
+impl Estimator {
+    /// Whether messages that were the quickest of their windows with the clocks before are so with those of now, which have windows like `now`, as far as it
+    /// matters: within a window of the messages clocks have moved against each other by less than what observations are known to.
+    pub(super) fn are_still_the_quickest(&self, before: &SeenBy, now: &Grid) -> bool {
+        let part = before.grid.width as f64 / now.width as f64;
+        let (mut squares, mut count) = (0.0, 0.0);
+        for (clock, row) in self.offsets.iter().enumerate() {
+            let moved = |window: usize, offset: f64| offset - before.rest(clock as u32, now.centre(window));
+            let mut last: Option<f64> = None;
+            for (window, offset) in row.iter().enumerate() {
+                let here = moved(window, *offset);
+                if let Some(last) = last {
+                    squares += (here - last) * (here - last) * part * part;
+                    count += 1.0;
+                }
+                last = Some(here);
+            }
+        }
+        count > 0.0 && (squares / count).sqrt() <= QUICK_ENOUGH * self.observations.precision
+    }
+}

@@ -1,0 +1,18 @@
+//! What the recorder leaves for the program to read.
+
+use std::path::{Path, PathBuf};
+
+/// Removes a directory with raw files; only what the recorder has put there.
+pub(super) fn remove(raw: &Path) {
+    let ours = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| ["raw", "maps", "buffer", "clock", "clocks"].iter().any(|ours| extension == *ours))
+            || path.file_name().is_some_and(|name| name == "settings.json")
+    };
+    let entries = raw.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries.filter(ours) {
+        let _ = std::fs::remove_file(path);
+    }
+    // Whatever else is in it stays, and the directory with it.
+    let _ = std::fs::remove_dir(raw);
+}

@@ -1,0 +1,32 @@
+//! Comma-separated values in memory.
+
+use csv::Writer;
+
+/// A table of comma-separated values: a header and records, with quotation marks where a field needs them.
+pub struct Records {
+    writer: Writer<Vec<u8>>,
+}
+
+impl Records {
+    /// With the names of the columns.
+    pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> Records {
+        let mut records = Records { writer: csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()) };
+        records.add(header);
+        records
+    }
+
+    /// Adds a record.
+    pub fn add(&mut self, fields: impl IntoIterator<Item = impl AsRef<str>>) {
+        for field in fields {
+            // Writing to memory cannot fail.
+            let _ = self.writer.write_field(field.as_ref());
+        }
+        let _ = self.writer.write_record(None::<&[u8]>);
+    }
+
+    /// The whole table as text.
+    pub fn into_text(self) -> String {
+        let bytes = self.writer.into_inner().unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
