@@ -227,7 +227,7 @@ impl Estimator {
             let (table, grid) = table.through(count, changed);
             return self.step(&table, grid, map);
         }
-        let ends = [grid.first, grid.first + grid.width * grid.count as i64 - 1];
+        let ends = [grid.first, grid.centre(grid.count - 1).saturating_add(grid.width / 2)];
         let clocks = || 0..map.bases.len() as u32;
         let first = clocks().map(|clock| changed(clock, ends[0])).min().unwrap_or(ends[0]);
         let last = clocks().map(|clock| changed(clock, ends[1])).max().unwrap_or(ends[1]);
