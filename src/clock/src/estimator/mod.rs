@@ -340,13 +340,20 @@ impl Estimator {
         let solved = lines.unwrap_or_else(|| begin(&mut problem, start));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
+        let mut jumping: Option<Offsets> = None;
         if self.model != Method::Network {
             self.settled = self.at_finest > 0;
         } else if self.at_finest > 1 && !done {
-            let (now, grid) = coarser.as_ref().map_or((&now, &grid), |view| (&view.now, &view.grid));
-            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, now) <= SETTLED * seen.precision;
+            let before = coarser.as_ref().map_or(&now, |view| &view.now);
+            self.settled = self.at_finest >= MOST_LOOKS || moved(&solved, before) <= SETTLED * seen.precision;
             if self.settled {
-                self.suspect(&solved, grid, seen.precision);
+                // Jumps show in the finest windows.
+                let fine = coarser.as_ref().zip(self.choice).map(|(_, choice)| {
+                    let (windows, roughness) = (grid.count, choice.roughness_for(grid.width));
+                    Problem { windows, observations: &seen, anchors: &anchors, roughness, ..problem }.solve(&now)
+                });
+                self.suspect(fine.as_ref().unwrap_or(&solved), &grid, seen.precision);
+                jumping = fine.filter(|_| !self.doubtful.is_empty());
             }
             if let Some(choice) = self.choice.filter(|_| self.settled) {
                 self.finest = (grid.width as f64 * grid.count as f64 / choice.width as f64).round() as usize;
@@ -372,9 +379,18 @@ impl Estimator {
             self.shortest.other_node = Ticks((CERTAIN * shortest).floor() as i64);
             self.certain = half_trip(measured).map_or(0, |half| (CERTAIN * half).floor() as i64);
         }
-        let (grid, seen) = coarser.map_or((grid, seen), |view| (view.grid, view.observations));
-        self.offsets = solved;
-        self.observations = seen;
+        (self.offsets, self.observations) = (solved, seen);
+        let grid = match (jumping, coarser) {
+            (Some(fine), _) => {
+                self.offsets = fine;
+                grid
+            }
+            (None, Some(view)) => {
+                self.observations = view.observations;
+                view.grid
+            }
+            (None, None) => grid,
+        };
         self.limit_drift(&grid);
         if self.grid.is_none() {
             for (constant, row) in self.constants.iter_mut().zip(&mut self.offsets) {

@@ -90,3 +90,34 @@ impl Estimator {
         count > 0.0 && (squares / count).sqrt() <= QUICK_ENOUGH * self.observations.precision
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn other_clocks_see_the_times_that_they_would_have_given(
+            before in prop::collection::vec(-50.0f64..50.0, 8), after in prop::collection::vec(-50i64..50, 8),
+            whole in -1_000_000_000_000i64..1_000_000_000_000, own in 0i64..7_000
+        ) {
+            let grid = Grid { first: whole, width: 1000, count: 8 };
+            let seen_by = SeenBy { grid, offsets: vec![before], constants: vec![whole] };
+            // Both go through the middles of the windows, in times of the recorded clock.
+            let middle = |window: usize| grid.centre(window) - seen_by.correction(0, grid.centre(window));
+            let knots = after.iter().enumerate().map(|(window, offset)| (Ticks(middle(window)), Ticks(whole + offset)));
+            let refined = LinearClock::through(&knots.collect::<Vec<_>>()).unwrap();
+            let seen = own + whole;
+            let recorded = seen - seen_by.correction(0, seen);
+            let changed = seen + seen_by.changes(std::slice::from_ref(&refined)).at(0, seen);
+            // Three roundings to ticks.
+            prop_assert!((changed - refined.map(Ticks(recorded)).0).abs() <= 3, "{changed} {:?}", refined.map(Ticks(recorded)));
+        }
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_the_nearest() {
+        assert_eq!([1.5, -1.5, 0.4, -0.4, 1e300].map(whole), [2, -2, 0, 0, i64::MAX]);
+    }
+}
