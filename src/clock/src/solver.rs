@@ -4,6 +4,7 @@
 use super::cholesky::Banded;
 pub(super) use super::gradients::Tolerance;
 use super::gradients::{Gradients, Tie};
+use clc_trace::workers::Workers;
 
 /// Multiplications and additions up to which a system is solved directly.
 const DIRECT: usize = 200_000_000;
@@ -114,12 +115,12 @@ impl<'a> System<'a> {
     }
 
     /// Changes `x`, which has one row per clock, by the solution.
-    pub(super) fn minimise(mut self, x: &mut [f64], tolerance: Tolerance) {
+    pub(super) fn minimise(mut self, x: &mut [f64], tolerance: Tolerance, workers: Workers) {
         if x.is_empty() {
             return;
         }
         match std::mem::replace(&mut self.joint, Joint::Ties(Vec::new())) {
-            Joint::Direct(matrix, places) => self.direct(matrix, &places, x),
+            Joint::Direct(matrix, places) => self.direct(matrix, &places, x, workers),
             Joint::Ties(ties) => {
                 let wide = self.clocks();
                 let turned = |rows: &[f64]| -> Vec<f64> {
@@ -139,7 +140,7 @@ impl<'a> System<'a> {
         }
     }
 
-    fn direct(&self, mut matrix: Banded, places: &[Option<usize>], x: &mut [f64]) {
+    fn direct(&self, mut matrix: Banded, places: &[Option<usize>], x: &mut [f64], workers: Workers) {
         let narrow = matrix.width() / 2;
         let mut change = vec![0.0; narrow * self.windows];
         let free = || places.iter().enumerate().filter_map(|(clock, place)| Some((clock, (*place)?)));
@@ -163,7 +164,7 @@ impl<'a> System<'a> {
                 }
             }
         }
-        matrix.solve(&mut change);
+        matrix.solve(&mut change, workers);
         for (clock, place) in free() {
             let row = &mut x[clock * self.windows..(clock + 1) * self.windows];
             row.iter_mut().zip(change.iter().skip(place).step_by(narrow)).for_each(|(x, change)| *x += change);
