@@ -14,7 +14,7 @@ const DIRECT: usize = 200_000_000;
 pub(super) struct System<'a> {
     windows: usize,
     fixed: &'a [bool],
-    /// The diagonal of the matrix but for `stiffness`, a row per clock, as all that follows.
+    /// Weight of the square of each unknown, a row per clock, as all that follows.
     own: Vec<f64>,
     /// Weight of the square of the second difference around each unknown.
     stiffness: Vec<f64>,
@@ -66,13 +66,13 @@ impl<'a> System<'a> {
         let (i, j) = (self.place(a as usize, window as usize), self.place(b as usize, window as usize));
         self.right[i] -= weight * miss;
         self.right[j] += weight * miss;
-        self.own[i] += weight;
-        self.own[j] += weight;
         let clocks = self.clocks();
         match &mut self.joint {
             Joint::Direct(matrix, places) => {
-                if let (Some(a), Some(b)) = (places[a as usize], places[b as usize]) {
-                    let begin = window as usize * (matrix.width() / 2);
+                let begin = window as usize * (matrix.width() / 2);
+                let (a, b) = (places[a as usize], places[b as usize]);
+                a.iter().chain(&b).for_each(|own| matrix.add(begin + own, begin + own, weight));
+                if let (Some(a), Some(b)) = (a, b) {
                     matrix.add(begin + a, begin + b, -weight);
                 }
             }
@@ -88,8 +88,6 @@ impl<'a> System<'a> {
         let i = self.place(clock, window);
         self.right[i] -= weight * miss;
         self.right[i + 1] += weight * miss;
-        self.own[i] += weight;
-        self.own[i + 1] += weight;
         self.slopes[i] += weight;
     }
 
@@ -150,7 +148,10 @@ impl<'a> System<'a> {
                 change[here] = self.right[k];
                 matrix.add(here, here, self.own[k]);
                 if window + 1 < self.windows {
-                    matrix.add(here, here + narrow, -self.slopes[k]);
+                    let slope = self.slopes[k];
+                    matrix.add(here, here, slope);
+                    matrix.add(here + narrow, here + narrow, slope);
+                    matrix.add(here, here + narrow, -slope);
                 }
                 let weight = self.stiffness[k];
                 if weight != 0.0 {
