@@ -8,6 +8,7 @@
 //! which says nothing.
 
 use super::graph::components;
+use super::wide::widest;
 use super::windows::{BoundTable, Grid};
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
@@ -352,7 +353,8 @@ impl Travels {
         let mut mode = self.quick;
         for _ in 0..5 {
             let (chunks, rest) = self.values.as_chunks::<LANES>();
-            let [several, few] = [weighed(chunks, mode, spread), weighed(rest.as_chunks::<1>().0, mode, spread)];
+            let several = widest(|| weighed(chunks, mode, spread));
+            let few = weighed(rest.as_chunks::<1>().0, mode, spread);
             let (weights, sum) = (several.0 + few.0, several.1 + few.1);
             mode = if weights > 0.0 { sum / weights } else { mode };
         }
@@ -401,6 +403,7 @@ impl Direction {
 const LANES: usize = 4;
 
 /// Sum of the weights of values around `mode`, and of the weighted values.
+#[inline(always)]
 fn weighed<const N: usize>(values: &[[f64; N]], mode: f64, spread: f64) -> (f64, f64) {
     let (mut weights, mut sums) = ([0.0; N], [0.0; N]);
     for values in values {
