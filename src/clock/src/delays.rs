@@ -141,7 +141,7 @@ impl Delays {
 }
 
 /// How many values are worked on at once.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// [`Delays`], ready to be evaluated.
 #[derive(Debug, Clone, Copy)]
