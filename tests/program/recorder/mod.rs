@@ -2,6 +2,7 @@
 
 mod monitor;
 mod own;
+mod sizes;
 mod survives;
 mod windows;
 
