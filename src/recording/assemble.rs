@@ -10,6 +10,7 @@ use super::offsets::globally;
 use super::own::OwnNames;
 use super::plan::Plan;
 use super::raw::RawFile;
+use super::samples::{self, Sampled};
 use super::settings::Settings;
 use super::survey::Survey;
 use super::target::Target;
@@ -46,15 +47,17 @@ pub struct Recorded {
 
 /// What one process has become.
 #[derive(Default)]
-struct Written {
-    threads: Vec<(LocationId, u64)>,
-    offsets: Vec<ClockOffset>,
+pub(super) struct Written {
+    pub(super) threads: Vec<(LocationId, u64)>,
+    pub(super) offsets: Vec<ClockOffset>,
     /// First and last time that is shown.
     span: Option<(i64, i64)>,
     largest: i64,
     left_out: LeftOut,
     /// Events that have lost their fields, since a native trace cannot hold them.
-    without_fields: u64,
+    pub(super) without_fields: u64,
+    /// Samples of its node.
+    pub(super) sampled: Sampled,
 }
 
 /// Makes a trace in the empty directory `target` from the raw files in `directory`.
@@ -105,9 +108,11 @@ pub fn assemble(
         })
         .chain(own.definitions.iter().cloned())
         .collect();
-    let metrics = own.metrics().map(str::to_owned).collect();
-    let options =
-        CreateOptions { properties: plan.properties(), metrics, ..CreateOptions::default() }.fitting(&definitions);
+    let metrics: Vec<String> = own.metrics().map(str::to_owned).collect();
+    let node_metrics = plan.node_metrics(&definitions);
+    let first_instance = node_metrics.first_instance(&metrics);
+    let options = CreateOptions { properties: plan.properties(), metrics, node_metrics, ..CreateOptions::default() };
+    let options = options.fitting(&definitions);
     let archive = Target::create(target, format, options)?;
     if plan.clock.is_some() {
         let path = truth::directory(target);
@@ -115,9 +120,10 @@ pub fn assemble(
     }
     progress.phase("write", u64::from(plan.size));
     let written = workers.run(plan.size as usize, progress, |rank, advance| {
-        let written = plan.write(rank as u32, &shared, &archive, target);
+        let mut written = plan.write(rank as u32, &shared, &archive, target)?;
+        plan.write_samples(rank as u32, first_instance, &archive, target, &mut written)?;
         advance(1);
-        written
+        Ok(written)
     })?;
     plan.finish(written, archive, definitions, warnings)
 }
@@ -216,6 +222,7 @@ impl Plan {
                 "{without_fields} events (values of metrics, completions of one-sided operations) have no fields in the native format"
             ));
         }
+        warnings.extend(samples::missing(written.iter().map(|process| process.sampled)));
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2
                 && process.span.is_some()

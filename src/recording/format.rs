@@ -91,6 +91,16 @@ pub mod measured {
     pub const MPI: u64 = 1;
 }
 
+/// Files with samples of nodes: `<rank>.samples`, of the first process of each node. After [`sampled::MAGIC`] u64, little-endian: the period and how late a sample may
+/// come, in nanoseconds; then for each sample the number of its agreed time (in periods of `CLOCK_MONOTONIC_RAW` of the node of rank 0), the counter, and the bits of two
+/// doubles: shares of the cores' time and of the links' capacity since the sample before, 0 to 1.
+pub mod sampled {
+    /// First bytes.
+    pub const MAGIC: [u8; 8] = *b"CLCSMP01";
+    /// End of the file names.
+    pub const SUFFIX: &str = "samples";
+}
+
 /// Buffers of a thread: files `<rank>-<thread>.<number>.buffer` beside its file, while it records or if it was killed. Records follow after a page
 /// with these fields, all u64.
 pub mod buffer {

@@ -14,6 +14,7 @@
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
 //! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
 //! | `requests`, `request_ids`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
+//! | `samples` | what the nodes were doing at agreed times |
 //! | `definitions`, `target`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
 //! | `monitored` | having the job watched while it runs |
@@ -43,6 +44,7 @@ mod raw;
 mod records;
 mod request_ids;
 mod requests;
+mod samples;
 mod settings;
 mod survey;
 mod symbols;

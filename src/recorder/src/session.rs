@@ -9,6 +9,7 @@ use crate::helper;
 use crate::layout;
 use crate::monitor::{self, Board, Member};
 use crate::offsets::Meter;
+use crate::samples;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
 use crate::user;
@@ -174,7 +175,8 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     RECORDING.store(true, Ordering::Release);
     helper::start(session);
     if let Some(meter) = &session.meter {
-        meter.go_on();
+        meter.go_on(session);
+        samples::start(meter, &session.directory, rank as usize);
     }
     stream
 }

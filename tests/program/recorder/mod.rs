@@ -2,6 +2,7 @@
 
 mod monitor;
 mod own;
+mod samples;
 mod sizes;
 mod survives;
 mod windows;
