@@ -1,9 +1,10 @@
-//! The two binary interfaces: handles, constants and the layout of a status, found at run time by the symbols of the library.
+//! The three binary interfaces: handles, constants and the layout of a status, found at run time by the symbols and the name of the library.
 //!
-//! Sources: `mpi.h` of Open MPI 4.1 (the same in 3 and 5), and of MPICH 4.0 (the same for all members of the MPICH ABI compatibility initiative).
+//! Sources: `mpi.h` of Open MPI 4.1 (the same in 3 and 5), and of MPICH 4.0 (the same for all members of the MPICH ABI compatibility initiative);
+//! the chapter on the ABI and the constants of MPI 5.0.
 
 use crate::format;
-use crate::real::{find, find_variable};
+use crate::real::{find, find_variable, library_of};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Functions of the MPI library that the recorder itself calls, by their numbers of arguments.
@@ -74,9 +75,15 @@ impl Standins {
     }
 }
 
-/// One of the two interfaces.
+/// What a status says can only be asked for where its layout is the library's own business: `MPI_Get_count_c`, `MPI_Test_cancelled`.
+struct Asked {
+    count: F3,
+    cancelled: F2,
+}
+
+/// One of the interfaces.
 pub struct Abi {
-    /// [`format::OPEN_MPI`] or [`format::MPICH`].
+    /// [`format::OPEN_MPI`], [`format::MPICH`] or [`format::MPI_5`].
     pub kind: u64,
     /// Size of a handle in bytes.
     pub handle: usize,
@@ -89,8 +96,10 @@ pub struct Abi {
     pub own: u64,
     pub no_comm: u64,
     no_request: u64,
-    /// Open MPI's request that is complete from the start; 0 elsewhere.
+    /// The request that is complete from the start, of Open MPI and by the interface of MPI 5; 0 elsewhere.
     pub empty: u64,
+    /// Another one, of collective operations; 0 if there is none.
+    pub empty_collective: u64,
     no_type: u64,
     /// `MPI_BYTE`, `MPI_ERRORS_RETURN`.
     pub byte: u64,
@@ -111,6 +120,8 @@ pub struct Abi {
     /// `MPI_NO_OP`, `MPI_LOCK_EXCLUSIVE`.
     no_op: u64,
     exclusive: i64,
+    /// How a status is read, where not from its bytes.
+    asked: Option<Asked>,
     /// What the recorder calls itself.
     pub mpi: Functions,
 }
@@ -130,11 +141,8 @@ impl Abi {
     /// There is none that is known, as a clause for the user.
     pub fn detect() -> Result<Abi, String> {
         let Some(mpi) = Functions::find() else { return Err("the MPI library lacks functions of MPI 3".to_owned()) };
-        if !find(c"MPI_Abi_get_version").is_null()
-            && find(c"MPIR_Process").is_null()
-            && find(c"ompi_mpi_comm_world").is_null()
-        {
-            return Err("the MPI library has the binary interface of MPI 5, which is not supported yet".to_owned());
+        if library_of(mpi.send as *const c_void).is_some_and(|name| name.to_bytes().starts_with(b"libmpi_abi.")) {
+            return Abi::of_mpi_5(mpi).ok_or_else(|| "the MPI library lacks functions of MPI 5".to_owned());
         }
         let address = |name: &CStr| find_variable(name) as u64;
         let variables = |names: [&CStr; 4], constant: usize| Standins {
@@ -159,6 +167,7 @@ impl Abi {
                 no_comm: address(c"ompi_mpi_comm_null"),
                 no_request: address(c"ompi_request_null"),
                 empty: address(c"ompi_request_empty"),
+                empty_collective: 0,
                 no_type: address(c"ompi_mpi_datatype_null"),
                 byte: address(c"ompi_mpi_byte"),
                 errors_return: address(c"ompi_mpi_errors_return"),
@@ -198,6 +207,7 @@ impl Abi {
                 op_f2c: convert(c"PMPI_Op_f2c"),
                 no_op: address(c"ompi_mpi_op_no_op"),
                 exclusive: 1,
+                asked: None,
                 mpi,
             });
         }
@@ -217,6 +227,7 @@ impl Abi {
             no_comm: 0x0400_0000,
             no_request: 0x2c00_0000,
             empty: 0,
+            empty_collective: 0,
             no_type: 0x0c00_0000,
             byte: 0x4c00_010d,
             errors_return: 0x5400_0001,
@@ -244,8 +255,73 @@ impl Abi {
             op_f2c: None,
             no_op: 0x5800_000e,
             exclusive: 234,
+            asked: None,
             mpi,
         })
+    }
+
+    /// That of MPI 5. None if something is missing.
+    fn of_mpi_5(mpi: Functions) -> Option<Abi> {
+        let function = |name: &CStr| Some(find(name)).filter(|address| !address.is_null());
+        // SAFETY: the MPI functions of these names have so many arguments, all of which are passed as integers.
+        let (asked, isend, wait) = unsafe {
+            let count = std::mem::transmute::<*mut c_void, F3>(function(c"PMPI_Get_count_c")?);
+            let cancelled = std::mem::transmute::<*mut c_void, F2>(function(c"PMPI_Test_cancelled")?);
+            let isend = std::mem::transmute::<*mut c_void, F7>(function(c"PMPI_Isend")?);
+            (Asked { count, cancelled }, isend, std::mem::transmute::<*mut c_void, F2>(function(c"PMPI_Wait")?))
+        };
+        let convert = |name: &CStr| {
+            // SAFETY: PMPI_X_fromint takes a Fortran handle and returns one of C.
+            function(name).map(|address| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
+        };
+        let alone = |constant: usize| Standins { constant, objects: [0; 4], holders: [0; 3] };
+        let mut abi = Abi {
+            kind: format::MPI_5,
+            handle: 8,
+            status: 32,
+            source: 0,
+            tag: 4,
+            world: 0x101,
+            own: 0x102,
+            no_comm: 0x100,
+            no_request: 0x180,
+            empty: 0,
+            empty_collective: 0,
+            no_type: 0x200,
+            byte: 0x247,
+            errors_return: 0x143,
+            root: -4,
+            proc_null: -3,
+            ignore: alone(0),
+            ignore_all: alone(0),
+            in_place: alone(1),
+            comm_f2c: convert(c"PMPI_Comm_fromint"),
+            type_f2c: convert(c"PMPI_Type_fromint"),
+            win_f2c: convert(c"PMPI_Win_fromint"),
+            group_f2c: convert(c"PMPI_Group_fromint"),
+            op_f2c: convert(c"PMPI_Op_fromint"),
+            no_op: 0x3d,
+            exclusive: 301,
+            asked: Some(asked),
+            mpi,
+        };
+        // Which requests share a handle, it does not say: those of what is complete from the start, such as a message to nobody, and a barrier with nobody else.
+        let (nobody, own, byte) = (abi.proc_null as usize, abi.own as usize, abi.byte as usize);
+        let shared = |begin: &dyn Fn(usize) -> c_int| {
+            let (mut request, mut status) = (0x180_u64, [0_u64; 8]);
+            if begin(&raw mut request as usize) != 0 {
+                return 0;
+            }
+            let made = request;
+            // SAFETY: the request has been made, and the status has room for its own.
+            unsafe { wait(&raw mut request as usize, status.as_mut_ptr() as usize) };
+            made
+        };
+        // SAFETY: the request has room for its own.
+        abi.empty = shared(&|request| unsafe { isend(0, 0, byte, nobody, 0, own, request) });
+        // SAFETY: likewise.
+        abi.empty_collective = shared(&|request| unsafe { (abi.mpi.ibarrier)(own, request) });
+        Some(abi)
     }
 
     /// A handle of C as it is passed.
@@ -310,7 +386,7 @@ impl Abi {
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
     pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
         // In Open MPI, handle 0 of Fortran is the null handle.
-        if fortran && self.handle == 8 {
+        if fortran && self.kind == format::OPEN_MPI {
             handle == 0
         } else {
             handle == self.no_request || handle == 0 && self.handle == 8
@@ -357,7 +433,7 @@ impl Abi {
         rank == self.proc_null
     }
 
-    /// Reads a status. That of Fortran has the same layout in both libraries.
+    /// Reads a status. That of Fortran has the same layout.
     ///
     /// # Safety
     /// There is one at this address.
@@ -365,7 +441,13 @@ impl Abi {
         // SAFETY: all offsets lie in it; it need not be aligned for a u64.
         unsafe {
             let int = |offset: usize| ((address + offset) as *const i32).read_unaligned();
-            let (bytes, cancelled) = if self.kind == format::OPEN_MPI {
+            let (bytes, cancelled) = if let Some(asked) = &self.asked {
+                let (mut bytes, mut cancelled) = (0_i64, 0_i32);
+                (asked.count)(address, self.byte as usize, &raw mut bytes as usize);
+                (asked.cancelled)(address, &raw mut cancelled as usize);
+                // Undefined is negative.
+                (bytes.max(0) as u64, cancelled != 0)
+            } else if self.kind == format::OPEN_MPI {
                 (((address + 16) as *const u64).read_unaligned(), int(12) != 0)
             } else {
                 let high = int(4) as u32;

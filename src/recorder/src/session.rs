@@ -273,6 +273,7 @@ impl Session {
             (field::WORLD, self.abi.world),
             (field::SELF, self.abi.own),
             (field::EMPTY, self.abi.empty),
+            (field::EMPTY_COLLECTIVE, self.abi.empty_collective),
             (field::MACHINE, self.machine),
         ] {
             file.number(offset).store(value, Ordering::Relaxed);

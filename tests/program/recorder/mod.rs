@@ -1,6 +1,7 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
 mod monitor;
+mod mpi_5;
 mod own;
 mod samples;
 mod sizes;
