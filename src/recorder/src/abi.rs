@@ -68,6 +68,7 @@ struct Standins {
 }
 
 impl Standins {
+    #[inline]
     fn contain(&self, address: usize) -> bool {
         // SAFETY: each holder is a variable of the MPI library that holds an address.
         let held = |&holder: &usize| holder != 0 && unsafe { *(holder as *const usize) } == address;
@@ -325,6 +326,7 @@ impl Abi {
     }
 
     /// A handle of C as it is passed.
+    #[inline]
     pub fn handle_of(&self, word: usize) -> u64 {
         if self.handle == 4 { word as u32 as u64 } else { word as u64 }
     }
@@ -333,6 +335,7 @@ impl Abi {
     ///
     /// # Safety
     /// The array has it.
+    #[inline]
     pub unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
         // SAFETY: the caller says so.
         unsafe {
@@ -344,12 +347,14 @@ impl Abi {
     }
 
     /// A communicator of Fortran.
+    #[inline]
     pub fn comm_of(&self, fortran: i32) -> u64 {
         // SAFETY: takes any number; what is none of its handles gives the null handle.
         self.comm_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// A data type of Fortran.
+    #[inline]
     pub fn type_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.type_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
@@ -384,6 +389,7 @@ impl Abi {
     }
 
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
+    #[inline]
     pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
         // In Open MPI, handle 0 of Fortran is the null handle.
         if fortran && self.kind == format::OPEN_MPI {
@@ -394,6 +400,7 @@ impl Abi {
     }
 
     /// Size of a data type in bytes; 0 for none.
+    #[inline]
     pub fn size_of(&self, datatype: u64) -> u64 {
         if datatype == self.no_type || datatype == 0 {
             return 0;
@@ -405,16 +412,19 @@ impl Abi {
     }
 
     /// Whether the address stands for an ignored status.
+    #[inline]
     pub fn ignores(&self, address: usize) -> bool {
         address == 0 || self.ignore.contain(address) || self.ignore_all.contain(address)
     }
 
     /// Whether the address stands for a buffer in place.
+    #[inline]
     pub fn is_in_place(&self, buffer: usize) -> bool {
         self.in_place.contain(buffer)
     }
 
     /// A root as it is recorded.
+    #[inline]
     pub fn root_of(&self, rank: i64) -> i64 {
         match rank {
             rank if rank >= 0 => rank,
@@ -424,29 +434,44 @@ impl Abi {
     }
 
     /// A peer as it is recorded: all negative ones are nobody.
+    #[inline]
     pub fn peer_of(&self, rank: i64) -> i64 {
         rank.max(-1)
     }
 
     /// Whether a rank is `MPI_PROC_NULL`.
+    #[inline]
     pub fn is_nobody(&self, rank: i64) -> bool {
         rank == self.proc_null
+    }
+
+    /// Length in bytes, and whether it was cancelled, of the status at this address.
+    ///
+    /// # Safety
+    /// There is one.
+    #[cold]
+    unsafe fn ask(&self, asked: &Asked, address: usize) -> (u64, bool) {
+        let (mut bytes, mut cancelled) = (0_i64, 0_i32);
+        // SAFETY: the caller says so; the results have room.
+        unsafe {
+            (asked.count)(address, self.byte as usize, &raw mut bytes as usize);
+            (asked.cancelled)(address, &raw mut cancelled as usize);
+        }
+        // Undefined is negative.
+        (bytes.max(0) as u64, cancelled != 0)
     }
 
     /// Reads a status. That of Fortran has the same layout.
     ///
     /// # Safety
     /// There is one at this address.
+    #[inline]
     pub unsafe fn read_status(&self, address: usize) -> Status {
         // SAFETY: all offsets lie in it; it need not be aligned for a u64.
         unsafe {
             let int = |offset: usize| ((address + offset) as *const i32).read_unaligned();
             let (bytes, cancelled) = if let Some(asked) = &self.asked {
-                let (mut bytes, mut cancelled) = (0_i64, 0_i32);
-                (asked.count)(address, self.byte as usize, &raw mut bytes as usize);
-                (asked.cancelled)(address, &raw mut cancelled as usize);
-                // Undefined is negative.
-                (bytes.max(0) as u64, cancelled != 0)
+                self.ask(asked, address)
             } else if self.kind == format::OPEN_MPI {
                 (((address + 16) as *const u64).read_unaligned(), int(12) != 0)
             } else {

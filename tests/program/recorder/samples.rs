@@ -28,6 +28,7 @@ fn nodes_are_sampled_at_their_times() {
     let options = ["--sample", "50ms", "--clock", "drift=20ppm,offset=5ms"];
     let recorded = run(&mut app.record(&options, 2, &["40"])).expect(0, "a recording");
     assert!(recorded.stderr.contains("2 processes on 1 node, 3 locations"), "{}", recorded.stderr);
+    assert!(!app.path("run.raw").exists());
     let counts = events(&app.recorded());
     let samples = samples(&app.recorded());
     assert_eq!(counts["METRIC"], samples.len() as u64);
