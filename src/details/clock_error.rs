@@ -5,10 +5,14 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
 use clc_clock::windows::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
+use clc_trace::progress::Silent;
 use clc_trace::{Correction, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// By node, the windows.
+type Cells = BTreeMap<u32, Vec<Cell>>;
 
 /// The events of a node in one window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -52,16 +56,19 @@ pub fn clock_error(
     let windows = (ClockError::VALUES / nodes.max(1)).min(ClockError::WINDOWS);
     let grid = Grid::new(first, last, windows);
     let chosen = choose(transport, opened, loaded, corrections)?;
-    let mut cells: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
-    samples(loaded, corrections, &mut |node, time, parts| {
+    let parts = shared_out(opened, loaded, |cells: &mut Cells, local, node| {
         if chosen.contains(&node) {
             let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
-            cells[grid.window(time)].add(parts);
+            samples(loaded, corrections, local, |time, parts| cells[grid.window(time)].add(parts));
         }
-    });
+    })?;
+    let mut cells = Cells::new();
+    for (node, more) in parts.into_iter().flatten() {
+        let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
+        cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
+    }
     let Some(parts) = gather_values(transport, 0, &cells)? else { return Ok(None) };
-    let mut whole: BTreeMap<u32, Vec<Cell>> =
-        chosen.iter().map(|&node| (node, vec![Cell::default(); grid.count])).collect();
+    let mut whole: Cells = chosen.iter().map(|&node| (node, vec![Cell::default(); grid.count])).collect();
     for (node, more) in parts.into_iter().flatten() {
         if let Some(cells) = whole.get_mut(&node) {
             cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
@@ -88,11 +95,18 @@ fn choose(
         return Ok((0..count).collect());
     }
     // Largest move by the correction, then by pre-synchronisation.
-    let mut largest: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-    samples(loaded, corrections, &mut |node, _, [presync, forward, backward]| {
+    type Largest = BTreeMap<u32, (i64, i64)>;
+    let parts = shared_out(opened, loaded, |largest: &mut Largest, local, node| {
         let most = largest.entry(node).or_default();
-        *most = (most.0.max(forward + backward), most.1.max(presync.saturating_abs()));
-    });
+        samples(loaded, corrections, local, |_, [presync, forward, backward]| {
+            *most = (most.0.max(forward + backward), most.1.max(presync.saturating_abs()));
+        });
+    })?;
+    let mut largest = Largest::new();
+    for (node, (moved, presync)) in parts.into_iter().flatten() {
+        let most = largest.entry(node).or_default();
+        *most = (most.0.max(moved), most.1.max(presync));
+    }
     let mut whole: BTreeMap<u32, (i64, i64)> = (0..count).map(|node| (node, (0, 0))).collect();
     for (node, (moved, presync)) in all_gather_values(transport, &largest)?.into_iter().flatten() {
         let most = whole.entry(node).or_default();
@@ -103,28 +117,54 @@ fn choose(
     Ok(order.into_iter().take(ClockError::NODES).map(|(_, node)| node).collect())
 }
 
-/// Calls `visit` with node, pre-synchronised time and parts of the correction of every visited event, and of the first and
-/// last event of every location.
-fn samples(loaded: &LocalTrace, corrections: Option<&[Correction]>, visit: &mut dyn FnMut(u32, i64, [i64; 3])) {
-    let identity = Correction::identity();
-    for (local, timeline) in loaded.program.timelines.iter().enumerate() {
-        let whole = corrections.map_or(&identity, |corrections| &corrections[local]);
-        let forward = whole.forward_part();
-        let node = loaded.program.nodes[loaded.program.number(local as u32) as usize];
-        let parts =
-            |raw: i64, time: i64, forward: Ticks, whole: Ticks| [time - raw, forward.0 - time, whole.0 - forward.0];
-        let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());
-        for event in 0..timeline.len() {
-            let at = timeline.position(event);
-            visit(node, at.time.0, parts(timeline.raw[event], at.time.0, forwards.map(at), wholes.map(at)));
+/// Calls `work` with every timeline and its node; timelines are shared out among the workers. One result for each share.
+fn shared_out<T: Default + Send>(
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    work: impl Fn(&mut T, usize, u32) + Sync,
+) -> Result<Vec<T>> {
+    let timelines = loaded.program.timelines.len();
+    let shares = opened.workers.threads().min(timelines);
+    opened.workers.run(shares, &Silent, |share, _| {
+        let mut result = T::default();
+        // Neighbours may all have much to do.
+        for local in (share..timelines).step_by(shares) {
+            work(&mut result, local, loaded.program.nodes[loaded.program.number(local as u32) as usize]);
         }
-        for (number, location) in loaded.locations[local].iter().enumerate() {
-            let Some((first, last)) = location.summary.time_span else { continue };
-            let clock = loaded.clock(local, number);
-            for (raw, event) in [(first, 1), (last, location.summary.events)] {
-                let at = clock.position(event, raw);
-                visit(node, at.time.0, parts(raw as i64, at.time.0, forward.map(at), whole.map(at)));
+        Ok(result)
+    })
+}
+
+/// Calls `visit` with pre-synchronised time and parts of the correction of every visited event of a timeline, and of the first and
+/// last event of its locations.
+fn samples(
+    loaded: &LocalTrace,
+    corrections: Option<&[Correction]>,
+    local: usize,
+    mut visit: impl FnMut(i64, [i64; 3]),
+) {
+    let timeline = &loaded.program.timelines[local];
+    let whole = corrections.map(|corrections| &corrections[local]).filter(|correction| !correction.is_identity());
+    let parts = |raw: i64, time: i64, forward: Ticks, whole: Ticks| [time - raw, forward.0 - time, whole.0 - forward.0];
+    let forward = whole.map(Correction::forward_part);
+    let both = whole.zip(forward.as_ref());
+    match both {
+        Some((whole, forward)) => {
+            let (mut forwards, mut wholes) = (forward.cursor(), whole.cursor());
+            for event in 0..timeline.len() {
+                let at = timeline.position(event);
+                visit(at.time.0, parts(timeline.raw[event], at.time.0, forwards.map(at), wholes.map(at)));
             }
+        }
+        None => timeline.time.iter().zip(&timeline.raw).for_each(|(&time, &raw)| visit(time, [time - raw, 0, 0])),
+    }
+    for (number, location) in loaded.locations[local].iter().enumerate() {
+        let Some((first, last)) = location.summary.time_span else { continue };
+        let clock = loaded.clock(local, number);
+        for (raw, event) in [(first, 1), (last, location.summary.events)] {
+            let at = clock.position(event, raw);
+            let mapped = |by: Option<&Correction>| by.map_or(at.time, |by| by.map(at));
+            visit(at.time.0, parts(raw as i64, at.time.0, mapped(forward.as_ref()), mapped(whole)));
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn details(
             distances: distances::CLASSES,
             worst: Case::MOST,
         };
-        profiles.push(profile(transport, &loaded.program, stage.times, &classes)?);
+        profiles.push(profile(transport, opened.workers, &loaded.program, stage.times, &classes)?);
     }
     // The cases of what a reader of the original sees; if there are none, of the recorded times.
     let shown = [1, 0].into_iter().find(|&stage| profiles.get(stage).is_some_and(|profile| !profile.worst.is_empty()));

@@ -117,12 +117,14 @@ pub fn surroundings(
             }
         }
     }
-    let mut found = Vec::new();
-    for (location, targets) in targets {
-        let (local, number) = hosted[&location];
+    let targets: Vec<(LocationId, Vec<PictureTarget>)> = targets.into_iter().collect();
+    let found = opened.workers.map(targets.len(), |at| {
+        let (location, targets) = &targets[at];
+        let (local, number) = hosted[location];
         let correction = corrections.map(|corrections| &corrections[local]);
-        found.extend(look(opened, loaded, (local, number), location, correction, raw, &targets));
-    }
+        look(opened, loaded, (local, number), *location, correction, raw, targets)
+    });
+    let found: Vec<PictureFindings> = found.into_iter().flatten().collect();
     let found: Vec<PictureFindings> = all_gather_values(transport, &found)?.into_iter().flatten().collect();
     let resolution = opened.definitions.clock.resolution;
     let names: BTreeMap<u32, &str> =
@@ -191,6 +193,34 @@ fn windows(times: &[[Option<i64>; 2]]) -> Vec<(i64, i64)> {
         .collect()
 }
 
+/// The number of an event at a location (`number` of a local timeline) up to which all events are before all windows of all `targets`; those that
+/// synchronise tell that.
+fn before_all(
+    loaded: &LocalTrace,
+    (local, number): (usize, u32),
+    correction: Option<&Correction>,
+    raw: bool,
+    targets: &[PictureTarget],
+) -> u64 {
+    let timeline = &loaded.program.timelines[local];
+    let mut first = [i64::MAX; 2];
+    for target in targets {
+        first.iter_mut().zip(&target.windows).for_each(|(first, (from, _))| *first = (*first).min(*from));
+    }
+    let (mut low, mut high) = (0, timeline.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let at = timeline.position(middle);
+        let before = if raw { timeline.raw.get(middle).copied().unwrap_or(i64::MAX) } else { at.time.0 };
+        let after = correction.map_or(at.time, |correction| correction.map(at)).0;
+        if before < first[0] && after < first[1] { low = middle + 1 } else { high = middle }
+    }
+    let own = (0..low).rev().find(|&event| timeline.location(event) == number);
+    let early = own.map_or(0, |event| timeline.number(event));
+    // Whatever the clocks of other locations show.
+    targets.iter().map(|target| target.number.saturating_sub(1)).fold(early, u64::min)
+}
+
 /// Scans one location for what lies around `targets`.
 fn look(
     opened: &TraceHandle,
@@ -206,6 +236,8 @@ fn look(
     let clock = loaded.clock(local, number as usize);
     let identity = Correction::identity();
     let mut cursor = clock.corrected_by(correction.unwrap_or(&identity));
+    // Nobody asks when exactly these were.
+    let early = before_all(loaded, (local, number), correction, raw, targets);
     let mut stack: Vec<OpenRegion> = Vec::new();
     let mut kept: Vec<Vec<Vec<Strip>>> = targets.iter().map(|target| vec![Vec::new(); target.windows.len()]).collect();
     let mut at: Vec<Option<(u32, Option<RegionId>)>> = vec![None; targets.len()];
@@ -221,6 +253,14 @@ fn look(
     };
     // Ends early with an error as soon as all is known.
     let _ = opened.archive.scan_with(location, &definitions, |event_number, local_time, event| {
+        if event_number <= early {
+            match event {
+                Event::Enter(region) => stack.push(OpenRegion { region, since: [i64::MIN; 2] }),
+                Event::Leave(_) => _ = stack.pop(),
+                _ => {}
+            }
+            return Ok(());
+        }
         let (before, after) = cursor.map(event_number, local_time);
         let now = [if raw { local_time as i64 } else { before }, after];
         let noted = |at: &mut Vec<Option<(u32, Option<RegionId>)>>, stack: &[OpenRegion]| {

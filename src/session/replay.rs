@@ -34,7 +34,7 @@ impl Session<'_> {
         let mut passes = if consistent {
             Passes::of_consistent(parameters.form)
         } else {
-            passes::run(self.transport, program, &parameters, self.progress)
+            passes::run(self.transport, self.opened.workers, program, &parameters, self.progress)
                 .map_err(|error| if error.location.is_some() { error.in_file(self.path()) } else { error })?
         };
         let visited = if consistent { 0 } else { program.events() };

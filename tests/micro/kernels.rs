@@ -224,7 +224,9 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
 #[divan::bench(sample_count = 20)]
 fn backward_amortisation(bencher: Bencher) {
     let Sample { loaded, parameters, .. } = &*SAMPLE;
-    let replay = || passes::run(&mut LocalTransport::alone(), &loaded.program, parameters, &Silent).expect("a replay");
+    let replay = || {
+        passes::run(&mut LocalTransport::alone(), Workers::ONE, &loaded.program, parameters, &Silent).expect("a replay")
+    };
     bencher.counter(ItemsCount::new(loaded.program.events())).with_inputs(replay).bench_values(|mut passes| {
         amortisation::run(
             &mut LocalTransport::alone(),

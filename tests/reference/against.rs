@@ -93,11 +93,11 @@ fn run(
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
-    let mut passes = passes::run(transport, &loaded.program, parameters, &Silent)?;
-    rehearsal(transport, &loaded.program)?;
-    let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     // Threads change nothing, however many there are.
     let workers = Workers::new(NonZero::new(3).unwrap());
+    let mut passes = passes::run(transport, workers, &loaded.program, parameters, &Silent)?;
+    rehearsal(transport, &loaded.program)?;
+    let decay = passes.passes.last().map_or(0, |pass| pass.decay.bits());
     let earliest = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
     let result = amortise::run(transport, workers, &loaded.program, &mut passes, parameters, earliest)?;
     let after = survey(transport, &loaded.program, &result.times(&loaded.program))?;

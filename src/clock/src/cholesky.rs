@@ -3,8 +3,10 @@
 //! What ties clocks in a window and neighbouring windows of a clock has a half bandwidth of twice the number of clocks, if unknowns lie window by
 //! window. With few clocks that is solved exactly in less time than a few dozen steps of conjugate gradients take.
 
+use clc_trace::workers::Workers;
+
 /// A symmetric matrix of which the entries up to `width` right of the diagonal are kept.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Banded {
     width: usize,
     /// `width + 1` entries per row, the first one on the diagonal, and zeros up to `stride`.
@@ -14,6 +16,8 @@ pub(super) struct Banded {
 
 /// How many entries are worked on at once.
 const LANES: usize = 4;
+/// Unknowns, in widths, from which on a system is worth two halves.
+const LARGE: usize = 32;
 
 impl Banded {
     /// All zeros.
@@ -41,11 +45,74 @@ impl Banded {
 
     /// Solves for `right`. Where the matrix is not positive definite, as far as rounding goes, the unknown is zero: a poor result, but never a wrong
     /// number.
-    pub(super) fn solve(mut self, right: &mut [f64]) {
+    ///
+    /// Large systems are eliminated from both ends at once, down to the unknowns in the middle that keep the halves apart: by two threads, if
+    /// `workers` has them, and with the same bits by one.
+    pub(super) fn solve(mut self, right: &mut [f64], workers: Workers) {
+        let (length, width, stride) = (right.len(), self.width, self.stride);
+        if length < LARGE * (width + 1) {
+            self.eliminate(right, length);
+            self.substitute(right, length);
+            return;
+        }
+        let front = (length - width) / 2;
+        let behind = front + width;
+        let back = length - behind;
+        let mut far = Banded { width, stride, rows: self.rows.split_off(behind * stride) };
+        // What joins the middle to what is behind it belongs to the other half.
+        let mut joints = vec![0.0; width * stride];
+        for (i, (row, joint)) in
+            self.rows[front * stride..].chunks_mut(stride).zip(joints.chunks_mut(stride)).enumerate()
+        {
+            joint[width - i..].copy_from_slice(&row[width - i..]);
+            row[width - i..].fill(0.0);
+        }
+        let (near, beyond) = right.split_at_mut(behind);
+        let turn = || {
+            let mut turned = Banded { width, stride, rows: vec![0.0; (back + width) * stride] };
+            // The last comes first, and the middle last.
+            let rows = joints.chunks(stride).chain(far.rows.chunks(stride)).enumerate();
+            for (i, row) in rows {
+                let first = back + width - 1 - i;
+                row[..=width.min(first)]
+                    .iter()
+                    .enumerate()
+                    .for_each(|(k, entry)| turned.rows[(first - k) * stride + k] = *entry);
+            }
+            let mut right: Vec<f64> = beyond.iter().rev().copied().chain(std::iter::repeat_n(0.0, width)).collect();
+            turned.eliminate(&mut right, back);
+            (turned, right)
+        };
+        let ((), (turned, mut other)) = workers.both(|| self.eliminate(near, front), turn);
+        far.rows.clear();
+
+        // The middle, with what both halves say of it.
+        let mut middle = Banded { width, stride, rows: self.rows[front * stride..].to_vec() };
+        for i in 0..width {
+            let mirrored = back + width - 1 - i;
+            (0..width - i).for_each(|k| middle.rows[i * stride + k] += turned.rows[(mirrored - k) * stride + k]);
+            near[front + i] += other[mirrored];
+        }
+        middle.eliminate(&mut near[front..], width);
+        middle.substitute(&mut near[front..], width);
+        other[back..].iter_mut().zip(near[front..].iter().rev()).for_each(|(other, middle)| *other = *middle);
+
+        let behind = || {
+            let mut found = other.clone();
+            turned.substitute(&mut found, back);
+            found
+        };
+        let ((), found) = workers.both(|| self.substitute(near, front), behind);
+        beyond.iter_mut().zip(found[..back].iter().rev()).for_each(|(right, found)| *right = *found);
+    }
+
+    /// Eliminates the first `count` unknowns from all rows that are left: these are 1 / D and D Lᵀ then, the others and `right` what is
+    /// left of the system.
+    fn eliminate(&mut self, right: &mut [f64], count: usize) {
         let stride = self.stride;
         // The row in work, and zeros behind.
         let mut source = vec![0.0; 2 * stride];
-        for i in 0..right.len() {
+        for i in 0..count {
             let (row, below) = self.rows[i * stride..].split_at_mut(stride);
             let inverse = match 1.0 / row[0] {
                 inverse if inverse.is_finite() && inverse > 0.0 => inverse,
@@ -65,8 +132,12 @@ impl Banded {
             }
             row[0] = inverse;
         }
-        for i in (0..right.len()).rev() {
-            let row = &self.rows[i * stride..][..=self.width];
+    }
+
+    /// The first `count` unknowns, from the last to the first; `right` has those behind them already.
+    fn substitute(&self, right: &mut [f64], count: usize) {
+        for i in (0..count).rev() {
+            let row = &self.rows[i * self.stride..][..=self.width];
             let (own, after) = right[i..].split_at_mut(1);
             let known: f64 = row[1..].iter().zip(after).map(|(entry, x)| entry * *x).sum();
             own[0] = (own[0] - known) * row[0];
@@ -78,11 +149,12 @@ impl Banded {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::num::NonZero;
 
     proptest! {
         #[test]
         fn what_is_solved_satisfies_the_equations(
-            width in 1usize..7, values in prop::collection::vec(-1.0f64..1.0, 1..200), wanted in prop::collection::vec(-9.0f64..9.0, 1..30)
+            width in 1usize..7, values in prop::collection::vec(-1.0f64..1.0, 1..200), wanted in prop::collection::vec(-9.0f64..9.0, 1..400)
         ) {
             let length = wanted.len();
             // Gershgorin: diagonal entries outweigh their rows.
@@ -96,7 +168,10 @@ mod tests {
                 (i.saturating_sub(width)..=i).for_each(|j| matrix.add(i, j, entry(i, j)));
             }
             let mut x: Vec<f64> = (0..length).map(|i| (0..length).map(|j| entry(i, j) * wanted[j]).sum()).collect();
-            matrix.solve(&mut x);
+            let mut same = x.clone();
+            matrix.clone().solve(&mut x, Workers::ONE);
+            matrix.solve(&mut same, Workers::new(NonZero::new(2).unwrap()));
+            prop_assert_eq!(&x, &same);
             for (found, wanted) in x.iter().zip(&wanted) {
                 prop_assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
             }
@@ -110,7 +185,7 @@ mod tests {
         matrix.add(0, 1, 2.0);
         matrix.add(1, 1, 1.0);
         let mut x = [1.0, 1.0];
-        matrix.solve(&mut x);
+        matrix.solve(&mut x, Workers::ONE);
         assert_eq!(x, [1.0, 0.0]);
     }
 }

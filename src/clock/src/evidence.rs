@@ -6,7 +6,8 @@
 //! two models has a standard error, from stretches of the run.
 
 use super::delays::Delays;
-use super::observations::{Latencies, Observations, Reading};
+use super::observations::{Latencies, Observations, OneWay, Reading};
+use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,16 +25,22 @@ const TOLERANCE: f64 = 3.0;
 
 impl Travels {
     /// Learns them from `observations` with these corrections.
-    pub fn learn(observations: &Observations, offsets: &[f64], windows: usize, reading: Reading) -> Travels {
-        let latencies = Latencies::new(observations, offsets, windows, reading);
-        let mut delays = BTreeMap::new();
-        let mut excesses = Vec::new();
-        for (pair, seen) in observations.directions() {
+    pub fn learn(
+        observations: &Observations,
+        offsets: &[f64],
+        windows: usize,
+        reading: Reading,
+        workers: Workers,
+    ) -> Travels {
+        let latencies = Latencies::new(observations, offsets, windows, reading, workers);
+        let directions: Vec<((u32, u32), &[OneWay])> = observations.directions().collect();
+        let delays = observations.worth(workers).map(directions.len(), |at| {
+            let (pair, seen) = directions[at];
             let direction = latencies.direction(pair);
-            excesses.clear();
-            excesses.extend(seen.iter().map(|seen| direction.excess(seen, offsets, windows)));
-            delays.insert(pair, Delays::learn(&excesses, QUICKEST * observations.precision));
-        }
+            let excesses: Vec<f64> = seen.iter().map(|seen| direction.excess(seen, offsets, windows)).collect();
+            Delays::learn(&excesses, QUICKEST * observations.precision)
+        });
+        let delays = directions.iter().map(|(pair, _)| *pair).zip(delays).collect();
         Travels { latencies, delays }
     }
 

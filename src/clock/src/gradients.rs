@@ -43,8 +43,8 @@ pub(super) struct Gradients<'a> {
 }
 
 impl<'a> Gradients<'a> {
-    /// For so many clocks, with the diagonal but for stiffnesses, weights of second differences around and of differences to the window after each unknown, right-hand side; and
-    /// ties between clocks.
+    /// For so many clocks, with the weights of each unknown, of the second difference around it and of the difference to the window after it; the
+    /// right-hand side; and ties between clocks.
     pub(super) fn new(
         fixed: &'a [bool],
         clocks: usize,
@@ -66,7 +66,7 @@ impl<'a> Gradients<'a> {
         }
     }
 
-    /// result = A x.
+    /// result = A x. Differences are taken first: clocks may be years apart, and differ by nanoseconds.
     fn apply(&self, x: &[f64], result: &mut [f64]) {
         for ((result, x), own) in result.iter_mut().zip(x).zip(&self.own) {
             *result = own * x;
@@ -78,8 +78,9 @@ impl<'a> Gradients<'a> {
             let (x0, x1) = x[begin..begin + 2 * wide].split_at(wide);
             let slopes = &self.slopes[begin..begin + wide];
             for clock in 0..wide {
-                before[clock] -= slopes[clock] * x1[clock];
-                here[clock] -= slopes[clock] * x0[clock];
+                let pull = slopes[clock] * (x1[clock] - x0[clock]);
+                before[clock] -= pull;
+                here[clock] += pull;
             }
         }
         for window in 1..self.windows.saturating_sub(1) {
@@ -98,8 +99,9 @@ impl<'a> Gradients<'a> {
         }
         for tie in &self.ties {
             let (i, j) = (tie.i as usize, tie.j as usize);
-            result[j] -= tie.weight * x[i];
-            result[i] -= tie.weight * x[j];
+            let pull = tie.weight * (x[j] - x[i]);
+            result[i] -= pull;
+            result[j] += pull;
         }
         self.clear_fixed(result);
     }
@@ -110,8 +112,14 @@ impl<'a> Gradients<'a> {
         let (mut next, mut far) = (vec![0.0; diagonal.len()], vec![0.0; diagonal.len()]);
         // None at the first and the last window.
         let end = diagonal.len().saturating_sub(wide);
-        for (next, slope) in next.iter_mut().zip(&self.slopes).take(end) {
-            *next -= slope;
+        for (k, &slope) in self.slopes.iter().enumerate().take(end) {
+            diagonal[k] += slope;
+            diagonal[k + wide] += slope;
+            next[k] -= slope;
+        }
+        for tie in &self.ties {
+            diagonal[tie.i as usize] += tie.weight;
+            diagonal[tie.j as usize] += tie.weight;
         }
         for (k, &v) in self.stiffness.iter().enumerate().take(end).skip(wide) {
             diagonal[k - wide] += v;

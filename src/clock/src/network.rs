@@ -17,6 +17,7 @@
 use super::evidence::Travels;
 use super::observations::{Latencies, Observations, Offsets, OneWay, Reading};
 use super::solver::{System, Tolerance};
+use clc_trace::workers::Workers;
 
 /// A recorded offset: the correction of a clock, known from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +57,8 @@ pub struct Problem<'a> {
     pub leaning: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
+    /// Threads. They change no bit.
+    pub workers: Workers,
 }
 
 /// Rounds of reweighting: how many spreads a message may be delayed and still count about half. From clocks of a coarser level,
@@ -91,7 +94,7 @@ impl Problem<'_> {
                 }
                 self.hold_anchors(&mut system, &x, true);
                 self.stiffen(&mut system, &x, true);
-                system.minimise(&mut x, Tolerance::RESULT);
+                system.minimise(&mut x, Tolerance::RESULT, self.workers);
                 let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
                 if leap * RELATIVE <= self.observations.floor {
                     break;
@@ -111,7 +114,7 @@ impl Problem<'_> {
             if self.leaning {
                 self.lean(&mut system, &x);
             }
-            system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP });
+            system.minimise(&mut x, if last { tolerance } else { Tolerance::STEP }, self.workers);
         }
         x.chunks(self.windows.max(1)).map(<[f64]>::to_vec).collect()
     }
@@ -137,7 +140,7 @@ impl Problem<'_> {
     /// One term per direction, pair and window: messages that were not delayed are measurements.
     fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
-        let latencies = Latencies::new(self.observations, x, self.windows, self.reading);
+        let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.workers);
         for (pair, group) in self.observations.directions() {
             let direction = latencies.direction(pair);
             for seen in group {
@@ -156,28 +159,33 @@ impl Problem<'_> {
     fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
         /// A message that would have been too quick by more scales than that pushes no harder.
         const FORCE: f64 = 6.0;
-        let travels = Travels::learn(self.observations, x, self.windows, self.reading);
+        let travels = Travels::learn(self.observations, x, self.windows, self.reading, self.workers);
         let precision = self.observations.precision;
         let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
-        let mut forces = Vec::new();
-        for (pair, group) in self.observations.directions() {
+        let directions: Vec<((u32, u32), &[OneWay])> = self.observations.directions().collect();
+        let terms = self.observations.worth(self.workers).map(directions.len(), |at| {
+            let (pair, group) = directions[at];
             let direction = travels.latencies().direction(pair);
-            let Some(delays) = travels.delays(pair) else { continue };
+            let Some(delays) = travels.delays(pair) else { return Vec::new() };
             let excess = |seen: &OneWay| direction.excess(seen, x, self.windows);
-            forces.clear();
-            forces.extend(group.iter().map(excess));
+            let mut forces: Vec<f64> = group.iter().map(excess).collect();
             delays.forces(&mut forces);
-            for (seen, force) in group.iter().zip(&forces) {
+            let term = |(seen, force): (&OneWay, f64)| {
                 let excess = excess(seen);
-                let weight = if excess > 0.0 {
-                    if !direction.is_known() {
-                        continue;
-                    }
+                let weight = if excess <= 0.0 {
+                    (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
+                } else if direction.is_known() {
                     force / excess.max(scale)
                 } else {
-                    (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
+                    0.0
                 };
-                system.tie(seen.window, [seen.a, seen.b], -excess, weight);
+                (-excess, weight)
+            };
+            group.iter().zip(forces).map(term).collect()
+        });
+        for ((_, group), terms) in directions.iter().zip(terms) {
+            for (seen, (miss, weight)) in group.iter().zip(terms).filter(|(_, (_, weight))| *weight > 0.0) {
+                system.tie(seen.window, [seen.a, seen.b], miss, weight);
             }
         }
     }

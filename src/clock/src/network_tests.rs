@@ -41,6 +41,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         rounds: ROUNDS,
         leaning: false,
         cuts: &[],
+        workers: Workers::ONE,
     }
 }
 

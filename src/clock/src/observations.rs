@@ -9,8 +9,10 @@
 
 use super::graph::components;
 use super::windows::{BoundTable, Grid};
+use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 /// Corrections of every clock at the centre of every window, in ticks: `[clock][window]`.
 pub type Offsets = Vec<Vec<f64>>;
@@ -80,6 +82,8 @@ pub struct Observations {
     pub discarded: u64,
 }
 
+/// Messages that one thread has looked at before another has begun.
+const ALONE: usize = 8192;
 /// Share of its windows in which a pair is taken to have been as quick as it gets.
 const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones.
@@ -188,6 +192,11 @@ impl Observations {
         groups.filter_map(|group| group.first().map(|seen| ((seen.a, seen.b), group)))
     }
 
+    /// The threads that looking at all messages is worth.
+    pub(crate) fn worth(&self, workers: Workers) -> Workers {
+        if self.one_way.len() < ALONE { Workers::ONE } else { workers }
+    }
+
     /// A copy with the windows that `keep` wants.
     pub fn part(&self, keep: impl Fn(u32) -> bool) -> Observations {
         Observations {
@@ -238,11 +247,20 @@ pub enum Reading {
 
 impl Latencies {
     /// Estimates them for each direction, then takes the mean of both directions, which does not depend on the corrections.
-    pub fn new(observations: &Observations, offsets: &[f64], windows: usize, reading: Reading) -> Latencies {
-        let mut travels: BTreeMap<(u32, u32), Travels> = BTreeMap::new();
-        for (pair, seen) in observations.directions().filter(|(pair, _)| !observations.one_sided.contains(pair)) {
-            travels.insert(pair, Travels::new(seen.iter().map(|seen| seen.travel(offsets, windows)).collect()));
-        }
+    pub fn new(
+        observations: &Observations,
+        offsets: &[f64],
+        windows: usize,
+        reading: Reading,
+        workers: Workers,
+    ) -> Latencies {
+        let workers = observations.worth(workers);
+        let held = observations.directions().filter(|(pair, _)| !observations.one_sided.contains(pair));
+        let directions: Vec<((u32, u32), &[OneWay])> = held.collect();
+        let travels = workers.map(directions.len(), |at| {
+            Travels::new(directions[at].1.iter().map(|seen| seen.travel(offsets, windows)).collect())
+        });
+        let travels: BTreeMap<(u32, u32), Travels> = directions.iter().map(|(pair, _)| *pair).zip(travels).collect();
         let mut spreads: Vec<f64> = travels.values().map(|travels| travels.quarter - travels.quick).collect();
         spreads.sort_by(f64::total_cmp);
         // Of the better half of the pairs: others may be delayed most of the time.
@@ -253,12 +271,16 @@ impl Latencies {
             Some((there.quick + back.quick) / 2.0)
         }));
         let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
-        let told = |travels: &mut Travels| match reading {
-            Reading::Mode => travels.mode(spread),
-            Reading::Edge(share) => travels.edge(share),
-        };
-        let modes: BTreeMap<(u32, u32), f64> =
-            travels.iter_mut().map(|(&pair, travels)| (pair, told(travels))).collect();
+        let (pairs, travels): (Vec<_>, Vec<_>) =
+            travels.into_iter().map(|(pair, travels)| (pair, Mutex::new(travels))).unzip();
+        let told = workers.map(travels.len(), |at| {
+            let mut travels = travels[at].lock().unwrap_or_else(PoisonError::into_inner);
+            match reading {
+                Reading::Mode => travels.mode(spread),
+                Reading::Edge(share) => travels.edge(share),
+            }
+        });
+        let modes: BTreeMap<(u32, u32), f64> = pairs.into_iter().zip(told).collect();
         // A direction without the other one tells no latency, but a ring of them does: their mean.
         let alone: Vec<f64> =
             modes.iter().filter(|((a, b), _)| !modes.contains_key(&(*b, *a))).map(|(_, mode)| *mode).collect();
@@ -417,7 +439,7 @@ mod tests {
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
         assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
-        let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1, Reading::Mode);
+        let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1, Reading::Mode, Workers::ONE);
         assert_eq!(latencies.of[&(0, 1)], 30.0);
         assert_eq!(latencies.of[&(1, 0)], 30.0);
         assert_eq!(latencies.misfit(&seen, &[0.0, 100.0, 5.0], 1), Some(0.0));
@@ -444,7 +466,7 @@ mod tests {
             seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
         }
         seen.one_way.sort_by_key(|one| one.a);
-        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode);
+        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, Workers::ONE);
         assert!((latencies.of[&(0, 1)] - 53.0).abs() < 2.0, "{latencies:?}");
     }
 }

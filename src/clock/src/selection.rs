@@ -9,7 +9,6 @@ use super::network::{Anchor, LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets, Reading};
 use super::solver::Tolerance;
 use super::windows::Grid;
-use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use std::ops::Range;
 
@@ -189,7 +188,7 @@ impl<'a> Jury<'a> {
     /// Learns travel times from one half and judges the other.
     fn judge_half(&self, half: usize, flat: &[f64], reading: Reading) -> Score {
         let Trial { halves, windows, .. } = &self.trial;
-        Travels::learn(&halves[half], flat, *windows, reading).judge(&halves[1 - half], flat, *windows)
+        Travels::learn(&halves[half], flat, *windows, reading, Workers::ONE).judge(&halves[1 - half], flat, *windows)
     }
 
     /// How well given clocks predict: the best of all readings.
@@ -224,14 +223,15 @@ fn judged(
             afresh: false,
             rounds,
             cuts: &trial.cuts,
+            // The other half is worked on.
+            workers: Workers::ONE,
             ..*like
         };
         let found = trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now));
         jury.judge_half(half, &jury.seen(&trial.view.grid, &found), choice.reading)
     };
     let mut score = Score::default();
-    let halves = workers.run(2, &Silent, |index, _| Ok(half(index))).unwrap_or_default();
-    halves.iter().for_each(|half| score.merge(half));
+    workers.map(2, half).iter().for_each(|half| score.merge(half));
     score
 }
 

@@ -4,6 +4,7 @@
 use super::cholesky::Banded;
 pub(super) use super::gradients::Tolerance;
 use super::gradients::{Gradients, Tie};
+use clc_trace::workers::Workers;
 
 /// Multiplications and additions up to which a system is solved directly.
 const DIRECT: usize = 200_000_000;
@@ -13,7 +14,7 @@ const DIRECT: usize = 200_000_000;
 pub(super) struct System<'a> {
     windows: usize,
     fixed: &'a [bool],
-    /// The diagonal of the matrix but for `stiffness`, a row per clock, as all that follows.
+    /// Weight of the square of each unknown, a row per clock, as all that follows.
     own: Vec<f64>,
     /// Weight of the square of the second difference around each unknown.
     stiffness: Vec<f64>,
@@ -65,13 +66,13 @@ impl<'a> System<'a> {
         let (i, j) = (self.place(a as usize, window as usize), self.place(b as usize, window as usize));
         self.right[i] -= weight * miss;
         self.right[j] += weight * miss;
-        self.own[i] += weight;
-        self.own[j] += weight;
         let clocks = self.clocks();
         match &mut self.joint {
             Joint::Direct(matrix, places) => {
-                if let (Some(a), Some(b)) = (places[a as usize], places[b as usize]) {
-                    let begin = window as usize * (matrix.width() / 2);
+                let begin = window as usize * (matrix.width() / 2);
+                let (a, b) = (places[a as usize], places[b as usize]);
+                a.iter().chain(&b).for_each(|own| matrix.add(begin + own, begin + own, weight));
+                if let (Some(a), Some(b)) = (a, b) {
                     matrix.add(begin + a, begin + b, -weight);
                 }
             }
@@ -87,8 +88,6 @@ impl<'a> System<'a> {
         let i = self.place(clock, window);
         self.right[i] -= weight * miss;
         self.right[i + 1] += weight * miss;
-        self.own[i] += weight;
-        self.own[i + 1] += weight;
         self.slopes[i] += weight;
     }
 
@@ -114,12 +113,12 @@ impl<'a> System<'a> {
     }
 
     /// Changes `x`, which has one row per clock, by the solution.
-    pub(super) fn minimise(mut self, x: &mut [f64], tolerance: Tolerance) {
+    pub(super) fn minimise(mut self, x: &mut [f64], tolerance: Tolerance, workers: Workers) {
         if x.is_empty() {
             return;
         }
         match std::mem::replace(&mut self.joint, Joint::Ties(Vec::new())) {
-            Joint::Direct(matrix, places) => self.direct(matrix, &places, x),
+            Joint::Direct(matrix, places) => self.direct(matrix, &places, x, workers),
             Joint::Ties(ties) => {
                 let wide = self.clocks();
                 let turned = |rows: &[f64]| -> Vec<f64> {
@@ -139,7 +138,7 @@ impl<'a> System<'a> {
         }
     }
 
-    fn direct(&self, mut matrix: Banded, places: &[Option<usize>], x: &mut [f64]) {
+    fn direct(&self, mut matrix: Banded, places: &[Option<usize>], x: &mut [f64], workers: Workers) {
         let narrow = matrix.width() / 2;
         let mut change = vec![0.0; narrow * self.windows];
         let free = || places.iter().enumerate().filter_map(|(clock, place)| Some((clock, (*place)?)));
@@ -149,7 +148,10 @@ impl<'a> System<'a> {
                 change[here] = self.right[k];
                 matrix.add(here, here, self.own[k]);
                 if window + 1 < self.windows {
-                    matrix.add(here, here + narrow, -self.slopes[k]);
+                    let slope = self.slopes[k];
+                    matrix.add(here, here, slope);
+                    matrix.add(here + narrow, here + narrow, slope);
+                    matrix.add(here, here + narrow, -slope);
                 }
                 let weight = self.stiffness[k];
                 if weight != 0.0 {
@@ -163,7 +165,7 @@ impl<'a> System<'a> {
                 }
             }
         }
-        matrix.solve(&mut change);
+        matrix.solve(&mut change, workers);
         for (clock, place) in free() {
             let row = &mut x[clock * self.windows..(clock + 1) * self.windows];
             row.iter_mut().zip(change.iter().skip(place).step_by(narrow)).for_each(|(x, change)| *x += change);

@@ -5,8 +5,9 @@
 //! MPI).
 
 use crate::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -106,17 +107,50 @@ impl Workers {
         // Jobs are begun in order: behind one that was left out there is none that was not, but before it is the error.
         results.into_iter().flatten().collect()
     }
+
+    /// Does the jobs 0 to `count - 1`, which cannot fail; their results in this order.
+    pub fn map<R: Send>(self, count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        self.run(count, &Silent, |job, _| Ok(work(job))).unwrap_or_default()
+    }
+
+    /// Both results; the second is worked out by another thread meanwhile, if there may be one. The first may use what belongs to the
+    /// thread that asks.
+    pub fn both<A, B: Send>(self, one: impl FnOnce() -> A, other: impl Fn() -> B + Send + Sync) -> (A, B) {
+        if self.threads < 2 {
+            return (one(), other());
+        }
+        thread::scope(|scope| {
+            let begun = thread::Builder::new().spawn_scoped(scope, &other);
+            let first = one();
+            match begun {
+                Ok(begun) => (first, begun.join().unwrap_or_else(|panic| resume_unwind(panic))),
+                Err(_) => (first, other()),
+            }
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Error;
-    use crate::progress::Silent;
     use std::cell::Cell;
 
     fn workers(threads: usize) -> Workers {
         Workers::new(NonZero::new(threads).unwrap())
+    }
+
+    #[test]
+    fn both_results_come_back_from_any_number_of_threads() {
+        for threads in [1, 2, 5] {
+            let mut own = 0;
+            let one = || {
+                own += 7;
+                own
+            };
+            assert_eq!(workers(threads).both(one, || vec![3]), (7, vec![3]));
+            assert_eq!(workers(threads).map(9, |job| job * job), [0, 1, 4, 9, 16, 25, 36, 49, 64]);
+        }
     }
 
     /// Counts what it is told.

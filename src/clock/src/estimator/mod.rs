@@ -294,6 +294,7 @@ impl Estimator {
             rounds: ROUNDS,
             leaning: self.model == Method::Network,
             cuts: &[],
+            workers: self.workers,
         };
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
@@ -368,7 +369,7 @@ impl Estimator {
                     Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
             }
             let solved = problem.flat(&solved);
-            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading);
+            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, self.workers);
             self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
             self.latencies = latencies;
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
@@ -625,8 +626,8 @@ fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
 
 /// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
 fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
-    let mut latencies =
-        [one, other].map(|offsets| Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode));
+    let mut latencies = [one, other]
+        .map(|offsets| Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode, problem.workers));
     let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
     latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
     let [first, second] = &latencies;

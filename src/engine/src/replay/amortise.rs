@@ -73,7 +73,7 @@ pub fn run(
     };
     let groups = passes.groups.as_ref();
     let (sides, mut times) = one_sided(transport, workers, program, groups, forward, constants)?;
-    let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back }) = passes.mirrored.take() else {
+    let Some(Mirrored { program: mirror, groups: mirror_groups, forward: back, .. }) = passes.mirrored.take() else {
         let corrections = sides.into_iter().map(Correction::from).collect();
         return Ok(Corrected { corrections, times: Some(times) });
     };

@@ -1,5 +1,6 @@
 //! The passes of the forward replay.
 
+use crate::comm::local::LocalTransport;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::amortise::Shared;
 use crate::replay::blocking::{self, Groups};
@@ -10,6 +11,7 @@ use crate::replay::mirror::mirrored;
 use crate::replay::program::Program;
 use crate::replay::violation::Violation;
 use clc_trace::progress::Progress;
+use clc_trace::workers::Workers;
 use clc_trace::{Fraction, Result, Ticks};
 use controlled_logical_clock::controller::{ONE_WAY_DECAY, error, next_decay, within};
 use controlled_logical_clock::forward::ForwardParameters;
@@ -68,6 +70,8 @@ pub struct Mirrored {
     pub groups: Option<Groups>,
     /// Logical times, on its negated axis.
     pub forward: Forward,
+    /// 1 - γ of its last replay.
+    decay: Option<Fraction>,
 }
 
 impl Mirrored {
@@ -75,16 +79,28 @@ impl Mirrored {
     fn new(transport: &mut dyn Transport, program: &Program, groups: Option<&Groups>) -> Result<Mirrored> {
         let program = mirrored(transport, program)?;
         let groups = groups.map(|groups| groups.mirrored(&program));
-        Ok(Mirrored { program, groups, forward: Forward::default() })
+        Ok(Mirrored { program, groups, forward: Forward::default(), decay: None })
     }
 
-    /// Replays it. Collective over the analysis ranks.
+    /// Replays it, if that was not yet done. Collective over the analysis ranks.
     fn replay(&mut self, transport: &mut dyn Transport, parameters: ForwardParameters) -> Result<()> {
+        if self.decay == Some(parameters.decay) {
+            return Ok(());
+        }
         self.forward = match &self.groups {
             Some(groups) => blocking::forward(transport, &self.program, groups, parameters)?,
             None => dataflow::replay(transport, &self.program, parameters)?,
         };
+        self.decay = Some(parameters.decay);
         Ok(())
+    }
+
+    /// That of `program`, all of which is on this rank, with its replay.
+    fn alone(program: &Program, parameters: ForwardParameters) -> Result<Mirrored> {
+        let transport = &mut LocalTransport::alone();
+        let mut mirrored = Mirrored::new(transport, program, None)?;
+        mirrored.replay(transport, parameters)?;
+        Ok(mirrored)
     }
 }
 
@@ -104,32 +120,47 @@ impl Passes {
     }
 }
 
-/// Replays until the error is small enough. Collective over the analysis ranks.
+/// Replays until the error is small enough. One rank alone replays forward and mirrored at the same time if it has `workers`. Collective over
+/// the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport; a trace that contradicts itself.
 pub fn run(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
     progress.phase("replay", program.events() * u64::from(parameters.max_passes));
-    let outcome = replay(transport, program, parameters, progress);
+    let outcome = replay(transport, workers, program, parameters, progress);
     progress.finish();
     outcome
 }
 
 fn replay(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     parameters: &Parameters,
     progress: &dyn Progress,
 ) -> Result<Passes> {
     let mut outcome =
         Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
+    let violation = match parameters.form {
+        Form::Common => Violation::of(transport, program)?,
+        Form::Paper => Violation::default(),
+    };
     let mut decay = parameters.decay.fraction();
+    if violation.is_one_way() && decay < ONE_WAY_DECAY {
+        decay = ONE_WAY_DECAY;
+    }
+    let violation = violation.total;
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
+    // Both replays at the same time: no others to talk to, and a thread for each.
+    let together =
+        parameters.form == Form::Common && outcome.groups.is_none() && transport.size() == 1 && workers.threads() > 1;
+    let mut mirror: Option<Mirrored> = None;
     // The first pass, if D₀ came with it.
     let mut first = None;
     let mut least = None;
@@ -142,7 +173,15 @@ fn replay(
         }
         None => {
             tracing::info!("dataflow replay: batched timestamps");
-            let (forward, advance) = dataflow::replay_with_lamport(transport, program, constants(decay))?;
+            let mut replayed = || dataflow::replay_with_lamport(transport, program, constants(decay));
+            let (forward, advance) = if together {
+                let (replayed, mirrored) = workers.both(&mut replayed, || Mirrored::alone(program, constants(decay)));
+                let replayed = replayed?;
+                mirror = Some(mirrored?);
+                replayed
+            } else {
+                replayed()?
+            };
             let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
             if advance != GIVEN_UP {
                 (first, least) = (Some(forward), Some(advance));
@@ -161,21 +200,20 @@ fn replay(
         return Ok(Passes::of_consistent(parameters.form));
     }
     outcome.least_advance = least;
-    let violation = match parameters.form {
-        Form::Common => Violation::of(transport, program)?,
-        Form::Paper => Violation::default(),
-    };
-    if violation.is_one_way() && decay < ONE_WAY_DECAY {
-        decay = ONE_WAY_DECAY;
-        first = None;
-    }
-    let violation = violation.total;
-    let mut mirror: Option<Mirrored> = None;
     loop {
         progress.step("pass");
         let forward = match (first.take(), &outcome.groups) {
             (Some(forward), _) => forward,
             (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
+            (None, None) if together => {
+                // What is there was replayed with another γ, and takes memory.
+                drop(mirror.take());
+                let replayed = || dataflow::replay(transport, program, constants(decay));
+                let (forward, mirrored) = workers.both(replayed, || Mirrored::alone(program, constants(decay)));
+                let forward = forward?;
+                mirror = Some(mirrored?);
+                forward
+            }
             (None, None) => dataflow::replay(transport, program, constants(decay))?,
         };
         let largest_advance = largest(transport, forward.largest_advance)?;
@@ -238,7 +276,6 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::local::LocalTransport;
     use crate::matching::messages::{InChannel, OutChannel, Trust};
     use crate::matching::sync::{SyncKind, SyncTimeline};
     use clc_trace::progress::Silent;
@@ -290,7 +327,7 @@ mod tests {
             assert_eq!(told.is_none(), gives_up, "{count} messages");
             // The last message of process 0 is late by most.
             let expected = program.message_latency(0, 2) + 500_000 + 10 * i64::from(count - 1);
-            let passes = run(transport, &program, &parameters, &Silent).unwrap();
+            let passes = run(transport, Workers::ONE, &program, &parameters, &Silent).unwrap();
             assert_eq!(passes.least_advance, Ticks(expected));
             let (forward, decay) = passes.result.unwrap();
             let constants = ForwardParameters { decay, ..constants };

@@ -8,10 +8,13 @@ use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::{Candidate, Question, Worst, place, sender_of};
 use clc_clock::windows::Grid;
+use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
 use clc_trace::{CollectiveOp, Result};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What is counted, and in which classes.
 #[derive(Clone, Copy)]
@@ -21,7 +24,7 @@ pub struct Classes<'a> {
     /// Row and column of every timeline in the matrix of pairs.
     pub group_of: &'a [u32],
     /// Class of a distance in ticks.
-    pub distance: &'a dyn Fn(i64) -> usize,
+    pub distance: &'a (dyn Fn(i64) -> usize + Sync),
     /// Number of classes of distances.
     pub distances: usize,
     /// How many of the worst violations are wanted.
@@ -83,81 +86,66 @@ impl Profile {
 /// What only one candidate is kept of: operation (`None` for messages), sending process (of messages), receiving process.
 type Key = (Option<u8>, u32, u32);
 
+/// The worst violation of each key, its first if several are equally bad.
+#[derive(Debug, Default)]
+struct Worsts(BTreeMap<Key, Early>);
+
+/// A logical receive that comes too early.
+#[derive(Debug, Clone, Copy)]
+struct Early {
+    excess: i64,
+    /// Local timeline.
+    local: usize,
+    event: usize,
+    op: Option<CollectiveOp>,
+    question: Question,
+}
+
+impl Worsts {
+    fn keep(&mut self, key: Key, early: Early) {
+        let order = |early: &Early| (Reverse(early.excess), early.event);
+        let kept = self.0.entry(key).or_insert(early);
+        if order(&early) < order(kept) {
+            *kept = early;
+        }
+    }
+}
+
 /// Looks at all matched pairs under `times` (one per visited event of the hosted timelines). The profile is on rank 0, but
-/// [`Profile::worst`] is on all. Collective over the analysis ranks; the same for any number of them.
+/// [`Profile::worst`] is on all. Messages are shared out among `workers`. Collective over the analysis ranks; the same for any number of them.
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn profile<T: AsRef<[i64]>>(
+pub fn profile<T: AsRef<[i64]> + Sync>(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     times: &[T],
     classes: &Classes<'_>,
 ) -> Result<Profile> {
     let bounds = bounds(transport, program, times)?;
-    let mut profile = Profile::new(classes);
-    // The worst of each key, its first if several are equally bad.
-    let mut worst: BTreeMap<Key, (i64, usize, usize, Option<CollectiveOp>, Question)> = BTreeMap::new();
-    let mut keep = |key: Key, excess: i64, local: usize, event: usize, op, question: &dyn Fn() -> Question| {
-        let kept = worst.get(&key);
-        if kept.is_none_or(|&(most, _, first, ..)| (Reverse(excess), event) < (Reverse(most), first)) {
-            worst.insert(key, (excess, local, event, op, question()));
+    let view = View { program, times, bounds: &bounds, classes };
+    let lengths = program.messages.incoming.iter().map(|channel| channel.receives.len());
+    let shares = shares(lengths, workers.threads());
+    // Collectives are one more job.
+    let parts = workers.run(shares.len() + 1, &Silent, |job, _| {
+        let (mut profile, mut worsts) = (Profile::new(classes), Worsts::default());
+        match shares.get(job) {
+            Some(channels) => view.messages(channels.clone(), &mut profile, &mut worsts),
+            None => view.collectives(&mut profile, &mut worsts),
         }
+        Ok((profile, worsts))
+    })?;
+    let (mut profile, mut worsts) = (Profile::new(classes), Worsts::default());
+    for (part, more) in parts {
+        profile.merge(part);
+        more.0.into_iter().for_each(|(key, early)| worsts.keep(key, early));
+    }
+    let candidate = |Early { excess: ticks, local, event, op, question }| {
+        let receive = place(program, times, local, event);
+        Candidate { ticks, receive, op, question }
     };
-    for channel in &program.messages.incoming {
-        let local = channel.destination as usize;
-        let group = |timeline: u32| classes.group_of[program.process_of(timeline) as usize];
-        let receiver = program.number(channel.destination);
-        let groups = (group(channel.source), group(receiver));
-        let mut pair = Pair { messages: channel.receives.len() as u64, ..Pair::default() };
-        for (k, &event) in channel.receives.iter().enumerate() {
-            let event = event as usize;
-            let excess = bounds[local][event] - times[local].as_ref()[event];
-            profile.count(program, classes, local, event, excess, 0);
-            if excess > 0 {
-                pair.violated += 1;
-                pair.largest = pair.largest.max(excess);
-                let question = || Question::Message { host: channel.host, channel: channel.remote, k: k as u32 };
-                let op = channel.trust.op();
-                keep((op.map(|op| op.0), channel.source, receiver), excess, local, event, op, &question);
-            }
-        }
-        if channel.trust.op().is_some() {
-            continue;
-        }
-        let sum = profile.pairs.entry(groups).or_default();
-        sum.messages += pair.messages;
-        sum.violated += pair.violated;
-        sum.largest = sum.largest.max(pair.largest);
-    }
-    for comm in &program.collectives.comms {
-        for member in &comm.members {
-            let local = member.timeline as usize;
-            for (instance, &end) in member.ends.iter().enumerate() {
-                let event = end as usize;
-                let bound = bounds[local][event];
-                if bound == NO_LOWER_BOUND {
-                    continue;
-                }
-                let excess = bound - times[local].as_ref()[event];
-                profile.count(program, classes, local, event, excess, 1);
-                if excess > 0 {
-                    let op = comm.instances[instance].op;
-                    let question =
-                        || Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
-                    let key = (Some(op.0), u32::MAX, program.number(member.timeline));
-                    keep(key, excess, local, event, Some(op), &question);
-                }
-            }
-        }
-    }
-    let mut candidates: Vec<Candidate> = worst
-        .into_values()
-        .map(|(ticks, local, event, op, question)| {
-            let receive = place(program, times, local, event);
-            Candidate { ticks, receive, op, question }
-        })
-        .collect();
+    let mut candidates: Vec<Candidate> = worsts.0.into_values().map(candidate).collect();
     shorten(&mut candidates, classes.worst);
     let parts = gather_values(transport, 0, &(profile, candidates))?;
     let mut whole = Profile::new(classes);
@@ -172,6 +160,94 @@ pub fn profile<T: AsRef<[i64]>>(
         whole.worst.push(Worst { op, ticks, send, receive });
     }
     Ok(whole)
+}
+
+/// Neighbouring channels in `count` shares of about as many messages.
+fn shares(lengths: impl Iterator<Item = usize> + Clone, count: usize) -> Vec<Range<usize>> {
+    let all: usize = lengths.clone().sum();
+    let mut shares = Vec::new();
+    let (mut begin, mut end, mut before) = (0, 0, 0);
+    for length in lengths {
+        end += 1;
+        before += length;
+        if before * count >= all.max(1) * (shares.len() + 1) {
+            shares.push(begin..end);
+            begin = end;
+        }
+    }
+    // Channels without messages.
+    if begin < end {
+        shares.push(begin..end);
+    }
+    shares
+}
+
+/// All that one look needs.
+struct View<'a, T> {
+    program: &'a Program,
+    times: &'a [T],
+    bounds: &'a [Vec<i64>],
+    classes: &'a Classes<'a>,
+}
+
+impl<T: AsRef<[i64]>> View<'_, T> {
+    /// Looks at the messages of some incoming channels.
+    fn messages(&self, channels: Range<usize>, profile: &mut Profile, worsts: &mut Worsts) {
+        let View { program, times, bounds, classes } = *self;
+        for channel in &program.messages.incoming[channels] {
+            let local = channel.destination as usize;
+            let group = |timeline: u32| classes.group_of[program.process_of(timeline) as usize];
+            let receiver = program.number(channel.destination);
+            let groups = (group(channel.source), group(receiver));
+            let mut pair = Pair { messages: channel.receives.len() as u64, ..Pair::default() };
+            for (k, &event) in channel.receives.iter().enumerate() {
+                let event = event as usize;
+                let excess = bounds[local][event] - times[local].as_ref()[event];
+                profile.count(program, classes, local, event, excess, 0);
+                if excess > 0 {
+                    pair.violated += 1;
+                    pair.largest = pair.largest.max(excess);
+                    let question = Question::Message { host: channel.host, channel: channel.remote, k: k as u32 };
+                    let op = channel.trust.op();
+                    let key = (op.map(|op| op.0), channel.source, receiver);
+                    worsts.keep(key, Early { excess, local, event, op, question });
+                }
+            }
+            if channel.trust.op().is_some() {
+                continue;
+            }
+            let sum = profile.pairs.entry(groups).or_default();
+            sum.messages += pair.messages;
+            sum.violated += pair.violated;
+            sum.largest = sum.largest.max(pair.largest);
+        }
+    }
+
+    /// Looks at the ends of all collective operations.
+    fn collectives(&self, profile: &mut Profile, worsts: &mut Worsts) {
+        let View { program, times, bounds, classes } = *self;
+        for comm in &program.collectives.comms {
+            for member in &comm.members {
+                let local = member.timeline as usize;
+                for (instance, &end) in member.ends.iter().enumerate() {
+                    let event = end as usize;
+                    let bound = bounds[local][event];
+                    if bound == NO_LOWER_BOUND {
+                        continue;
+                    }
+                    let excess = bound - times[local].as_ref()[event];
+                    profile.count(program, classes, local, event, excess, 1);
+                    if excess > 0 {
+                        let op = comm.instances[instance].op;
+                        let question =
+                            Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                        let key = (Some(op.0), u32::MAX, program.number(member.timeline));
+                        worsts.keep(key, Early { excess, local, event, op: Some(op), question });
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Profile {
