@@ -56,8 +56,8 @@ pub(super) struct Written {
     left_out: LeftOut,
     /// Events that have lost their fields, since a native trace cannot hold them.
     pub(super) without_fields: u64,
-    /// Samples of its node.
-    pub(super) sampled: Sampled,
+    /// Samples of its node, if it has taken them.
+    pub(super) sampled: Option<Sampled>,
 }
 
 /// Makes a trace in the empty directory `target` from the raw files in `directory`.
@@ -222,7 +222,7 @@ impl Plan {
                 "{without_fields} events (values of metrics, completions of one-sided operations) have no fields in the native format"
             ));
         }
-        warnings.extend(samples::missing(written.iter().map(|process| process.sampled)));
+        warnings.extend(samples::missing(written.iter().filter_map(|process| process.sampled)));
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2
                 && process.span.is_some()

@@ -40,13 +40,13 @@ pub struct Samples {
     list: Vec<Sample>,
 }
 
-/// How many samples a node has given, and how many it should have.
+/// What has become of the samples of a node.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
-    /// They are in the trace.
+    /// So many are in the trace.
     written: u64,
-    /// Agreed times in between.
-    agreed: u64,
+    /// First and last agreed time that it has a sample of.
+    turns: Option<(u64, u64)>,
 }
 
 /// What a process has sampled; none if it does not sample. What was cut off at the end of the file, or makes no sense, is left out.
@@ -119,12 +119,12 @@ impl Plan {
         };
         let span = self.base..=self.end;
         let counter = self.counter(rank);
-        let mut turns: Option<(u64, u64)> = None;
+        let mut sampled = Sampled::default();
         for sample in &samples.list {
             if !counter.is_some_and(|counter| span.contains(&counter.nanoseconds(sample.counter))) {
                 continue;
             }
-            turns = Some((turns.map_or(sample.turn, |(first, _)| first), sample.turn));
+            sampled.turns = Some((sampled.turns.map_or(sample.turn, |(first, _)| first), sample.turn));
             let (truth, shown) = clock.times(sample.counter);
             let global = if self.clock.is_some() { truth } else { globally(shown, &written.offsets) };
             // The clocks may not have agreed as well as they had thought.
@@ -136,9 +136,9 @@ impl Plan {
             if let Some(truths) = &mut truths {
                 truths.push(Ticks(truth))?;
             }
-            written.sampled.written += 1;
+            sampled.written += 1;
         }
-        written.sampled.agreed += turns.map_or(0, |(first, last)| last - first + 1);
+        written.sampled = Some(sampled);
         let (events, without_fields) = archive.end(id, writer, &written.offsets)?;
         written.threads.push((id, events));
         written.without_fields += without_fields;
@@ -156,15 +156,21 @@ impl Plan {
     }
 }
 
-/// What is to be said of the samples of all nodes.
+/// What is to be said of the samples of all nodes: each should have one of every agreed time from the first to the last one of all, but for one at its own start or end.
 pub(super) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
-    let (mut written, mut agreed) = (0, 0);
+    let (mut nodes, mut written, mut range) = (0_u64, 0_u64, None::<(u64, u64)>);
     for sampled in all {
+        nodes += 1;
         written += sampled.written;
-        agreed += sampled.agreed;
+        range = match (range, sampled.turns) {
+            (Some((first, last)), Some((begin, end))) => Some((first.min(begin), last.max(end))),
+            (known, other) => known.or(other),
+        };
     }
+    let (first, last) = range?;
+    let agreed = (last - first).saturating_add(1).saturating_mul(nodes);
     let left_out = agreed.saturating_sub(written);
-    (left_out > agreed / MISSING)
+    (left_out > agreed / MISSING + nodes)
         .then(|| format!("{left_out} of {agreed} samples of the nodes were not taken at their times, and are left out"))
 }
 
@@ -208,9 +214,13 @@ mod tests {
 
     #[test]
     fn it_is_said_if_many_are_missing() {
-        let sampled = |written, agreed| std::iter::once(Sampled { written, agreed });
-        assert_eq!(missing(sampled(95, 100)), None);
-        assert_eq!(missing(sampled(0, 0)), None);
-        assert!(missing(sampled(80, 100).chain(sampled(90, 100))).unwrap().starts_with("30 of 200 "));
+        let sampled = |written, turns| std::iter::once(Sampled { written, turns });
+        assert_eq!(missing(std::iter::empty()), None);
+        assert_eq!(missing(sampled(0, None)), None);
+        assert_eq!(missing(sampled(92, Some((1, 100)))), None);
+        let said = missing(sampled(80, Some((1, 100))).chain(sampled(90, Some((11, 100)))));
+        assert!(said.unwrap().starts_with("30 of 200 samples"));
+        // One that does not know the agreed times.
+        assert!(missing(sampled(100, Some((1, 100))).chain(sampled(0, None))).unwrap().starts_with("100 of 200 "));
     }
 }

@@ -128,8 +128,8 @@ impl Client {
         Some(Client { socket, partner, candidates, found: OnceLock::new() })
     }
 
-    /// A batch of at least so many exchanges, if they do not take longer; none if the partner does not answer.
-    pub fn measure(&self, least: usize, longest: Duration) -> Option<Batch> {
+    /// A batch of at least so many exchanges, if they do not take longer, and as long as `may` says so after each row of them; none if the partner does not answer.
+    pub fn measure(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
         let to = (*self.found.get_or_init(|| self.find()))?;
         let start = Instant::now();
         let mut batch = Batch::default();
@@ -142,6 +142,9 @@ impl Client {
                 batch.push(exchange);
             }
             if number % ROW == 0 {
+                if !may() {
+                    break;
+                }
                 std::thread::sleep(PAUSE);
             }
         }

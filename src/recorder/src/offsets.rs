@@ -109,7 +109,7 @@ impl Meter {
     /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
     pub fn measure(&self, abi: &Abi) {
         self.meet(abi);
-        let quick = self.by_kernel(THOROUGH);
+        let quick = self.by_kernel(THOROUGH, &|| true);
         self.meet(abi);
         // Messages of MPI for whom those of the kernel do not do.
         let most = match quick {
@@ -147,7 +147,9 @@ impl Meter {
                     }
                     // Whoever is late leaves turns out.
                     if start.elapsed() < next + every {
-                        self.by_kernel(BRIEF);
+                        // The program is not to notice it: what has begun while it waits ends when it goes on.
+                        let waited = ticks.any_waits(session);
+                        self.by_kernel(BRIEF, &|| !waited || ticks.any_waits(session));
                     }
                 }
             });
@@ -161,11 +163,11 @@ impl Meter {
     }
 
     /// By messages of the kernel. Returns how long the fastest ones took, both directions together; none if the partner was not reached.
-    fn by_kernel(&self, (least, longest): (usize, Duration)) -> Option<Duration> {
+    fn by_kernel(&self, (least, longest): (usize, Duration), may: &dyn Fn() -> bool) -> Option<Duration> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let (partner, client) = self.partner.as_ref()?;
         let start = Instant::now();
-        let batch = client.as_ref()?.measure(least, longest)?;
+        let batch = client.as_ref()?.measure(least, longest, may)?;
         let range = batch.range(start.elapsed());
         file.as_mut()?.append(*partner, KERNEL, batch);
         Some(range)
