@@ -4,6 +4,7 @@ use crate::state::layout::{self, ANY, NOBODY};
 use crate::state::{Membership, Operation, RankState};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A list of ranks as text: `rank 3`, `ranks 0-2, 5`.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,15 @@ impl fmt::Display for Ranks<'_> {
         }
         if ranges.len() > RANGES { write!(f, ", ...") } else { Ok(()) }
     }
+}
+
+/// A time of day in UTC, from seconds since 1970.
+pub fn moment(seconds: f64) -> String {
+    // Later than the year 8000 nothing is said, which a damaged file might.
+    if !(0.0..2e11).contains(&seconds) {
+        return "an unknown time".to_owned();
+    }
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs_f64(seconds)).to_string()
 }
 
 /// A length of time, as one would say it.
