@@ -169,6 +169,24 @@ fn parts_of_a_split_have_names_of_their_own() {
 }
 
 #[test]
+fn who_is_missing_in_a_fence_of_a_window_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "fence", 3, &[]);
+        let parts = ["rank 1 is missing in MPI_Win_fence, operation 2 of window ", "of 3 ranks 0-2, where ranks 0, 2"];
+        let said = job.hangs(&[1], &parts);
+        assert_eq!(said["communicators"][0]["behind"], serde_json::json!([1]));
+    }
+}
+
+#[test]
+fn who_is_probed_for_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "probe", 3, &[]);
+        job.hangs(&[1], &["rank 0 has waited for rank 1", "in MPI_Probe from rank 1 (tag 5)", "it computes"]);
+    }
+}
+
+#[test]
 fn a_killed_process_is_named_within_a_second() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "kill", 3, &[]);

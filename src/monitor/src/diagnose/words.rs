@@ -130,7 +130,9 @@ impl Comms {
             Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
             Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
             Some(comm) => {
-                format!("communicator {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
+                let kind =
+                    if self.about.get(&comm).is_some_and(|about| about.window) { "window" } else { "communicator" };
+                format!("{kind} {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
             }
         }
     }

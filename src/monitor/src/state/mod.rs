@@ -124,6 +124,9 @@ pub struct Membership {
     pub size: u32,
     /// It is an inter-communicator.
     pub inter: bool,
+    /// It is a window of memory, whose fences are its operations.
+    #[serde(default)]
+    pub window: bool,
     /// Collective operations that have begun.
     pub sequence: u64,
 }

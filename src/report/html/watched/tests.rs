@@ -49,7 +49,14 @@ fn state(rank: u32, waits: bool) -> RankState {
         moved: BEGUN + 60.0,
         vain: 0,
         cpu: 1.0,
-        comms: vec![Membership { comm: 1, rank, size: 4, inter: false, sequence: if waits { 3 } else { 2 } }],
+        comms: vec![Membership {
+            comm: 1,
+            rank,
+            size: 4,
+            inter: false,
+            window: false,
+            sequence: if waits { 3 } else { 2 },
+        }],
         lost: 0,
     }
 }
