@@ -60,7 +60,7 @@ pub fn clocks(page: &WatchedPage, grid: Option<&Grid>) -> String {
         all.filter(move |clock| clock.0 == number && clock.1.is_finite()).map(|&(_, ahead, error)| (ahead, error))
     };
     let rows = numbers.iter().filter_map(|&number| {
-        let (last, error) = of(number).last()?;
+        let (last, error) = of(number).next_back()?;
         let (least, most) = (of(number).map(|clock| clock.0), of(number).map(|clock| clock.0));
         let (least, most) = (least.fold(f64::INFINITY, f64::min), most.fold(f64::NEG_INFINITY, f64::max));
         let cells = [last, error, least, most].map(|seconds| escape(&duration(seconds)));

@@ -85,12 +85,12 @@ fn areas(states: &States, used: &BTreeSet<usize>, grid: &Grid) -> String {
         let count = |column: usize| states.values().filter(|row| row[column] == Some(state)).count();
         let above: Vec<usize> = below.iter().enumerate().map(|(column, below)| below + count(column)).collect();
         let mut path = String::new();
-        for column in 0..grid.columns {
-            path +=
-                &format!("{}{} {}H{}", if column == 0 { "M" } else { "L" }, x(column), y(above[column]), x(column + 1));
+        for (column, &count) in above.iter().enumerate() {
+            let pen = if column == 0 { "M" } else { "L" };
+            path += &format!("{pen}{} {}H{}", x(column), y(count), x(column + 1));
         }
-        for column in (0..grid.columns).rev() {
-            path += &format!("L{} {}H{}", x(column + 1), y(below[column]), x(column));
+        for (column, &count) in below.iter().enumerate().rev() {
+            path += &format!("L{} {}H{}", x(column + 1), y(count), x(column));
         }
         svg += &format!("<path class=\"w{state}\" d=\"{path}Z\"/>");
         below = above;
