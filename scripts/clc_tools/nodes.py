@@ -153,6 +153,9 @@ class Nodes:
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", 0)
         mount("nodes", self.directory, "tmpfs", 0)
+        # Names of nodes and numbers of processes are those of other runs: what MPI libraries call after them must not be shared with these.
+        mount("shm", "/dev/shm", "tmpfs", 0)
+        (self.directory / "sessions").mkdir()
         lines = [f"{self.address(k)} {self.name(k)}" for k in self.numbers()]
         (self.directory / "hosts").write_text("127.0.0.1 localhost\n" + "\n".join(lines) + "\n")
         mount(self.directory / "hosts", "/etc/hosts", None, MS_BIND)
@@ -231,6 +234,7 @@ class Nodes:
             "OMPI_MCA_orte_default_hostfile": str(self.directory / "openmpi"),
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "OMPI_MCA_orte_tmpdir_base": str(self.directory / "sessions"),
             "OMPI_MCA_pml": "ob1",
             "OMPI_MCA_btl": "tcp,self,vader",
             # MPICH and others with Hydra.

@@ -23,6 +23,13 @@ pub struct RecorderOptions {
     #[arg(long, value_name = "NAME", requires = "ring", value_parser = signal, help_heading = "Recorder")]
     pub on_signal: Option<i32>,
 
+    /// Sample how busy each node is, at times that all nodes agree on: every TIME (100ms), if no later than BOUND (default: a tenth of it)
+    ///
+    /// The shares of the cores' time and of the network links' capacity that were used since the sample before become metrics of the nodes. One thread of each node takes
+    /// them; a sample that comes too late is left out.
+    #[arg(long, value_name = "TIME[,BOUND]", value_parser = sampling, help_heading = "Recorder")]
+    pub sample: Option<String>,
+
     /// Record from then on: time=5s after MPI_Init, region=NAME of the program's own, or iteration=NAME:N, its N-th beginning
     #[arg(long, value_name = "WHEN", value_parser = moment, help_heading = "Recorder")]
     pub start: Option<String>,
@@ -39,6 +46,7 @@ impl RecorderOptions {
             ("CLC_RECORDER_MEMORY", self.memory.map(|bytes| bytes.to_string())),
             ("CLC_RECORDER_RING", self.ring.then(|| "1".to_owned())),
             ("CLC_RECORDER_SIGNAL", self.on_signal.map(|signal| signal.to_string())),
+            ("CLC_RECORDER_SAMPLE", self.sample.clone()),
             ("CLC_RECORDER_START", self.start.clone()),
             ("CLC_RECORDER_STOP", self.stop.clone()),
         ];
@@ -77,6 +85,24 @@ fn signal(text: &str) -> Result<i32, String> {
     found.ok_or_else(|| format!("one of {}", known.map(|(name, _)| name).join(", ")))
 }
 
+/// Shortest period of samples in nanoseconds: the kernel counts the cores' time in hundredths of a second.
+const SHORTEST: u64 = 20_000_000;
+
+/// Checks a period of samples and how late they may be; returns both in nanoseconds, as the recorder reads them.
+fn sampling(text: &str) -> Result<String, String> {
+    let nanoseconds = |text: &str| Ok::<u64, String>(Duration::parse(text)?.picoseconds() / PICOSECONDS);
+    let (period, bound) = match text.split_once(',') {
+        Some((period, bound)) => (nanoseconds(period)?, nanoseconds(bound)?),
+        None => (nanoseconds(text)?, nanoseconds(text)? / 10),
+    };
+    match (period, bound) {
+        (..SHORTEST, _) => Err("at least 20 ms".to_owned()),
+        (_, 0) => Err("a bound above 0".to_owned()),
+        _ if bound > period / 2 => Err("a bound of at most half of the time".to_owned()),
+        _ => Ok(format!("{period}:{bound}")),
+    }
+}
+
 /// Checks a moment; returns it as the recorder reads it: without an equals sign, with which Open MPI would not hand it on to other nodes.
 fn moment(text: &str) -> Result<String, String> {
     let wrong = || "time=5s, region=NAME or iteration=NAME:N".to_owned();
@@ -109,6 +135,15 @@ mod tests {
     fn signals_have_names() {
         assert_eq!(signal("USR1"), signal("SIGUSR1"));
         assert!(signal("KILL").is_err() && signal("").is_err());
+    }
+
+    #[test]
+    fn periods_of_samples_are_checked() {
+        assert_eq!(sampling("100ms").as_deref(), Ok("100000000:10000000"));
+        assert_eq!(sampling("1s,200us").as_deref(), Ok("1000000000:200000"));
+        for wrong in ["", "0s", "1ms", "100ms,0s", "100ms,60ms", "often", "100ms,", ",1ms"] {
+            assert!(sampling(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

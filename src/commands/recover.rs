@@ -6,6 +6,7 @@ use crate::commands::Outcome;
 use crate::output::directory::Output;
 use crate::pipeline::made::write_parameters;
 use crate::recording::{Recorded, Settings, assemble, keep_logs, monitored, raw_directory, still_running};
+use clc_archive::Format;
 use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
@@ -60,7 +61,8 @@ pub(super) fn finish(
     let kept = |error: Error| error.hint(format!("the recorded data is in {}", raw.display()));
     let mut output = Output::fresh(path, options.force).map_err(kept)?;
     let workers = Workers::of_this_machine();
-    let mut recorded = assemble(&raw, output.making(), settings, workers, progress).map_err(kept)?;
+    let mut recorded =
+        assemble(&raw, output.making(), Format::of_name(path), settings, workers, progress).map_err(kept)?;
     recorded.warnings.append(&mut output.warnings);
     if let Some(clock) = settings.clock.as_ref().filter(|_| recorded.largest_error.is_some()) {
         let parameters = [

@@ -1,4 +1,4 @@
-//! From the raw files of all processes to an archive.
+//! From the raw files of all processes to a trace.
 
 use super::clocks::START;
 use super::communicators::Catalogue;
@@ -10,19 +10,22 @@ use super::offsets::globally;
 use super::own::OwnNames;
 use super::plan::Plan;
 use super::raw::RawFile;
+use super::samples::{self, Sampled};
 use super::settings::Settings;
+use super::survey::Survey;
+use super::target::Target;
 use super::windows::WindowCatalogue;
+use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
-use clc_otf2::{ArchiveWriter, CreateOptions};
+use clc_otf2::CreateOptions;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Name of an archive's files.
-const NAME: &str = "traces";
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
@@ -44,22 +47,27 @@ pub struct Recorded {
 
 /// What one process has become.
 #[derive(Default)]
-struct Written {
-    threads: Vec<(LocationId, u64)>,
-    offsets: Vec<ClockOffset>,
+pub(super) struct Written {
+    pub(super) threads: Vec<(LocationId, u64)>,
+    pub(super) offsets: Vec<ClockOffset>,
     /// First and last time that is shown.
     span: Option<(i64, i64)>,
     largest: i64,
     left_out: LeftOut,
+    /// Events that have lost their fields, since a native trace cannot hold them.
+    pub(super) without_fields: u64,
+    /// Samples of its node, if it has taken them.
+    pub(super) sampled: Option<Sampled>,
 }
 
-/// Makes an archive in the empty directory `target` from the raw files in `directory`.
+/// Makes a trace in the empty directory `target` from the raw files in `directory`.
 ///
 /// # Errors
 /// There is nothing to make it from; files cannot be written.
 pub fn assemble(
     directory: &Path,
     target: &Path,
+    format: Format,
     settings: &Settings,
     workers: Workers,
     progress: &dyn Progress,
@@ -84,7 +92,7 @@ pub fn assemble(
         survey.groups.iter().filter(known).for_each(|group| windows.group(Arc::clone(group)));
     }
     windows.number();
-    let used: BTreeSet<usize> = plan.surveys.values().flat_map(|survey| survey.functions.iter().copied()).collect();
+    let used = by_calls(plan.surveys.values());
     let regions: HashMap<usize, RegionId> =
         used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
     let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
@@ -100,26 +108,40 @@ pub fn assemble(
         })
         .chain(own.definitions.iter().cloned())
         .collect();
-    let metrics = own.metrics().map(str::to_owned).collect();
-    let options =
-        CreateOptions { properties: plan.properties(), metrics, ..CreateOptions::default() }.fitting(&definitions);
-    let archive = ArchiveWriter::create(target, NAME, options)?;
+    let metrics: Vec<String> = own.metrics().map(str::to_owned).collect();
+    let node_metrics = plan.node_metrics(&definitions);
+    let first_instance = node_metrics.first_instance(&metrics);
+    let options = CreateOptions { properties: plan.properties(), metrics, node_metrics, ..CreateOptions::default() };
+    let options = options.fitting(&definitions);
+    let archive = Target::create(target, format, options)?;
     if plan.clock.is_some() {
         let path = truth::directory(target);
         std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))?;
     }
     progress.phase("write", u64::from(plan.size));
     let written = workers.run(plan.size as usize, progress, |rank, advance| {
-        let written = plan.write(rank as u32, &shared, &archive, target);
+        let mut written = plan.write(rank as u32, &shared, &archive, target)?;
+        plan.write_samples(rank as u32, first_instance, &archive, target, &mut written)?;
         advance(1);
-        written
+        Ok(written)
     })?;
     plan.finish(written, archive, definitions, warnings)
 }
 
+/// The functions that processes have called, the most frequent one first: its region gets the id that takes the fewest bytes.
+fn by_calls<'a>(surveys: impl Iterator<Item = &'a Survey>) -> Vec<usize> {
+    let mut calls: BTreeMap<usize, u64> = BTreeMap::new();
+    for (&function, &count) in surveys.flat_map(|survey| &survey.functions) {
+        *calls.entry(function).or_default() += count;
+    }
+    let mut list: Vec<usize> = calls.keys().copied().collect();
+    list.sort_by_key(|function| Reverse(calls.get(function).copied()));
+    list
+}
+
 impl Plan {
     /// Writes what a process has recorded.
-    fn write(&self, rank: u32, shared: &Shared, archive: &ArchiveWriter, target: &Path) -> Result<Written> {
+    fn write(&self, rank: u32, shared: &Shared, archive: &Target, target: &Path) -> Result<Written> {
         let ids: Vec<LocationId> = self.threads(rank).into_iter().map(|thread| location(rank, thread)).collect();
         let mut writers = ids.iter().map(|&id| archive.events(id)).collect::<Result<Vec<_>>>()?;
         let mut truths = match &self.clock {
@@ -138,14 +160,7 @@ impl Plan {
             let mut sink = |thread: usize, reading: u64, event: Output| {
                 let (truth, shown) = clock.times(reading);
                 if let Some(writer) = writers.get_mut(thread) {
-                    let time = shown.max(0) as u64;
-                    match event {
-                        Output::Event(event) => writer.event(time, &event)?,
-                        Output::Extra(extra) => {
-                            let (kind, fields) = extra.encode(writer.order());
-                            writer.raw(time, kind, &fields)?;
-                        }
-                    }
+                    writer.write(shown.max(0) as u64, event)?;
                 }
                 if let Some(writer) = truths.get_mut(thread) {
                     writer.push(Ticks(truth))?;
@@ -159,8 +174,9 @@ impl Plan {
             }
         }
         for (id, writer) in ids.into_iter().zip(writers) {
-            written.threads.push((id, writer.finish()?));
-            archive.local_definitions(id, &written.offsets)?;
+            let (events, without_fields) = archive.end(id, writer, &written.offsets)?;
+            written.threads.push((id, events));
+            written.without_fields += without_fields;
         }
         for writer in truths {
             writer.finish()?;
@@ -172,7 +188,7 @@ impl Plan {
     fn finish(
         &self,
         written: Vec<Written>,
-        archive: ArchiveWriter,
+        archive: Target,
         mut definitions: Definitions,
         mut warnings: Vec<String>,
     ) -> Result<Recorded> {
@@ -200,6 +216,13 @@ impl Plan {
         if unknown > 0 {
             warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
         }
+        let without_fields: u64 = written.iter().map(|process| process.without_fields).sum();
+        if without_fields > 0 {
+            warnings.push(format!(
+                "{without_fields} events (values of metrics, completions of one-sided operations) have no fields in the native format"
+            ));
+        }
+        warnings.extend(samples::missing(written.iter().filter_map(|process| process.sampled)));
         let incomplete = written.iter().enumerate().skip(1).find(|(rank, process)| {
             process.offsets.len() < 2
                 && process.span.is_some()
@@ -233,7 +256,14 @@ mod tests {
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let settings = Settings { clock: None, seed: 1, per_process: false, command: String::new() };
-        let made = assemble(directory.path(), target.path(), &settings, Workers::ONE, &clc_trace::progress::Silent);
+        let made = assemble(
+            directory.path(),
+            target.path(),
+            Format::Otf2,
+            &settings,
+            Workers::ONE,
+            &clc_trace::progress::Silent,
+        );
         assert!(made.unwrap_err().message.contains("no process recorded anything"));
         assert_eq!(target.path().read_dir().unwrap().count(), 0);
     }

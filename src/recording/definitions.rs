@@ -70,16 +70,24 @@ impl Plan {
             creator: None,
         };
         let location_groups = (0..self.size).zip(&places).map(group).collect();
-        let locations = (0..self.size)
-            .flat_map(|rank| self.threads(rank).into_iter().map(move |thread| (rank, thread)))
-            .map(|(rank, thread)| Location {
-                id: location(rank, thread),
-                name: if thread == 0 { "Master thread".into() } else { format!("MPI thread {thread}") },
-                kind: LocationKind::CpuThread,
+        let of_thread = |rank: u32, thread: u32| Location {
+            id: location(rank, thread),
+            name: if thread == 0 { "Master thread".into() } else { format!("MPI thread {thread}") },
+            kind: LocationKind::CpuThread,
+            group: LocationGroupId(rank),
+            claimed_events: 0,
+        };
+        let mut locations = Vec::new();
+        for rank in 0..self.size {
+            locations.extend(self.threads(rank).into_iter().map(|thread| of_thread(rank, thread)));
+            locations.extend(self.sample_location(rank).map(|id| Location {
+                id,
+                name: "Node metrics".into(),
+                kind: LocationKind::Metric,
                 group: LocationGroupId(rank),
                 claimed_events: 0,
-            })
-            .collect();
+            }));
+        }
         Definitions {
             clock: ClockProperties { resolution: RESOLUTION, global_offset: 0, trace_length: 0, realtime: None },
             locations,

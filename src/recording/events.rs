@@ -11,6 +11,7 @@ use super::on_window::OnWindow;
 use super::own::OwnNames;
 use super::raw::Header;
 use super::records::{Contribution, Gave, Given, Own, Record, Status};
+use super::request_ids::RequestIds;
 use super::requests::{Request, Requests, Serial};
 use super::survey::makes;
 use super::windows::{WindowCatalogue, Windows};
@@ -70,7 +71,7 @@ pub(super) struct Process<'a, 'b> {
     regions: Vec<Vec<RegionId>>,
     /// Communicators of matched messages.
     messages: HashMap<u64, Option<CommId>>,
-    next_id: u64,
+    ids: RequestIds,
     making: Vec<Option<Making>>,
     open: Vec<Option<Open>>,
     pub(super) left_out: LeftOut,
@@ -96,7 +97,7 @@ pub fn events<'b>(
         windows: Windows::default(),
         regions: vec![Vec::new(); threads],
         messages: HashMap::new(),
-        next_id: 0,
+        ids: RequestIds::new(threads),
         making: vec![None; threads],
         open: (0..threads).map(|_| None).collect(),
         left_out: LeftOut::default(),
@@ -165,11 +166,6 @@ impl Process<'_, '_> {
             }
             _ => self.leave_this(thread, time, region),
         }
-    }
-
-    fn new_id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
     }
 
     /// Number of a communicator; an event on one without a number is left out.
@@ -242,7 +238,7 @@ impl Process<'_, '_> {
                 let comm = self.comm(handle).filter(|_| !nobody);
                 open.request = comm.map(|comm| match effect {
                     Effect::RecvInit => Request::PersistentReceive(comm, None),
-                    _ => Request::Receive(self.new_id(), comm),
+                    _ => Request::Receive(self.ids.begin(thread), comm),
                 });
             }
             (Effect::CommFree, Given::Comm(handle)) => {
@@ -292,7 +288,8 @@ impl Process<'_, '_> {
             }
             (_, Given::Message(handle)) => {
                 open.comm = self.messages.remove(&handle).flatten();
-                open.request = open.comm.map(|comm| Request::Receive(self.new_id(), comm));
+                let made = open.comm.filter(|_| called.effect == Effect::Imrecv);
+                open.request = made.map(|comm| Request::Receive(self.ids.begin(thread), comm));
             }
             (_, Given::Collective(contribution)) => {
                 self.begin_collective(thread, time, called.form, contribution, &mut open)?;
@@ -321,7 +318,7 @@ impl Process<'_, '_> {
         match effect {
             Effect::SendInit => open.request = Some(Request::PersistentSend(message, None)),
             Effect::Isend | Effect::Isendrecv | Effect::IsendrecvReplace => {
-                let id = self.new_id();
+                let id = self.ids.begin(thread);
                 open.request = Some(Request::Send(id));
                 self.emit(thread, time, &Event::MpiIsend(message, id))?;
             }
@@ -333,7 +330,7 @@ impl Process<'_, '_> {
     /// Persistent requests become active.
     fn start(&mut self, thread: usize, time: u64, requests: &[Option<(u64, Serial)>]) -> Result<()> {
         for &(_, serial) in requests.iter().flatten() {
-            let id = self.new_id();
+            let id = self.ids.begin(thread);
             let event = match self.requests.get_mut(serial) {
                 Some(Request::PersistentSend(message, active)) => {
                     *active = Some(id);
@@ -372,7 +369,7 @@ impl Process<'_, '_> {
                 self.emit(thread, time, &Event::MpiCollectiveBegin)
             }
             Form::Immediate => {
-                let id = self.new_id();
+                let id = self.ids.begin(thread);
                 open.request = Some(Request::Collective(id, open.function, contribution));
                 self.emit(thread, time, &Event::NonBlockingCollectiveRequest(id))
             }
@@ -470,7 +467,7 @@ impl Process<'_, '_> {
     fn made(&mut self, thread: usize, time: u64, effect: Effect, open: Open, handle: Option<u64>) -> Result<()> {
         let mut request = open.request;
         if let (Effect::Isendrecv | Effect::IsendrecvReplace, Some(comm)) = (effect, open.comm) {
-            let id = self.new_id();
+            let id = self.ids.begin(thread);
             let sent = request.and_then(|request| request.open());
             request = Some(Request::Both(sent, id, comm));
             self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
@@ -507,6 +504,10 @@ impl Process<'_, '_> {
             return self.extra(thread, time, Extra::Operation(Completion::NonBlocking, window, matching));
         }
         let Some(id) = request.open() else { return Ok(()) };
+        self.ids.end(thread, id);
+        if let Request::Both(Some(sent), ..) = request {
+            self.ids.end(thread, sent);
+        }
         if status.cancelled && !matches!(request, Request::Collective(..) | Request::PersistentCollective(..)) {
             return self.emit(thread, time, &Event::MpiRequestCancelled(id));
         }

@@ -27,6 +27,8 @@ pub enum Extra {
     Operation(Completion, WindowId, u64),
     /// OTF2 `Metric`: a metric of its own class, and its value.
     Metric(u32, f64),
+    /// OTF2 `Metric`: an instance of the metrics of nodes, and its values.
+    Sample(u32, [f64; 2]),
 }
 
 /// An event of either kind.
@@ -41,8 +43,6 @@ pub enum Output {
 impl Extra {
     /// Its record type and its fields.
     pub fn encode(self, order: ByteOrder) -> (u8, Vec<u8>) {
-        /// OTF2 `Type` of a double.
-        const DOUBLE: u8 = 10;
         let mut fields = FieldWriter::new(order);
         let kind = match self {
             Extra::WindowCreate(window) | Extra::WindowDestroy(window) => {
@@ -60,14 +60,30 @@ impl Extra {
                 }
             }
             Extra::Metric(metric, value) => {
-                fields.u32(metric);
-                fields.u8(1);
-                fields.u8(DOUBLE);
-                fields.u64(value.to_bits());
-                31
+                metric_fields(&mut fields, metric, &[value]);
+                METRIC
+            }
+            Extra::Sample(metric, values) => {
+                metric_fields(&mut fields, metric, &values);
+                METRIC
             }
         };
         (kind, fields.bytes)
+    }
+}
+
+/// OTF2 event record `Metric`.
+const METRIC: u8 = 31;
+
+/// The fields of a `Metric`: its reference and its values.
+fn metric_fields(fields: &mut FieldWriter, metric: u32, values: &[f64]) {
+    /// OTF2 `Type` of a double.
+    const DOUBLE: u8 = 10;
+    fields.u32(metric);
+    fields.u8(values.len() as u8);
+    for value in values {
+        fields.u8(DOUBLE);
+        fields.u64(value.to_bits());
     }
 }
 
@@ -82,6 +98,7 @@ mod tests {
         assert_eq!(name(Extra::WindowCreate(WindowId(1))), "RmaWinCreate");
         assert_eq!(name(Extra::WindowDestroy(WindowId(1))), "RmaWinDestroy");
         assert_eq!(name(Extra::Metric(0, 1.5)), "Metric");
+        assert_eq!(name(Extra::Sample(0, [0.5, 1.0])), "Metric");
         let operation = |completion| name(Extra::Operation(completion, WindowId(1), 7));
         assert_eq!(operation(Completion::Blocking), "RmaOpCompleteBlocking");
         assert_eq!(operation(Completion::NonBlocking), "RmaOpCompleteNonBlocking");

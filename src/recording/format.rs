@@ -41,7 +41,7 @@ pub mod field {
     pub const THREAD: usize = 48;
     /// Process id.
     pub const PROCESS: usize = 56;
-    /// [`super::OPEN_MPI`] or [`super::MPICH`].
+    /// [`super::OPEN_MPI`], [`super::MPICH`] or [`super::MPI_5`].
     pub const ABI: usize = 64;
     /// [`super::TSC`] or [`super::NANOSECONDS`].
     pub const TIMER: usize = 72;
@@ -51,7 +51,7 @@ pub mod field {
     pub const WORLD: usize = 88;
     /// Handle of `MPI_COMM_SELF`.
     pub const SELF: usize = 96;
-    /// Handle of Open MPI's requests that are complete from the start; 0 elsewhere.
+    /// Handle of requests that are complete from the start, in Open MPI and by the interface of MPI 5; 0 elsewhere.
     pub const EMPTY: usize = 104;
     /// Identifies the machine, and the time since it was booted: nodes that are containers of one machine share its counter.
     pub const MACHINE: usize = 112;
@@ -63,6 +63,8 @@ pub mod field {
     pub const ANCHORS: [usize; 2] = [152, 176];
     /// Which of them is the latest: 0 none, 1 or 2.
     pub const LATEST_ANCHOR: usize = 200;
+    /// Another handle as [`EMPTY`], of collective operations; 0 if there is none. Not part of [`CHECK`].
+    pub const EMPTY_COLLECTIVE: usize = 208;
     /// Host name, text that ends in zero.
     pub const HOST: usize = 256;
     /// Length of that field.
@@ -91,6 +93,16 @@ pub mod measured {
     pub const MPI: u64 = 1;
 }
 
+/// Files with samples of nodes: `<rank>.samples`, of the first process of each node. After [`sampled::MAGIC`] u64, little-endian: the period and how late a sample may
+/// come, in nanoseconds; then for each sample the number of its agreed time (in periods of `CLOCK_MONOTONIC_RAW` of the node of rank 0), the counter, and the bits of two
+/// doubles: shares of the cores' time and of the links' capacity since the sample before, 0 to 1.
+pub mod sampled {
+    /// First bytes.
+    pub const MAGIC: [u8; 8] = *b"CLCSMP01";
+    /// End of the file names.
+    pub const SUFFIX: &str = "samples";
+}
+
 /// Buffers of a thread: files `<rank>-<thread>.<number>.buffer` beside its file, while it records or if it was killed. Records follow after a page
 /// with these fields, all u64.
 pub mod buffer {
@@ -117,6 +129,8 @@ pub const STOPPED: u64 = 2;
 pub const OPEN_MPI: u64 = 1;
 /// Handles are integers.
 pub const MPICH: u64 = 2;
+/// The interface of MPI 5: handles are pointers, some of which are small numbers.
+pub const MPI_5: u64 = 3;
 
 /// The counter is the processor's time stamp counter, whose rate the anchors tell.
 pub const TSC: u64 = 0;

@@ -13,8 +13,9 @@
 //! | `plan` | what is known after it of all processes, their nodes and clocks |
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
 //! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
-//! | `requests`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
-//! | `definitions`, `assemble` | the archive |
+//! | `requests`, `request_ids`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
+//! | `samples` | what the nodes were doing at agreed times |
+//! | `definitions`, `target`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
 //! | `monitored` | having the job watched while it runs |
 //! | `launch` | starting an application with the recorder |
@@ -41,10 +42,13 @@ mod own;
 mod plan;
 mod raw;
 mod records;
+mod request_ids;
 mod requests;
+mod samples;
 mod settings;
 mod survey;
 mod symbols;
+mod target;
 mod windows;
 
 pub use assemble::{Recorded, assemble};

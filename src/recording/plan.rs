@@ -6,6 +6,7 @@ use super::format::Function;
 use super::measured::{self, Batch};
 use super::offsets::{composed, relatives};
 use super::raw::table;
+use super::samples::{self, Samples};
 use super::settings::Settings;
 use super::survey::{Survey, survey};
 use clc_simulate::ClockSpec;
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     /// Nodes in the order of the ranks, with their names.
     pub(super) nodes: Vec<(u64, String)>,
     pub(super) size: u32,
+    /// What the first process of each node has sampled.
+    pub(super) samples: BTreeMap<u32, Samples>,
     /// Offsets of the clocks of the processes that have measured them.
     offsets: BTreeMap<u32, Vec<ClockOffset>>,
 }
@@ -108,6 +111,13 @@ impl Plan {
                 Err(error) => warnings.push(error.to_string()),
             }
         }
+        let mut sampled: BTreeMap<u32, Samples> = BTreeMap::new();
+        for &rank in &ranks {
+            match samples::read(directory, rank) {
+                Ok(found) => sampled.extend(found.map(|found| (rank, found))),
+                Err(error) => warnings.push(error.to_string()),
+            }
+        }
         let mut plan = Plan {
             functions,
             processes,
@@ -120,6 +130,7 @@ impl Plan {
             settings: settings.clone(),
             nodes,
             size,
+            samples: sampled,
             offsets: BTreeMap::new(),
         };
         plan.missing(warnings);

@@ -38,8 +38,10 @@ pub struct Header {
     pub own: u64,
     /// Which MPI library's handles these are.
     pub abi: u64,
-    /// Handle of Open MPI's requests that are complete from the start.
+    /// Handle of requests that are complete from the start; 0 if it tells that itself.
     pub empty: u64,
+    /// Another one, of collective operations; 0 if there is none.
+    pub empty_collective: u64,
     /// Counter, raw and real time in nanoseconds: at the start, and the latest if there is one.
     pub first: [u64; 3],
     /// See `first`.
@@ -115,6 +117,7 @@ impl RawFile {
             own: number(field::SELF),
             abi: number(field::ABI),
             empty: number(field::EMPTY),
+            empty_collective: number(field::EMPTY_COLLECTIVE),
             first: anchor(field::FIRST_ANCHOR),
             latest,
             host: text(field::HOST, field::HOST_LENGTH),
@@ -174,12 +177,12 @@ fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
 impl Header {
     /// Whether several requests can have this handle at the same time: they are complete from the start.
     pub fn shares(&self, request: u64) -> bool {
-        if self.abi == format::OPEN_MPI {
+        match self.abi {
             // Its number in Fortran is 1.
-            request == self.empty || request == 1
-        } else {
+            format::OPEN_MPI => request == self.empty || request == 1,
+            format::MPI_5 => request == self.empty || request == self.empty_collective,
             // Two bits of a handle of MPICH tell that it stands for a predefined object.
-            (request >> 30) & 3 == 1
+            _ => (request >> 30) & 3 == 1,
         }
     }
 }

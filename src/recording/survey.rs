@@ -27,8 +27,8 @@ pub struct Survey {
     pub own_regions: BTreeSet<Arc<str>>,
     /// Names of its metrics.
     pub metrics: BTreeSet<Arc<str>>,
-    /// The functions that it called: their numbers.
-    pub functions: BTreeSet<usize>,
+    /// The functions that it called, by their numbers: how often.
+    pub functions: BTreeMap<usize, u64>,
     /// Readings of its counter at its first and last event.
     pub span: Option<(u64, u64)>,
     /// How it ended, if not as it should have.
@@ -67,7 +67,7 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
         survey.span = Some((begin, time));
         match record {
             Record::Enter(function, _, given) => {
-                survey.functions.insert(function);
+                *survey.functions.entry(function).or_default() += 1;
                 let effect = functions.get(function).map_or(Effect::Region, |function| function.effect);
                 let mut begun = Open { function, freed: None, freed_window: None, window: None };
                 match (effect, given) {

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)] // that it has been skipped
 
 use crate::common::{Finished, run, start, with_recorder};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -152,6 +153,41 @@ fn clocks_are_measured_in_between_as_well() {
     let recorded = run(&mut command).expect(0, "a recording");
     assert!(!recorded.stderr.contains("warning"), "{}", recorded.stderr);
     assert!(offsets(&directory.path().join("run")).len() > 3, "{:?}", offsets(&directory.path().join("run")));
+}
+
+#[test]
+fn all_nodes_are_sampled_at_the_same_times() {
+    if !possible() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let app = build("mpicc.openmpi", "unbalanced", directory.path());
+    let mut command = nodes(3);
+    command.args(["--slots", "2", "--"]).arg(with_recorder()).args(["record", "-o"]).arg(directory.path().join("run"));
+    command.args(["--sample", "100ms,20ms", "--", "mpirun.openmpi", "-n", "6"]).arg(app).args(["60"]);
+    let recorded = run(&mut command).expect(0, "a recording");
+    assert!(recorded.stderr.contains("6 processes on 3 nodes, 9 locations"), "{}", recorded.stderr);
+    let anchor = directory.path().join("run/traces.otf2");
+    let printed = run(Command::new("otf2-print").arg(&anchor)).expect(0, "otf2-print").stdout;
+    let mut turns: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
+    let mut first = None;
+    for line in printed.lines().filter(|line| line.starts_with("METRIC ")) {
+        let mut words = line.split_whitespace().skip(1);
+        let (location, time) = (words.next().expect("a location"), words.next().expect("a time"));
+        let time: i64 = time.parse().expect("a time");
+        let turn = (time - *first.get_or_insert(time) + 50_000_000).div_euclid(100_000_000);
+        turns.entry(turn).or_default().push((location.to_owned(), time));
+    }
+    // Nodes with the counter of one machine: the times in the archive are the true ones.
+    let complete: Vec<_> = turns.values().filter(|samples| samples.len() == 3).collect();
+    assert!(complete.len() >= 5, "{turns:?}");
+    for samples in complete {
+        let times = || samples.iter().map(|(_, time)| *time);
+        let apart = times().max().expect("a time") - times().min().expect("a time");
+        assert!(apart <= 20_000_000, "{apart} ns apart");
+    }
+    let definitions = run(Command::new("otf2-print").arg("-G").arg(&anchor)).stdout;
+    assert_eq!(definitions.lines().filter(|line| line.starts_with("METRIC_INSTANCE")).count(), 3, "{definitions}");
 }
 
 #[test]

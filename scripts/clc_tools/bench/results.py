@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..figures import listed, mebibytes, run_time, short_duration, times
+from .replayed import rates
 from .session import Figures, forward_per_visit
 
 
@@ -43,6 +44,53 @@ def per_doubling(points: Sequence[Mapping[str, Any]], key: str = "wall") -> list
     """Growth of the time per doubling of the events. Below a twentieth of a second the start of the process counts."""
     steps = [(a, b) for a, b in zip(points, points[1:]) if a["wall"] > 0.05 and a[key] > 0]
     return [float(b[key] / a[key]) ** (1 / math.log2(b["events"] / a["events"])) for a, b in steps]
+
+
+def solved(found: Figures) -> list[Row]:
+    """What users have: traces with collective operations and clocks that swing."""
+    few, many = found["8"], found["64"]
+    shape = f"8 x {each(few['linear_thread'])} events of an iterative solver, clocks that swing by 20 us"
+    copy = float(few["copy"]["wall"])
+
+    def one(name: str, what: str) -> Row:
+        wall = float(few[name]["wall"])
+        rate = float(few["linear_thread"]["events"]) / wall / 1e6
+        said = f"{run_time(wall)}, {rate:.1f} million events/s, {wall / copy:.1f} x `cp -r` ({run_time(copy)})"
+        return Row(what, said, (("3 x `cp -r`", wall <= 3 * copy),))
+
+    rows = [
+        one("linear", f"{shape}, `--presync linear`: {replayed(few['linear_thread'])}"),
+        one("estimated", f"the same, estimated clocks: {replayed(few['estimated_thread'])}"),
+        one("unmeasured", "the same without recorded offsets, estimated clocks"),
+    ]
+    if "libotf2" in few:
+        rows.append(Row("libotf2 reads and checks the same events (`otf2-print --silent`)", run_time(few["libotf2"]["wall"])))
+    speed = rates(few["linear_thread"])
+    rows.append(
+        Row(
+            "the first of these on one thread: scan, forward with its mirrored replay, write",
+            listed(f"{speed[name]:.0f}" for name in ("scan", "forward", "write")) + " million events/s",
+            (
+                ("80", speed["scan"] >= 80),
+                ("40", speed["forward"] >= 40),
+                ("60", speed["write"] >= 60),
+            ),
+        )
+    )
+    speedup = float(many["one"]["shared"]) / float(many["two"]["shared"])
+    rows.append(
+        Row(
+            f"64 x {each(many['one'])} events, `--presync linear`: {replayed(many['one'])}; estimated clocks",
+            f"{run_time(many['linear']['wall'])} and {run_time(many['estimated']['wall'])} in one process "
+            f"({many['linear']['wall'] / many['copy']['wall']:.1f} and {many['estimated']['wall'] / many['copy']['wall']:.1f} x `cp -r`); "
+            f"linear with `-n 2` {times(speedup)} `-n 1`",
+            (
+                ("2.5 s", max(many["linear"]["wall"], many["estimated"]["wall"]) <= 2.5),
+                ("1.8 x", speedup >= 1.8),
+            ),
+        )
+    )
+    return rows
 
 
 def end_to_end(runs: Figures) -> list[Row]:
@@ -265,6 +313,7 @@ def transport(found: Figures) -> list[Row]:
 
 # By the part that each is made from, in the order of the table; estimating the clocks is a phase of several parts.
 ROWS: tuple[tuple[str | None, Callable[[Any], list[Row]]], ...] = (
+    ("replayed", solved),
     ("end-to-end", end_to_end),
     ("large", large),
     ("collectives", collectives),

@@ -42,6 +42,7 @@ impl Pentadiagonals {
     }
 
     /// Solves in place.
+    #[inline(always)]
     pub(super) fn solve(&self, values: &mut [f64]) {
         // Few systems: a row fits into registers. The same operations in the same order.
         match self.systems {
@@ -57,6 +58,7 @@ impl Pentadiagonals {
     }
 
     /// [`Pentadiagonals::solve`] for N systems.
+    #[inline(always)]
     fn solve_few<const N: usize>(&self, values: &mut [f64]) {
         let rows = values.as_chunks_mut::<N>().0;
         let [inverse, first, second] = [&self.inverse, &self.first, &self.second].map(|all| all.as_chunks::<N>().0);
@@ -84,6 +86,7 @@ impl Pentadiagonals {
     }
 
     /// [`Pentadiagonals::solve`] for any number of systems.
+    #[inline(always)]
     fn solve_many(&self, wide: usize, values: &mut [f64]) {
         let rows = values.len() / wide;
         for row in 1..rows {
@@ -109,7 +112,7 @@ impl Pentadiagonals {
 }
 
 /// values -= factors · others, element by element.
-#[inline]
+#[inline(always)]
 fn subtract(values: &mut [f64], factors: &[f64], others: &[f64]) {
     for ((value, factor), other) in values.iter_mut().zip(factors).zip(others) {
         *value -= factor * other;

@@ -3,6 +3,7 @@
 //! What ties clocks in a window and neighbouring windows of a clock has a half bandwidth of twice the number of clocks, if unknowns lie window by
 //! window. With few clocks that is solved exactly in less time than a few dozen steps of conjugate gradients take.
 
+use super::wide::widest;
 use clc_trace::workers::Workers;
 
 /// A symmetric matrix of which the entries up to `width` right of the diagonal are kept.
@@ -16,6 +17,8 @@ pub(super) struct Banded {
 
 /// How many entries are worked on at once.
 const LANES: usize = 4;
+/// How many rows of a wide system are eliminated at once: with more of them, factors leave the registers.
+const BLOCK: usize = 4;
 /// Unknowns, in widths, from which on a system is worth two halves.
 const LARGE: usize = 32;
 
@@ -109,28 +112,64 @@ impl Banded {
     /// Eliminates the first `count` unknowns from all rows that are left: these are 1 / D and D Lᵀ then, the others and `right` what is
     /// left of the system.
     fn eliminate(&mut self, right: &mut [f64], count: usize) {
-        let stride = self.stride;
-        // The row in work, and zeros behind.
-        let mut source = vec![0.0; 2 * stride];
-        for i in 0..count {
-            let (row, below) = self.rows[i * stride..].split_at_mut(stride);
-            let inverse = match 1.0 / row[0] {
-                inverse if inverse.is_finite() && inverse > 0.0 => inverse,
-                _ => 0.0,
-            };
-            source[..stride].copy_from_slice(row);
-            let (own, after) = right[i..].split_at_mut(1);
-            // What the rows below have in common with this one.
-            for (k, (other, right)) in (1..=self.width).zip(below.chunks_exact_mut(stride).zip(after)) {
-                let factor = source[k] * inverse;
-                let others = other[..stride - (k - 1) / LANES * LANES].as_chunks_mut::<LANES>().0;
-                let sources = source[k..].as_chunks::<LANES>().0;
-                for (entries, sources) in others.iter_mut().zip(sources) {
-                    entries.iter_mut().zip(sources).for_each(|(entry, source)| *entry -= factor * source);
+        // So narrow that most of a block would be zeros.
+        if self.width < BLOCK * BLOCK {
+            widest(|| self.eliminate_by::<2>(right, count));
+        } else {
+            widest(|| self.eliminate_by::<BLOCK>(right, count));
+        }
+    }
+
+    /// [`Banded::eliminate`], B rows at a time: each entry of the rows below is read and written once for all of them. The operations on an entry are
+    /// the same, in the same order, for any B.
+    #[inline(always)]
+    fn eliminate_by<const B: usize>(&mut self, right: &mut [f64], count: usize) {
+        let (stride, width, length) = (self.stride, self.width, right.len());
+        // The rows of a block, each at its place, with zeros around.
+        let span = (stride + B).next_multiple_of(LANES) + LANES;
+        let mut sources = vec![0.0; B * span];
+        for begin in (0..count).step_by(B) {
+            let end = (begin + B).min(count);
+            let (mut inverses, mut rights) = ([0.0; B], [0.0; B]);
+            sources.fill(0.0);
+            for b in 0..end - begin {
+                let i = begin + b;
+                let row = &mut self.rows[i * stride..][..=width];
+                let (before, own) = sources.split_at_mut(b * span);
+                for (source, (inverse, known)) in before.chunks_exact(span).zip(inverses.iter().zip(&rights)) {
+                    let factor = source[b] * inverse;
+                    row.iter_mut().zip(&source[b..]).for_each(|(entry, source)| *entry -= factor * source);
+                    right[i] -= factor * known;
                 }
-                *right -= factor * own[0];
+                own[b..=b + width].copy_from_slice(row);
+                rights[b] = right[i];
+                inverses[b] = match 1.0 / row[0] {
+                    inverse if inverse.is_finite() && inverse > 0.0 => inverse,
+                    _ => 0.0,
+                };
+                row[0] = inverses[b];
             }
-            row[0] = inverse;
+            // What the rows below have in common with these. The last of the block reaches farthest.
+            let last = (end + width).min(length);
+            for (r, right) in (end..last).zip(&mut right[end..last]) {
+                let at = r - begin;
+                let factors: [f64; B] = std::array::from_fn(|b| sources[b * span + at] * inverses[b]);
+                let reach = (end + width - r).next_multiple_of(LANES).min(stride);
+                let row = self.rows[r * stride..][..reach].as_chunks_mut::<LANES>().0;
+                let chunks = row.len();
+                let sources: [&[[f64; LANES]]; B] =
+                    std::array::from_fn(|b| &sources[b * span + at..][..reach].as_chunks::<LANES>().0[..chunks]);
+                for (place, entries) in row.iter_mut().enumerate() {
+                    let mut left = *entries;
+                    for b in 0..B {
+                        for lane in 0..LANES {
+                            left[lane] -= factors[b] * sources[b][place][lane];
+                        }
+                    }
+                    *entries = left;
+                }
+                factors.iter().zip(&rights).for_each(|(factor, known)| *right -= factor * known);
+            }
         }
     }
 

@@ -12,6 +12,7 @@
 //! fixed number of steps.
 
 use super::exponential::{exp, ln};
+use super::wide::widest;
 
 /// Density of the excess of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,21 +53,29 @@ impl Delays {
         }
         let mut delays = Delays { parts };
         delays.spread_out(least);
-        for _ in 0..STEPS {
-            let (chunks, rest) = sample.as_chunks::<LANES>();
-            let mut sums = [(0.0, 0.0); PARTS];
-            delays.expect(chunks, &mut sums);
-            delays.expect(rest.as_chunks::<1>().0, &mut sums);
-            for ((share, mean), (number, sum)) in delays.parts.iter_mut().zip(sums) {
-                *mean = (sum + PRIOR * *mean) / (number + PRIOR);
-                *share = (number + PRIOR) / (count + PRIOR * PARTS as f64);
-            }
-            delays.spread_out(least);
-        }
+        widest(|| delays.maximise(&sample, least));
         delays
     }
 
+    /// The steps of expectation maximisation.
+    #[inline(always)]
+    fn maximise(&mut self, sample: &[f64], least: f64) {
+        let count = sample.len().max(1) as f64;
+        for _ in 0..STEPS {
+            let (chunks, rest) = sample.as_chunks::<LANES>();
+            let mut sums = [(0.0, 0.0); PARTS];
+            self.expect(chunks, &mut sums);
+            self.expect(rest.as_chunks::<1>().0, &mut sums);
+            for ((share, mean), (number, sum)) in self.parts.iter_mut().zip(sums) {
+                *mean = (sum + PRIOR * *mean) / (number + PRIOR);
+                *share = (number + PRIOR) / (count + PRIOR * PARTS as f64);
+            }
+            self.spread_out(least);
+        }
+    }
+
     /// Adds to `sums` how many of the excesses belong to each part, and their sum.
+    #[inline(always)]
     fn expect<const N: usize>(&self, excesses: &[[f64; N]], sums: &mut [(f64, f64); PARTS]) {
         let density = self.density();
         let mut totals = [([0.0; N], [0.0; N]); PARTS];
@@ -107,7 +116,12 @@ impl Delays {
     pub fn forces(&self, excesses: &mut [f64]) {
         let density = self.density();
         let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        chunks.iter_mut().for_each(|chunk| density.forces(chunk));
+        widest(|| {
+            chunks.iter_mut().for_each(
+                #[inline(always)]
+                |chunk| density.forces(chunk),
+            )
+        });
         rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.forces(one));
     }
 
@@ -116,13 +130,18 @@ impl Delays {
     pub fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
         let density = self.density();
         let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        chunks.iter_mut().for_each(|chunk| density.logarithms(chunk, tolerance));
+        widest(|| {
+            chunks.iter_mut().for_each(
+                #[inline(always)]
+                |chunk| density.logarithms(chunk, tolerance),
+            )
+        });
         rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.logarithms(one, tolerance));
     }
 }
 
 /// How many values are worked on at once.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// [`Delays`], ready to be evaluated.
 #[derive(Debug, Clone, Copy)]

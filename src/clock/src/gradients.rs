@@ -4,6 +4,7 @@
 //! several clocks at once, and what joins two clocks stays within a window.
 
 use super::banded::Pentadiagonals;
+use super::wide::widest;
 
 /// Most steps.
 const STEPS: usize = 300;
@@ -67,6 +68,7 @@ impl<'a> Gradients<'a> {
     }
 
     /// result = A x. Differences are taken first: clocks may be years apart, and differ by nanoseconds.
+    #[inline(always)]
     fn apply(&self, x: &[f64], result: &mut [f64]) {
         for ((result, x), own) in result.iter_mut().zip(x).zip(&self.own) {
             *result = own * x;
@@ -134,6 +136,11 @@ impl<'a> Gradients<'a> {
 
     /// The solution, from zero.
     pub(super) fn solve(&self, tolerance: Tolerance) -> Vec<f64> {
+        widest(|| self.descend(tolerance))
+    }
+
+    #[inline(always)]
+    fn descend(&self, tolerance: Tolerance) -> Vec<f64> {
         let factors = self.preconditioner();
         let precondition = |from: &[f64], to: &mut [f64]| {
             to.copy_from_slice(from);
@@ -195,6 +202,7 @@ fn joined(ties: Vec<Tie>, clocks: usize, windows: usize) -> Vec<Tie> {
     ordered
 }
 
+#[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Several sums at once; in this order on every machine.
     let mut sums = [0.0; 8];

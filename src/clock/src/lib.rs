@@ -54,6 +54,7 @@ pub mod selection;
 mod solver;
 pub mod steps;
 pub mod waits;
+mod wide;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};

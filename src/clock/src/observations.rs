@@ -8,6 +8,7 @@
 //! which says nothing.
 
 use super::graph::components;
+use super::wide::widest;
 use super::windows::{BoundTable, Grid};
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ pub struct OneWay {
     pub window: u32,
     /// The correction of b minus that of a is at least this.
     pub least: f64,
+    /// Its direction has so few messages that they are taken together with those of others.
+    pub pooled: bool,
 }
 
 impl OneWay {
@@ -53,6 +56,11 @@ impl OneWay {
         let at = |clock: u32| offsets.get(clock as usize * windows + self.window as usize).copied().unwrap_or(0.0);
         at(self.b) - at(self.a) - self.least
     }
+
+    /// What it is told by how long messages take: its direction, or that of all that are pooled.
+    fn direction(&self) -> (u32, u32) {
+        if self.pooled { POOL } else { (self.a, self.b) }
+    }
 }
 
 /// What the messages of all windows say.
@@ -60,7 +68,7 @@ impl OneWay {
 pub struct Observations {
     /// Pairs seen in both directions in the same window.
     pub two_way: Vec<TwoWay>,
-    /// Every direction seen, by pair and then by window.
+    /// Every direction seen, by pair and then by window; those that are pooled behind the others.
     pub one_way: Vec<OneWay>,
     /// For each clock the set of clocks that hold it from both sides, named by its smallest member.
     pub component: Vec<usize>,
@@ -82,6 +90,12 @@ pub struct Observations {
     pub discarded: u64,
 }
 
+/// The direction of all messages that are pooled.
+const POOL: (u32, u32) = (u32::MAX, u32::MAX);
+/// A direction with fewer messages tells no travel time of its own,
+const SPARSE: u64 = 8;
+/// which matters where there are more of these than so many for each clock: who is last in a collective operation is another one each time.
+const SPARSE_EACH: usize = 4;
 /// Messages that one thread has looked at before another has begun.
 const ALONE: usize = 8192;
 /// Share of its windows in which a pair is taken to have been as quick as it gets.
@@ -115,7 +129,7 @@ impl Observations {
                     result.discarded += u64::from(a < b);
                     continue;
                 }
-                result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64 });
+                result.one_way.push(OneWay { a, b, window, least: now - f.distance as f64, pooled: false });
                 if let Some(g) = back.filter(|_| a < b) {
                     let middle = (g.distance as f64 - f.distance as f64) / 2.0 + now;
                     trips.push(half_trip);
@@ -136,8 +150,25 @@ impl Observations {
         result.component.clone_from(&component);
         let of = |clock: u32| component.get(clock as usize);
         result.one_sided = table.pairs.keys().filter(|(a, b)| of(*a) != of(*b)).copied().collect();
+        result.pool(table, now.len());
         result.weigh(unknown);
         result
+    }
+
+    /// Takes directions with few messages together, if there are many of these and the others hold the same clocks without them.
+    fn pool(&mut self, table: &BoundTable, clocks: usize) {
+        let is_sparse = |pair: &(u32, u32)| table.pairs.get(pair).is_some_and(|bounds| bounds.messages < SPARSE);
+        let pooled: BTreeSet<(u32, u32)> =
+            table.pairs.keys().filter(|pair| is_sparse(pair) && !self.one_sided.contains(pair)).copied().collect();
+        if pooled.len() <= SPARSE_EACH * clocks {
+            return;
+        }
+        let others = table.pairs.keys().filter(|pair| !pooled.contains(pair));
+        if components(clocks, others.copied()) != self.component {
+            return;
+        }
+        self.one_way.iter_mut().for_each(|seen| seen.pooled = pooled.contains(&(seen.a, seen.b)));
+        self.one_way.sort_by_key(|seen| seen.pooled);
     }
 
     /// Fills in the standard deviations.
@@ -186,10 +217,10 @@ impl Observations {
         }
     }
 
-    /// The messages by (sending clock, receiving clock).
+    /// The messages by (sending clock, receiving clock); at last those that are pooled, if there are any.
     pub fn directions(&self) -> impl Iterator<Item = ((u32, u32), &[OneWay])> {
-        let groups = self.one_way.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b));
-        groups.filter_map(|group| group.first().map(|seen| ((seen.a, seen.b), group)))
+        let groups = self.one_way.chunk_by(|one, other| one.direction() == other.direction());
+        groups.filter_map(|group| group.first().map(|seen| (seen.direction(), group)))
     }
 
     /// The threads that looking at all messages is worth.
@@ -352,7 +383,8 @@ impl Travels {
         let mut mode = self.quick;
         for _ in 0..5 {
             let (chunks, rest) = self.values.as_chunks::<LANES>();
-            let [several, few] = [weighed(chunks, mode, spread), weighed(rest.as_chunks::<1>().0, mode, spread)];
+            let several = widest(|| weighed(chunks, mode, spread));
+            let few = weighed(rest.as_chunks::<1>().0, mode, spread);
             let (weights, sum) = (several.0 + few.0, several.1 + few.1);
             mode = if weights > 0.0 { sum / weights } else { mode };
         }
@@ -401,6 +433,7 @@ impl Direction {
 const LANES: usize = 4;
 
 /// Sum of the weights of values around `mode`, and of the weighted values.
+#[inline(always)]
 fn weighed<const N: usize>(values: &[[f64; N]], mode: f64, spread: f64) -> (f64, f64) {
     let (mut weights, mut sums) = ([0.0; N], [0.0; N]);
     for values in values {
@@ -438,7 +471,7 @@ mod tests {
         let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);
-        assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0 });
+        assert_eq!(seen.one_way[1], OneWay { a: 0, b: 2, window: 0, least: 5.0, pooled: false });
         let latencies = Latencies::new(&seen, &[0.0, 100.0, 5.0], 1, Reading::Mode, Workers::ONE);
         assert_eq!(latencies.of[&(0, 1)], 30.0);
         assert_eq!(latencies.of[&(1, 0)], 30.0);
@@ -462,8 +495,8 @@ mod tests {
                 1 => (5000.0, 50.0 + noise),
                 _ => (700.0, 800.0),
             };
-            seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there });
-            seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
+            seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there, pooled: false });
+            seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back, pooled: false });
         }
         seen.one_way.sort_by_key(|one| one.a);
         let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, Workers::ONE);

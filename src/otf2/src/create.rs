@@ -5,6 +5,7 @@ use crate::bytes::{ByteOrder, Writer};
 use crate::definitions::{BARRIERS, OPENMP, kind};
 use crate::event_writer::EventFileWriter;
 use crate::local::{MAPPING_TABLE, clock_offset_record};
+use crate::metrics::NodeMetrics;
 use crate::writer::ChunkWriter;
 use clc_trace::{ClockOffset, CommMembers, Definitions, Error, LocationId, LocationKind, Result};
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ pub struct CreateOptions {
     pub properties: Vec<(String, String)>,
     /// Names of metrics that events give values (doubles) to: each has the class of its place in this list.
     pub metrics: Vec<String>,
+    /// Metrics of nodes of the system tree; their references follow those.
+    pub node_metrics: NodeMetrics,
 }
 
 impl Default for CreateOptions {
@@ -42,6 +45,7 @@ impl Default for CreateOptions {
             trace_id: 0x636c_632d_7265_706c,
             properties: Vec::new(),
             metrics: Vec::new(),
+            node_metrics: NodeMetrics::default(),
         }
     }
 }
@@ -86,7 +90,7 @@ pub struct MappingTable {
 pub struct ArchiveWriter {
     directory: PathBuf,
     name: String,
-    options: CreateOptions,
+    pub(crate) options: CreateOptions,
 }
 
 impl ArchiveWriter {
@@ -221,8 +225,8 @@ impl ArchiveWriter {
 }
 
 /// The global definition file.
-struct DefinitionWriter<'a> {
-    archive: &'a ArchiveWriter,
+pub(crate) struct DefinitionWriter<'a> {
+    pub(crate) archive: &'a ArchiveWriter,
     chunks: ChunkWriter,
     strings: HashMap<String, u32>,
     records: u64,
@@ -244,14 +248,14 @@ const MACHINE: u8 = 0;
 const SHARED_MEMORY: u8 = 1;
 
 impl DefinitionWriter<'_> {
-    fn write(&mut self, kind: u8, fill: impl FnOnce(&mut Writer)) -> Result<()> {
+    pub(crate) fn write(&mut self, kind: u8, fill: impl FnOnce(&mut Writer)) -> Result<()> {
         let mut payload = Writer::new(self.archive.options.order);
         fill(&mut payload);
         self.records += 1;
         self.chunks.record(&self.archive.record(kind, &payload), None)
     }
 
-    fn string(&mut self, text: &str) -> Result<u32> {
+    pub(crate) fn string(&mut self, text: &str) -> Result<u32> {
         if let Some(&id) = self.strings.get(text) {
             return Ok(id);
         }
@@ -342,41 +346,8 @@ impl DefinitionWriter<'_> {
                 payload.u32(0);
             })?;
         }
-        self.metrics(empty)?;
+        self.metrics()?;
         self.communicators(definitions, empty)
-    }
-
-    /// A class of its own for each metric.
-    fn metrics(&mut self, empty: u32) -> Result<()> {
-        /// OTF2 definition records, and values of their fields: metrics of users, valid until the next one, doubles, decimal; at any time, of threads.
-        const METRIC_MEMBER: u8 = 19;
-        const METRIC_CLASS: u8 = 20;
-        const OF_USERS: u8 = 3;
-        const ABSOLUTE_NEXT: u8 = 49;
-        const DOUBLE: u8 = 10;
-        const DECIMAL: u8 = 1;
-        const ASYNCHRONOUS: u8 = 2;
-        const THREAD: u8 = 2;
-        let names = self.archive.options.metrics.clone();
-        for (name, id) in names.iter().zip(0..) {
-            let name = self.string(name)?;
-            self.write(METRIC_MEMBER, |payload| {
-                payload.u32(id);
-                payload.u32(name);
-                payload.u32(empty);
-                [OF_USERS, ABSOLUTE_NEXT, DOUBLE, DECIMAL].into_iter().for_each(|value| payload.u8(value));
-                payload.i64(0);
-                payload.u32(empty);
-            })?;
-            self.write(METRIC_CLASS, |payload| {
-                payload.u32(id);
-                payload.u8(1);
-                payload.u32(id);
-                payload.u8(ASYNCHRONOUS);
-                payload.u8(THREAD);
-            })?;
-        }
-        Ok(())
     }
 
     fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {

@@ -76,6 +76,7 @@ mod interpret;
 mod left_out;
 mod local;
 mod mapped;
+mod metrics;
 mod records;
 mod rewrite;
 mod scan;
@@ -102,6 +103,7 @@ pub use fields::{
 pub use files::{Otf2Archive, event_file_size};
 pub use left_out::EventParts;
 pub use local::{IdMap, LocalDefinitions};
+pub use metrics::NodeMetrics;
 pub use records::name as event_name;
 
 pub use conversion_loss::{LeftOut, Thing};

@@ -1,9 +1,10 @@
-//! The two binary interfaces: handles, constants and the layout of a status, found at run time by the symbols of the library.
+//! The three binary interfaces: handles, constants and the layout of a status, found at run time by the symbols and the name of the library.
 //!
-//! Sources: `mpi.h` of Open MPI 4.1 (the same in 3 and 5), and of MPICH 4.0 (the same for all members of the MPICH ABI compatibility initiative).
+//! Sources: `mpi.h` of Open MPI 4.1 (the same in 3 and 5), and of MPICH 4.0 (the same for all members of the MPICH ABI compatibility initiative);
+//! the chapter on the ABI and the constants of MPI 5.0.
 
 use crate::format;
-use crate::real::{find, find_variable};
+use crate::real::{find, find_variable, library_of};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Functions of the MPI library that the recorder itself calls, by their numbers of arguments.
@@ -67,6 +68,7 @@ struct Standins {
 }
 
 impl Standins {
+    #[inline]
     fn contain(&self, address: usize) -> bool {
         // SAFETY: each holder is a variable of the MPI library that holds an address.
         let held = |&holder: &usize| holder != 0 && unsafe { *(holder as *const usize) } == address;
@@ -74,9 +76,15 @@ impl Standins {
     }
 }
 
-/// One of the two interfaces.
+/// What a status says can only be asked for where its layout is the library's own business: `MPI_Get_count_c`, `MPI_Test_cancelled`.
+struct Asked {
+    count: F3,
+    cancelled: F2,
+}
+
+/// One of the interfaces.
 pub struct Abi {
-    /// [`format::OPEN_MPI`] or [`format::MPICH`].
+    /// [`format::OPEN_MPI`], [`format::MPICH`] or [`format::MPI_5`].
     pub kind: u64,
     /// Size of a handle in bytes.
     pub handle: usize,
@@ -89,8 +97,10 @@ pub struct Abi {
     pub own: u64,
     pub no_comm: u64,
     no_request: u64,
-    /// Open MPI's request that is complete from the start; 0 elsewhere.
+    /// The request that is complete from the start, of Open MPI and by the interface of MPI 5; 0 elsewhere.
     pub empty: u64,
+    /// Another one, of collective operations; 0 if there is none.
+    pub empty_collective: u64,
     no_type: u64,
     /// `MPI_BYTE`, `MPI_ERRORS_RETURN`.
     pub byte: u64,
@@ -111,6 +121,8 @@ pub struct Abi {
     /// `MPI_NO_OP`, `MPI_LOCK_EXCLUSIVE`.
     no_op: u64,
     exclusive: i64,
+    /// How a status is read, where not from its bytes.
+    asked: Option<Asked>,
     /// What the recorder calls itself.
     pub mpi: Functions,
 }
@@ -130,11 +142,8 @@ impl Abi {
     /// There is none that is known, as a clause for the user.
     pub fn detect() -> Result<Abi, String> {
         let Some(mpi) = Functions::find() else { return Err("the MPI library lacks functions of MPI 3".to_owned()) };
-        if !find(c"MPI_Abi_get_version").is_null()
-            && find(c"MPIR_Process").is_null()
-            && find(c"ompi_mpi_comm_world").is_null()
-        {
-            return Err("the MPI library has the binary interface of MPI 5, which is not supported yet".to_owned());
+        if library_of(mpi.send as *const c_void).is_some_and(|name| name.to_bytes().starts_with(b"libmpi_abi.")) {
+            return Abi::of_mpi_5(mpi).ok_or_else(|| "the MPI library lacks functions of MPI 5".to_owned());
         }
         let address = |name: &CStr| find_variable(name) as u64;
         let variables = |names: [&CStr; 4], constant: usize| Standins {
@@ -159,6 +168,7 @@ impl Abi {
                 no_comm: address(c"ompi_mpi_comm_null"),
                 no_request: address(c"ompi_request_null"),
                 empty: address(c"ompi_request_empty"),
+                empty_collective: 0,
                 no_type: address(c"ompi_mpi_datatype_null"),
                 byte: address(c"ompi_mpi_byte"),
                 errors_return: address(c"ompi_mpi_errors_return"),
@@ -198,6 +208,7 @@ impl Abi {
                 op_f2c: convert(c"PMPI_Op_f2c"),
                 no_op: address(c"ompi_mpi_op_no_op"),
                 exclusive: 1,
+                asked: None,
                 mpi,
             });
         }
@@ -217,6 +228,7 @@ impl Abi {
             no_comm: 0x0400_0000,
             no_request: 0x2c00_0000,
             empty: 0,
+            empty_collective: 0,
             no_type: 0x0c00_0000,
             byte: 0x4c00_010d,
             errors_return: 0x5400_0001,
@@ -244,11 +256,77 @@ impl Abi {
             op_f2c: None,
             no_op: 0x5800_000e,
             exclusive: 234,
+            asked: None,
             mpi,
         })
     }
 
+    /// That of MPI 5. None if something is missing.
+    fn of_mpi_5(mpi: Functions) -> Option<Abi> {
+        let function = |name: &CStr| Some(find(name)).filter(|address| !address.is_null());
+        // SAFETY: the MPI functions of these names have so many arguments, all of which are passed as integers.
+        let (asked, isend, wait) = unsafe {
+            let count = std::mem::transmute::<*mut c_void, F3>(function(c"PMPI_Get_count_c")?);
+            let cancelled = std::mem::transmute::<*mut c_void, F2>(function(c"PMPI_Test_cancelled")?);
+            let isend = std::mem::transmute::<*mut c_void, F7>(function(c"PMPI_Isend")?);
+            (Asked { count, cancelled }, isend, std::mem::transmute::<*mut c_void, F2>(function(c"PMPI_Wait")?))
+        };
+        let convert = |name: &CStr| {
+            // SAFETY: PMPI_X_fromint takes a Fortran handle and returns one of C.
+            function(name).map(|address| unsafe { std::mem::transmute::<*mut c_void, Convert>(address) })
+        };
+        let alone = |constant: usize| Standins { constant, objects: [0; 4], holders: [0; 3] };
+        let mut abi = Abi {
+            kind: format::MPI_5,
+            handle: 8,
+            status: 32,
+            source: 0,
+            tag: 4,
+            world: 0x101,
+            own: 0x102,
+            no_comm: 0x100,
+            no_request: 0x180,
+            empty: 0,
+            empty_collective: 0,
+            no_type: 0x200,
+            byte: 0x247,
+            errors_return: 0x143,
+            root: -4,
+            proc_null: -3,
+            ignore: alone(0),
+            ignore_all: alone(0),
+            in_place: alone(1),
+            comm_f2c: convert(c"PMPI_Comm_fromint"),
+            type_f2c: convert(c"PMPI_Type_fromint"),
+            win_f2c: convert(c"PMPI_Win_fromint"),
+            group_f2c: convert(c"PMPI_Group_fromint"),
+            op_f2c: convert(c"PMPI_Op_fromint"),
+            no_op: 0x3d,
+            exclusive: 301,
+            asked: Some(asked),
+            mpi,
+        };
+        // Which requests share a handle, it does not say: those of what is complete from the start, such as a message to nobody, and a barrier with nobody else.
+        let (nobody, own, byte) = (abi.proc_null as usize, abi.own as usize, abi.byte as usize);
+        let shared = |begin: &dyn Fn(usize) -> c_int| {
+            let (mut request, mut status) = (0x180_u64, [0_u64; 8]);
+            if begin(&raw mut request as usize) != 0 {
+                return 0;
+            }
+            let made = request;
+            // SAFETY: the request has been made, and the status has room for its own.
+            unsafe { wait(&raw mut request as usize, status.as_mut_ptr() as usize) };
+            made
+        };
+        // SAFETY: the request has room for its own.
+        abi.empty = shared(&|request| unsafe { isend(0, 0, byte, nobody, 0, own, request) });
+        // SAFETY: likewise.
+        abi.empty_collective = shared(&|request| unsafe { (abi.mpi.ibarrier)(own, request) });
+        Some(abi)
+    }
+
     /// A handle of C as it is passed.
+    #[inline]
     pub fn handle_of(&self, word: usize) -> u64 {
         if self.handle == 4 { word as u32 as u64 } else { word as u64 }
     }
@@ -257,6 +335,7 @@ impl Abi {
     ///
     /// # Safety
     /// The array has it.
+    #[inline]
     pub unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
         // SAFETY: the caller says so.
         unsafe {
@@ -268,12 +347,14 @@ impl Abi {
     }
 
     /// A communicator of Fortran.
+    #[inline]
     pub fn comm_of(&self, fortran: i32) -> u64 {
         // SAFETY: takes any number; what is none of its handles gives the null handle.
         self.comm_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
     }
 
     /// A data type of Fortran.
+    #[inline]
     pub fn type_of(&self, fortran: i32) -> u64 {
         // SAFETY: as above.
         self.type_f2c.map_or(fortran as u32 as u64, |convert| unsafe { convert(fortran) } as u64)
@@ -308,9 +389,10 @@ impl Abi {
     }
 
     /// Whether a request handle of C (or of Fortran) is `MPI_REQUEST_NULL`.
+    #[inline]
     pub fn is_no_request(&self, handle: u64, fortran: bool) -> bool {
         // In Open MPI, handle 0 of Fortran is the null handle.
-        if fortran && self.handle == 8 {
+        if fortran && self.kind == format::OPEN_MPI {
             handle == 0
         } else {
             handle == self.no_request || handle == 0 && self.handle == 8
@@ -318,6 +400,7 @@ impl Abi {
     }
 
     /// Size of a data type in bytes; 0 for none.
+    #[inline]
     pub fn size_of(&self, datatype: u64) -> u64 {
         if datatype == self.no_type || datatype == 0 {
             return 0;
@@ -329,16 +412,19 @@ impl Abi {
     }
 
     /// Whether the address stands for an ignored status.
+    #[inline]
     pub fn ignores(&self, address: usize) -> bool {
         address == 0 || self.ignore.contain(address) || self.ignore_all.contain(address)
     }
 
     /// Whether the address stands for a buffer in place.
+    #[inline]
     pub fn is_in_place(&self, buffer: usize) -> bool {
         self.in_place.contain(buffer)
     }
 
     /// A root as it is recorded.
+    #[inline]
     pub fn root_of(&self, rank: i64) -> i64 {
         match rank {
             rank if rank >= 0 => rank,
@@ -348,24 +434,45 @@ impl Abi {
     }
 
     /// A peer as it is recorded: all negative ones are nobody.
+    #[inline]
     pub fn peer_of(&self, rank: i64) -> i64 {
         rank.max(-1)
     }
 
     /// Whether a rank is `MPI_PROC_NULL`.
+    #[inline]
     pub fn is_nobody(&self, rank: i64) -> bool {
         rank == self.proc_null
     }
 
-    /// Reads a status. That of Fortran has the same layout in both libraries.
+    /// Length in bytes, and whether it was cancelled, of the status at this address.
+    ///
+    /// # Safety
+    /// There is one.
+    #[cold]
+    unsafe fn ask(&self, asked: &Asked, address: usize) -> (u64, bool) {
+        let (mut bytes, mut cancelled) = (0_i64, 0_i32);
+        // SAFETY: the caller says so; the results have room.
+        unsafe {
+            (asked.count)(address, self.byte as usize, &raw mut bytes as usize);
+            (asked.cancelled)(address, &raw mut cancelled as usize);
+        }
+        // Undefined is negative.
+        (bytes.max(0) as u64, cancelled != 0)
+    }
+
+    /// Reads a status. That of Fortran has the same layout.
     ///
     /// # Safety
     /// There is one at this address.
+    #[inline]
     pub unsafe fn read_status(&self, address: usize) -> Status {
         // SAFETY: all offsets lie in it; it need not be aligned for a u64.
         unsafe {
             let int = |offset: usize| ((address + offset) as *const i32).read_unaligned();
-            let (bytes, cancelled) = if self.kind == format::OPEN_MPI {
+            let (bytes, cancelled) = if let Some(asked) = &self.asked {
+                self.ask(asked, address)
+            } else if self.kind == format::OPEN_MPI {
                 (((address + 16) as *const u64).read_unaligned(), int(12) != 0)
             } else {
                 let high = int(4) as u32;

@@ -17,23 +17,27 @@ pub struct Arguments<'a> {
 /// All functions are unsafe: argument `i` must be of the type that they say, and what it points to must exist.
 #[allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)] // said once for all of them
 impl Arguments<'_> {
+    #[inline]
     fn word(&self, i: usize) -> usize {
         self.words.get(i).copied().unwrap_or(0)
     }
 
     /// An `int`, or an `INTEGER`.
+    #[inline]
     pub unsafe fn int(&self, i: usize) -> i64 {
         let word = self.word(i);
         i64::from(if self.mode.fortran() { unsafe { *(word as *const i32) } } else { word as i32 })
     }
 
     /// A number of elements; there are none below 0.
+    #[inline]
     pub unsafe fn count(&self, i: usize) -> u64 {
         let count = if self.mode.large() { self.word(i) as i64 } else { unsafe { self.int(i) } };
         count.max(0) as u64
     }
 
     /// Element `k` of an array of numbers of elements.
+    #[inline]
     pub unsafe fn count_at(&self, i: usize, k: usize) -> u64 {
         let word = self.word(i);
         let count = unsafe {
@@ -43,6 +47,7 @@ impl Arguments<'_> {
     }
 
     /// A communicator.
+    #[inline]
     pub unsafe fn comm(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.comm_of(unsafe { self.int(i) } as i32)
@@ -52,6 +57,7 @@ impl Arguments<'_> {
     }
 
     /// A window.
+    #[inline]
     pub unsafe fn win(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.win_of(unsafe { self.int(i) } as i32)
@@ -61,6 +67,7 @@ impl Arguments<'_> {
     }
 
     /// The window at an address.
+    #[inline]
     pub unsafe fn new_win(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe {
@@ -69,6 +76,7 @@ impl Arguments<'_> {
     }
 
     /// A group.
+    #[inline]
     pub unsafe fn group(&self, i: usize) -> u64 {
         if self.mode.fortran() {
             self.abi.group_of(unsafe { self.int(i) } as i32)
@@ -78,6 +86,7 @@ impl Arguments<'_> {
     }
 
     /// Whether an operation is `MPI_NO_OP`.
+    #[inline]
     pub unsafe fn no_op(&self, i: usize) -> bool {
         let op = if self.mode.fortran() {
             self.abi.op_of(unsafe { self.int(i) } as i32)
@@ -88,6 +97,7 @@ impl Arguments<'_> {
     }
 
     /// The communicator at an address, where a function has put it.
+    #[inline]
     pub unsafe fn new_comm(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe {
@@ -96,6 +106,7 @@ impl Arguments<'_> {
     }
 
     /// Size of a data type in bytes.
+    #[inline]
     pub unsafe fn size(&self, i: usize) -> u64 {
         let word = self.word(i);
         let datatype = if self.mode.fortran() {
@@ -107,6 +118,7 @@ impl Arguments<'_> {
     }
 
     /// Size of data type `k` of an array.
+    #[inline]
     pub unsafe fn size_at(&self, i: usize, k: usize) -> u64 {
         let word = self.word(i);
         let datatype = unsafe {
@@ -120,6 +132,7 @@ impl Arguments<'_> {
     }
 
     /// Request `k` of an array; none if it is null.
+    #[inline]
     pub unsafe fn request(&self, i: usize, k: usize) -> Option<u64> {
         let word = self.word(i);
         let fortran = self.mode.fortran();
@@ -129,17 +142,20 @@ impl Arguments<'_> {
     }
 
     /// A matched message: its handle as the program holds it.
+    #[inline]
     pub unsafe fn message(&self, i: usize) -> u64 {
         let word = self.word(i);
         unsafe { if self.mode.fortran() { u64::from(*(word as *const u32)) } else { self.abi.handle_at(word, 0) } }
     }
 
     /// A number at an address, where a function has put it.
+    #[inline]
     pub unsafe fn result(&self, i: usize, k: usize) -> i64 {
         i64::from(unsafe { *(self.word(i) as *const i32).add(k) })
     }
 
     /// Place of a request that is complete, counted from 0, at an address; none is undefined. The requests are argument 1.
+    #[inline]
     pub unsafe fn index(&self, i: usize, k: usize) -> Option<usize> {
         let place = unsafe { self.result(i, k) };
         let index = usize::try_from(place - i64::from(self.mode.fortran())).ok();
@@ -154,6 +170,7 @@ impl Arguments<'_> {
     }
 
     /// Whether a buffer stands for one in place.
+    #[inline]
     pub unsafe fn in_place(&self, i: usize) -> bool {
         let word = self.word(i);
         // A descriptor begins with the address of the data.
@@ -162,6 +179,7 @@ impl Arguments<'_> {
     }
 
     /// Where the status of index `k` is, in an array from argument `i` on.
+    #[inline]
     pub fn status(&self, i: usize, k: usize) -> usize {
         self.word(i) + k * self.abi.status
     }

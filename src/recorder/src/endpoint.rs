@@ -5,6 +5,7 @@
 
 use crate::clock;
 use crate::exchange::{Batch, Exchange};
+use crate::samples;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,10 @@ pub struct Reach {
     open: u32,
     addresses: [u32; ADDRESSES],
 }
+
+/// Third word of a question for the global time, which is 0 in all others; and how many are asked for the best answer.
+const GLOBAL: u64 = 1;
+const TRIES: usize = 8;
 
 /// Bytes of a [`Reach`].
 pub const REACH: usize = std::mem::size_of::<Reach>();
@@ -101,8 +106,12 @@ fn answer(socket: &UdpSocket, secret: u64, ended: &AtomicBool) {
         if packet[0] != secret {
             continue;
         }
-        packet[2] = came;
-        packet[3] = clock::before();
+        if packet[2] == GLOBAL {
+            packet[2] = samples::global_time();
+        } else {
+            packet[2] = came;
+            packet[3] = clock::before();
+        }
         // If it gets lost, the other side asks again.
         let _ = socket.send_to(&pack(packet), from);
     }
@@ -119,8 +128,8 @@ impl Client {
         Some(Client { socket, partner, candidates, found: OnceLock::new() })
     }
 
-    /// A batch of at least so many exchanges, if they do not take longer; none if the partner does not answer.
-    pub fn measure(&self, least: usize, longest: Duration) -> Option<Batch> {
+    /// A batch of at least so many exchanges, if they do not take longer, and as long as `may` says so after each row of them; none if the partner does not answer.
+    pub fn measure(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
         let to = (*self.found.get_or_init(|| self.find()))?;
         let start = Instant::now();
         let mut batch = Batch::default();
@@ -133,10 +142,27 @@ impl Client {
                 batch.push(exchange);
             }
             if number % ROW == 0 {
+                if !may() {
+                    break;
+                }
                 std::thread::sleep(PAUSE);
             }
         }
         (batch.total() > 0).then_some(batch)
+    }
+
+    /// What has to be added to `CLOCK_MONOTONIC_RAW` here for the global time that the partner knows, in nanoseconds; none if it does not answer, or knows none yet.
+    pub fn ahead(&self) -> Option<i64> {
+        let to = (*self.found.get_or_init(|| self.find()))?;
+        let raw = || clock::nanoseconds(libc::CLOCK_MONOTONIC_RAW);
+        let once = || {
+            let asked = raw();
+            let (global, _) = self.answered([self.partner.secret, asked, GLOBAL, 0], to)?.0;
+            let answered = raw();
+            let here = asked + (answered - asked) / 2;
+            (global > 0).then_some((answered - asked, global.wrapping_sub(here) as i64))
+        };
+        (0..TRIES).filter_map(|_| once()).min().map(|(_, ahead)| ahead)
     }
 
     /// The first of its addresses that answers.
@@ -158,19 +184,24 @@ impl Client {
     }
 
     fn exchange(&self, to: SocketAddr) -> Option<Exchange> {
-        let mut bytes = [0_u8; 33];
         let asked = clock::before();
         // Its time is its number: there may still be answers to earlier ones on the way, also from an earlier batch.
-        let question = pack([self.partner.secret, asked, 0, 0]);
-        self.socket.send_to(&question, to).ok()?;
+        let ((came, left), answered) = self.answered([self.partner.secret, asked, 0, 0], to)?;
+        Some(Exchange { asked, answered, came, left })
+    }
+
+    /// The last two words of the answer to a question, and when it came.
+    fn answered(&self, packet: Packet, to: SocketAddr) -> Option<((u64, u64), u64)> {
+        let mut bytes = [0_u8; 33];
+        self.socket.send_to(&pack(packet), to).ok()?;
         loop {
             let received = self.socket.recv_from(&mut bytes);
             let answered = clock::after();
             let (length, from) = received.ok()?;
-            let [secret, its, came, left] = unpack(&bytes);
+            let [secret, number, third, fourth] = unpack(&bytes);
             // Anything else is an answer that came too late, or not for us.
-            if length == 32 && from == to && secret == self.partner.secret && its == asked {
-                return Some(Exchange { asked, answered, came, left });
+            if length == 32 && from == to && secret == self.partner.secret && number == packet[1] {
+                return Some(((third, fourth), answered));
             }
         }
     }

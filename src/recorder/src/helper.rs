@@ -6,14 +6,12 @@ use crate::load::Load;
 use crate::monitor;
 use crate::session::{self, Session};
 use crate::stream::Stream;
+use crate::waits::Ticks;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_millis(10);
-
-/// A call of MPI that takes longer waits for others, in nanoseconds.
-const WAITS: u64 = 100_000;
 
 /// Starts it. Without it, threads write their buffers themselves.
 pub fn start(session: &'static Session) {
@@ -84,28 +82,5 @@ fn run(session: &'static Session) {
 
 /// Whether a full buffer is to be written now: the thread waits anyway, the node has time, or the other buffer is nearly full, too.
 fn is_time(session: &Session, stream: &Stream, load: &mut Load, ticks: &Ticks) -> bool {
-    let since = stream.inside_since.load(Ordering::Relaxed);
-    let waits = since != 0 && ticks.nanoseconds(clock::before().saturating_sub(since)) > WAITS;
-    session.control.at_once || waits || stream.buffers.is_urgent() || load.is_light()
-}
-
-/// About how long ticks of the counter are.
-struct Ticks {
-    begin: (u64, Instant),
-    per_tick: f64,
-}
-
-impl Ticks {
-    fn new() -> Ticks {
-        Ticks { begin: (clock::before(), Instant::now()), per_tick: 1.0 }
-    }
-
-    fn look(&mut self) {
-        let ticks = clock::before().saturating_sub(self.begin.0);
-        self.per_tick = self.begin.1.elapsed().as_nanos() as f64 / ticks.max(1) as f64;
-    }
-
-    fn nanoseconds(&self, ticks: u64) -> u64 {
-        (ticks as f64 * self.per_tick) as u64
-    }
+    session.control.at_once || ticks.waits(stream) || stream.buffers.is_urgent() || load.is_light()
 }

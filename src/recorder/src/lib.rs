@@ -23,9 +23,11 @@ mod load;
 mod monitor;
 mod offsets;
 mod real;
+mod samples;
 mod session;
 mod stream;
 mod user;
+mod waits;
 mod wrappers;
 
 #[allow(dead_code)]

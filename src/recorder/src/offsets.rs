@@ -11,6 +11,8 @@ use crate::endpoint::{Client, REACH, Reach, Server};
 use crate::exchange::{Batch, Exchange, Measured};
 use crate::format::measured::{KERNEL, MPI};
 use crate::helper;
+use crate::session::Session;
+use crate::waits::Ticks;
 use std::collections::HashSet;
 use std::ffi::c_int;
 use std::path::Path;
@@ -29,6 +31,8 @@ const TRIED: (usize, Duration) = (128, Duration::from_millis(5));
 const SLOW: Duration = Duration::from_micros(20);
 /// How long those who wait sleep between two looks, at first and at last.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
+/// How often it is looked whether the program waits, in between, at most and at least.
+const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 /// Tag of all messages here; the communicator is the recorder's own.
 const TAG: usize = 0;
 
@@ -45,6 +49,10 @@ pub struct Meter {
     server: Option<Server>,
     /// Rank of the partner of this process, if it has one, and the way to it.
     partner: Option<(usize, Option<Client>)>,
+    /// How the partner is reached, and whether it is on the same node.
+    reach: Option<(Reach, bool)>,
+    /// Whether this process is the first one of its node.
+    pub first_of_node: bool,
     /// Held while a measurement is made.
     file: Mutex<Option<Measured>>,
     ending: AtomicBool,
@@ -84,20 +92,24 @@ impl Meter {
             words.copy_from_slice(&all[partner * WORDS..][..WORDS]);
             // SAFETY: made from one on the other side.
             let reach = unsafe { std::mem::transmute::<[u64; WORDS], Reach>(words) };
-            (partner, Client::new(reach, nodes[2 * partner + 1] == node))
+            let here = nodes[2 * partner + 1] == node;
+            (partner, Client::new(reach, here), (reach, here))
         });
+        let reach = partner.as_ref().map(|(.., reach)| *reach);
+        let partner = partner.map(|(partner, client, _)| (partner, client));
+        let first_of_node = (0..size).find(|&rank| nodes[2 * rank + 1] == node) == Some(rank);
         let file = partner.as_ref().and_then(|_| Measured::create(directory, rank));
         let every = schedule.parse().ok();
         let every = every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|time| !time.is_zero());
         let leader = place.is_some_and(|place| place > 0);
         let (file, ending) = (Mutex::new(file), AtomicBool::new(false));
-        Some(Meter { comm, rank, size, leader, server, partner, file, ending, every })
+        Some(Meter { comm, rank, size, leader, server, partner, reach, first_of_node, file, ending, every })
     }
 
     /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
     pub fn measure(&self, abi: &Abi) {
         self.meet(abi);
-        let quick = self.by_kernel(THOROUGH);
+        let quick = self.by_kernel(THOROUGH, &|| true);
         self.meet(abi);
         // Messages of MPI for whom those of the kernel do not do.
         let most = match quick {
@@ -115,32 +127,47 @@ impl Meter {
         self.meet(abi);
     }
 
-    /// Measures from now on in between, if that is wanted.
-    pub fn go_on(&'static self) {
+    /// Measures from now on in between, if that is wanted: within half of the period when the program waits in MPI, where it costs nothing; else then.
+    pub fn go_on(&'static self, session: &'static Session) {
         if let Some(every) = self.every.filter(|_| self.partner.is_some()) {
             let _ = helper::spawn("clc-offsets", move || {
                 let start = Instant::now();
+                let mut ticks = Ticks::new();
                 for turn in 1.. {
                     let next = every.saturating_mul(turn);
                     std::thread::sleep(next.saturating_sub(start.elapsed()));
+                    ticks.look();
+                    let nap = (every / 100).clamp(LOOKS[0], LOOKS[1]);
+                    let is_open = || start.elapsed() < next + every / 2 && !self.ending.load(Ordering::Acquire);
+                    while is_open() && !ticks.any_waits(session) {
+                        std::thread::sleep(nap);
+                    }
                     if self.ending.load(Ordering::Acquire) {
                         return;
                     }
                     // Whoever is late leaves turns out.
                     if start.elapsed() < next + every {
-                        self.by_kernel(BRIEF);
+                        // The program is not to notice it: what has begun while it waits ends when it goes on.
+                        let waited = ticks.any_waits(session);
+                        self.by_kernel(BRIEF, &|| !waited || ticks.any_waits(session));
                     }
                 }
             });
         }
     }
 
+    /// Another way to the partner. None if there is no partner to follow, which holds for rank 0, or it cannot be reached.
+    pub fn another_client(&self) -> Option<Client> {
+        let (reach, here) = self.reach.filter(|_| self.rank > 0)?;
+        Client::new(reach, here)
+    }
+
     /// By messages of the kernel. Returns how long the fastest ones took, both directions together; none if the partner was not reached.
-    fn by_kernel(&self, (least, longest): (usize, Duration)) -> Option<Duration> {
+    fn by_kernel(&self, (least, longest): (usize, Duration), may: &dyn Fn() -> bool) -> Option<Duration> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let (partner, client) = self.partner.as_ref()?;
         let start = Instant::now();
-        let batch = client.as_ref()?.measure(least, longest)?;
+        let batch = client.as_ref()?.measure(least, longest, may)?;
         let range = batch.range(start.elapsed());
         file.as_mut()?.append(*partner, KERNEL, batch);
         Some(range)

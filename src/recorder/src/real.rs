@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Libraries to look into where the program has loaded MPI by itself (`dlopen`), so that it is not in the usual order of search.
-const LIBRARIES: [&CStr; 9] = [
+const LIBRARIES: [&CStr; 10] = [
     c"libmpi.so.40",
     c"libmpi.so.12",
     c"libmpich.so.12",
@@ -15,6 +15,7 @@ const LIBRARIES: [&CStr; 9] = [
     c"libmpifort.so.12",
     c"libmpichfort.so.12",
     c"libmpi.so",
+    c"libmpi_abi.so.1",
 ];
 
 /// Where a function or variable of the MPI library is; null if there is none.
@@ -44,6 +45,21 @@ pub fn find_variable(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if found.is_null() { find(name) } else { found }
+}
+
+/// File name of the library that something is in, without directories.
+pub fn library_of(address: *const c_void) -> Option<&'static CStr> {
+    let mut found =
+        libc::Dl_info { dli_fname: null_mut(), dli_fbase: null_mut(), dli_sname: null_mut(), dli_saddr: null_mut() };
+    // SAFETY: it is writable; what it says of a library holds as long as that is loaded, and an MPI library is never unloaded.
+    unsafe {
+        if libc::dladdr(address, &mut found) == 0 || found.dli_fname.is_null() {
+            return None;
+        }
+        let path = CStr::from_ptr(found.dli_fname);
+        let slash = path.to_bytes().iter().rposition(|&byte| byte == b'/').map_or(0, |place| place + 1);
+        Some(CStr::from_ptr(found.dli_fname.add(slash)))
+    }
 }
 
 /// A function of the MPI library, looked up when it is first called.

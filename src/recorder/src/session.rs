@@ -9,6 +9,7 @@ use crate::helper;
 use crate::layout;
 use crate::monitor::{self, Board, Member};
 use crate::offsets::Meter;
+use crate::samples;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
 use crate::user;
@@ -174,7 +175,8 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     RECORDING.store(true, Ordering::Release);
     helper::start(session);
     if let Some(meter) = &session.meter {
-        meter.go_on();
+        meter.go_on(session);
+        samples::start(meter, &session.directory, rank as usize);
     }
     stream
 }
@@ -271,6 +273,7 @@ impl Session {
             (field::WORLD, self.abi.world),
             (field::SELF, self.abi.own),
             (field::EMPTY, self.abi.empty),
+            (field::EMPTY_COLLECTIVE, self.abi.empty_collective),
             (field::MACHINE, self.machine),
         ] {
             file.number(offset).store(value, Ordering::Relaxed);

@@ -1,7 +1,10 @@
 //! `clc-replay record`: what programs do is in their recordings, once and in full, on Open MPI and MPICH, from C and from Fortran.
 
 mod monitor;
+mod mpi_5;
 mod own;
+mod samples;
+mod sizes;
 mod survives;
 mod windows;
 

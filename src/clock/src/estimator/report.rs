@@ -4,7 +4,7 @@ use super::{Estimator, shows};
 use crate::Method;
 use crate::clock_map::ClockMap;
 use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
-use crate::observations::Offsets;
+use crate::observations::{Offsets, OneWay};
 use crate::reference::{Line, Reference, skew_to_median};
 use crate::steps::Step;
 use crate::windows::Grid;
@@ -69,19 +69,22 @@ impl Estimator {
         let mut sums = vec![Sums::default(); map.bases.len()];
         // By the smaller and the larger clock.
         let mut pairs: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
-        for ((a, b), seen) in self.observations.directions() {
-            let direction = self.latencies.direction((a, b));
-            let mut sum = Sums::default();
-            for seen in seen {
-                let excess = direction.excess(seen, &flat, grid.count);
-                sum.add(excess, direction.weight(excess, self.latencies.spread));
-            }
-            for clock in [a, b] {
-                if let Some(of) = sums.get_mut(clock as usize) {
-                    of.merge(&sum);
+        for (direction, seen) in self.observations.directions() {
+            let direction = self.latencies.direction(direction);
+            for seen in seen.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b)) {
+                let Some(&OneWay { a, b, .. }) = seen.first() else { continue };
+                let mut sum = Sums::default();
+                for seen in seen {
+                    let excess = direction.excess(seen, &flat, grid.count);
+                    sum.add(excess, direction.weight(excess, self.latencies.spread));
                 }
+                for clock in [a, b] {
+                    if let Some(of) = sums.get_mut(clock as usize) {
+                        of.merge(&sum);
+                    }
+                }
+                pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
             }
-            pairs.entry((a.min(b), a.max(b))).or_default().merge(&sum);
         }
         let paths = self.paths(map.bases.len(), |pair| {
             let residual = pairs.get(&pair).map_or(0.0, Sums::deviation);

@@ -12,6 +12,7 @@ mod pipeline;
 mod random_sparse;
 mod ring;
 mod rma;
+mod solver;
 mod subsets;
 mod wavefront;
 
@@ -59,6 +60,8 @@ patterns! {
     Halo2d "halo2d" 4,
     /// Non-blocking exchange with six neighbours.
     Halo3d "halo3d" 8,
+    /// An iterative solver: exchange with two neighbours and several kinds of collective operations.
+    Solver "solver" 2,
     /// Sweeps over a two-dimensional grid from its corners.
     Wavefront "wavefront" 4,
     /// Rank 0 hands out tasks and takes results from any source.
@@ -147,6 +150,7 @@ impl Work {
 pub(super) enum Pattern {
     Ring,
     Halo(halo::Grid),
+    Solver(solver::Solver),
     Wavefront,
     MasterWorker(master_worker::Tasks),
     Butterfly,
@@ -170,6 +174,7 @@ impl Pattern {
             PatternKind::Halo1d => Pattern::Halo(halo::Grid::new(ranks, 1)),
             PatternKind::Halo2d => Pattern::Halo(halo::Grid::new(ranks, 2)),
             PatternKind::Halo3d => Pattern::Halo(halo::Grid::new(ranks, 3)),
+            PatternKind::Solver => Pattern::Solver(solver::Solver::new(ranks)),
             PatternKind::Wavefront => Pattern::Wavefront,
             PatternKind::MasterWorker => Pattern::MasterWorker(master_worker::Tasks::default()),
             PatternKind::Butterfly => Pattern::Butterfly,
@@ -195,6 +200,7 @@ impl Pattern {
         match self {
             Pattern::Ring => ring::step(work, processes),
             Pattern::Halo(grid) => grid.step(work, number, processes),
+            Pattern::Solver(solver) => solver.step(work, number, processes),
             Pattern::Wavefront => wavefront::step(work, number, processes),
             Pattern::MasterWorker(tasks) => return tasks.step(work, engine),
             Pattern::Butterfly => butterfly::step(work, processes),

@@ -1,0 +1,105 @@
+//! Synchronous sampling: at agreed times, the first process of each node notes how busy the node is.
+//!
+//! The agreed times are multiples of the period by the *global time*, which is `CLOCK_MONOTONIC_RAW` of the node of rank 0. Each leader of a node asks its partner
+//! for it, again and again, by messages of the kernel (`endpoint`), and so on to rank 0: without MPI, and without the program. A thread of its own
+//! sleeps until the next agreed time; a sample that it takes too late is not written. Whether the clocks agreed as well as was thought is seen after the run, when
+//! their offsets are known: samples that were not at their time are left out then.
+
+use crate::clock;
+use crate::endpoint::Client;
+use crate::format::sampled::{MAGIC, SUFFIX};
+use crate::helper;
+use crate::load::Usage;
+use crate::offsets::Meter;
+use crate::session;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a partner is asked for the global time, and if it does not know it yet.
+const FOLLOW: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(20);
+/// It is looked at least so often whether the recording has ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The global time is so much ahead of `CLOCK_MONOTONIC_RAW` here, if it is known.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+static KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// The global time in nanoseconds; 0 if it is not known.
+pub fn global_time() -> u64 {
+    if KNOWN.load(Ordering::Acquire) { raw().wrapping_add_signed(AHEAD.load(Ordering::Relaxed)) } else { 0 }
+}
+
+/// Begins to sample, if that is wanted, and to follow the global time.
+pub fn start(meter: &Meter, directory: &Path, rank: usize) {
+    let wanted = std::env::var("CLC_RECORDER_SAMPLE").unwrap_or_default();
+    let Some((period, bound)) = wanted.split_once(':') else { return };
+    let (Ok(period), Ok(bound)) = (period.parse::<u64>(), bound.parse::<u64>()) else { return };
+    let partner = meter.another_client();
+    KNOWN.store(rank == 0, Ordering::Release);
+    // Who knows no way to the global time cannot take part.
+    let sampler = meter.first_of_node && period > 0 && (rank == 0 || partner.is_some());
+    let file = if sampler { create(directory, rank, period, bound) } else { None };
+    if file.is_some() || partner.is_some() {
+        let _ = helper::spawn("clc-samples", move || run(partner.as_ref(), file, period, bound));
+    }
+}
+
+fn create(directory: &Path, rank: usize, period: u64, bound: u64) -> Option<File> {
+    let path = directory.join(format!("{rank}.{SUFFIX}"));
+    let mut file = OpenOptions::new().append(true).create_new(true).open(path).ok()?;
+    let bytes = [MAGIC, period.to_le_bytes(), bound.to_le_bytes()].concat();
+    file.write_all(&bytes).ok().map(|()| file)
+}
+
+fn run(partner: Option<&Client>, mut file: Option<File>, period: u64, bound: u64) {
+    let mut usage = Usage::new();
+    let mut asked: Option<Instant> = None;
+    while session::recording().is_some() {
+        if let Some(partner) = partner.filter(|_| asked.is_none_or(|at| at.elapsed() >= FOLLOW)) {
+            if let Some(ahead) = partner.ahead() {
+                AHEAD.store(ahead, Ordering::Relaxed);
+                KNOWN.store(true, Ordering::Release);
+            }
+            if !KNOWN.load(Ordering::Acquire) {
+                std::thread::sleep(RETRY);
+                continue;
+            }
+            asked = Some(Instant::now());
+        }
+        let Some(open) = &mut file else {
+            std::thread::sleep(LOOK);
+            continue;
+        };
+        let turn = global_time() / period + 1;
+        let at = turn.wrapping_mul(period).wrapping_add_signed(-AHEAD.load(Ordering::Relaxed));
+        sleep_until(at);
+        if raw().saturating_sub(at) > bound || session::recording().is_none() {
+            continue;
+        }
+        let counter = clock::before();
+        let [cpu, link] = usage.until_now();
+        let bytes = [turn, counter, cpu.to_bits(), link.to_bits()].map(u64::to_le_bytes).concat();
+        if open.write_all(&bytes).is_err() {
+            file = None;
+        }
+    }
+}
+
+/// Until `CLOCK_MONOTONIC_RAW` is so late, or the recording ends.
+fn sleep_until(at: u64) {
+    loop {
+        let left = at.saturating_sub(raw());
+        if left == 0 || session::recording().is_none() {
+            return;
+        }
+        std::thread::sleep(Duration::from_nanos(left).min(LOOK));
+    }
+}
+
+fn raw() -> u64 {
+    clock::nanoseconds(libc::CLOCK_MONOTONIC_RAW)
+}

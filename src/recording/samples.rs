@@ -1,0 +1,226 @@
+//! What the nodes were doing at agreed times: metrics of locations of their own.
+
+use super::assemble::Written;
+use super::clocks::START;
+use super::definitions::location;
+use super::extra::{Extra, Output};
+use super::format::sampled::{MAGIC, SUFFIX};
+use super::offsets::globally;
+use super::plan::Plan;
+use super::target::Target;
+use clc_archive::truth::{self, TruthWriter};
+use clc_otf2::NodeMetrics;
+use clc_trace::{Definitions, Error, LocationId, Result, Ticks};
+use std::path::Path;
+
+/// Name and unit of what is sampled.
+const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link utilisation", "")];
+
+/// Most of the samples have to be there, or it is said: one in so many may be missing.
+const MISSING: u64 = 10;
+
+/// One sample of a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Its agreed time, in periods.
+    turn: u64,
+    /// When it was taken, by the counter of the node.
+    counter: u64,
+    /// Shares of the cores' time and of the links' capacity.
+    values: [f64; 2],
+}
+
+/// Those of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Nanoseconds between two agreed times.
+    period: u64,
+    /// So much later than its time a sample may be, in nanoseconds.
+    bound: u64,
+    list: Vec<Sample>,
+}
+
+/// What has become of the samples of a node.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    /// So many are in the trace.
+    written: u64,
+    /// First and last agreed time that it has a sample of.
+    turns: Option<(u64, u64)>,
+}
+
+/// What a process has sampled; none if it does not sample. What was cut off at the end of the file, or makes no sense, is left out.
+///
+/// # Errors
+/// The file cannot be read, or is none.
+pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
+    let path = directory.join(format!("{rank}.{SUFFIX}"));
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(&path, "cannot read the samples of a node", &error)),
+    };
+    let words = bytes.strip_prefix(&MAGIC).ok_or_else(|| Error::new("no samples of a node").in_file(&path))?;
+    let mut words = words.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+    let (Some(period), Some(bound)) = (words.next().filter(|&period| period > 0), words.next()) else {
+        return Ok(None);
+    };
+    let mut list: Vec<Sample> = Vec::new();
+    while let (Some(turn), Some(counter), Some(cpu), Some(link)) =
+        (words.next(), words.next(), words.next(), words.next())
+    {
+        let values = [cpu, link].map(f64::from_bits);
+        let ordered = list.last().is_none_or(|last| last.turn < turn && last.counter <= counter);
+        // A reading of a counter fits, and shares are between nothing and all; anything else is damage.
+        if !ordered || counter >= 1 << 62 || values.iter().any(|value| !(0.0..=1.0).contains(value)) {
+            break;
+        }
+        list.push(Sample { turn, counter, values });
+    }
+    Ok(Some(Samples { period, bound, list }))
+}
+
+impl Plan {
+    /// Where the samples of the node of a process go that has taken them: beside its threads.
+    pub(super) fn sample_location(&self, rank: u32) -> Option<LocationId> {
+        self.samples.get(&rank)?;
+        Some(location(rank, self.threads(rank).last()?.checked_add(1)?))
+    }
+
+    /// The metrics of the nodes, for the definitions: the class, and who records it for which node.
+    pub(super) fn node_metrics(&self, definitions: &Definitions) -> NodeMetrics {
+        let recorder = |&rank: &u32| {
+            let group = definitions.location_groups.iter().find(|group| group.id.0 == rank)?;
+            Some((self.sample_location(rank)?, group.parent?))
+        };
+        NodeMetrics {
+            members: METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned())).to_vec(),
+            recorders: self.samples.keys().filter_map(recorder).collect(),
+        }
+    }
+
+    /// Writes the samples of a node that were taken at their times as metric `metric`, the first instance of all nodes.
+    pub(super) fn write_samples(
+        &self,
+        rank: u32,
+        metric: u32,
+        archive: &Target,
+        target: &Path,
+        written: &mut Written,
+    ) -> Result<()> {
+        let found = self.samples.get(&rank).zip(self.sample_location(rank)).zip(self.process_clock(rank));
+        let Some(((samples, id), mut clock)) = found else { return Ok(()) };
+        // Instances are numbered as their recorders are listed.
+        let metric = metric + self.samples.range(..rank).count() as u32;
+        let mut writer = archive.events(id)?;
+        let mut truths = match &self.clock {
+            Some(_) => Some(TruthWriter::create(&truth::path(target, id), id, super::definitions::RESOLUTION)?),
+            None => None,
+        };
+        let span = self.base..=self.end;
+        let counter = self.counter(rank);
+        let mut sampled = Sampled::default();
+        for sample in &samples.list {
+            if !counter.is_some_and(|counter| span.contains(&counter.nanoseconds(sample.counter))) {
+                continue;
+            }
+            sampled.turns = Some((sampled.turns.map_or(sample.turn, |(first, _)| first), sample.turn));
+            let (truth, shown) = clock.times(sample.counter);
+            let global = if self.clock.is_some() { truth } else { globally(shown, &written.offsets) };
+            // The clocks may not have agreed as well as they had thought.
+            let agreed = self.agreed(samples.period, sample.turn);
+            if agreed.is_none_or(|agreed| global.abs_diff(agreed) > samples.bound) {
+                continue;
+            }
+            writer.write(shown.max(0) as u64, Output::Extra(Extra::Sample(metric, sample.values)))?;
+            if let Some(truths) = &mut truths {
+                truths.push(Ticks(truth))?;
+            }
+            sampled.written += 1;
+        }
+        written.sampled = Some(sampled);
+        let (events, without_fields) = archive.end(id, writer, &written.offsets)?;
+        written.threads.push((id, events));
+        written.without_fields += without_fields;
+        if let Some(truths) = truths {
+            truths.finish()?;
+        }
+        Ok(())
+    }
+
+    /// The global time, in nanoseconds of the trace, of a turn.
+    fn agreed(&self, period: u64, turn: u64) -> Option<i64> {
+        let reading = self.reading(self.node(0)?, turn.checked_mul(period)?)?;
+        let passed = self.counter(0)?.nanoseconds(reading).checked_sub(self.base)?;
+        START.checked_add(passed)
+    }
+}
+
+/// What is to be said of the samples of all nodes: each should have one of every agreed time from the first to the last one of all, but for one at its own start or end.
+pub(super) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
+    let (mut nodes, mut written, mut range) = (0_u64, 0_u64, None::<(u64, u64)>);
+    for sampled in all {
+        nodes += 1;
+        written += sampled.written;
+        range = match (range, sampled.turns) {
+            (Some((first, last)), Some((begin, end))) => Some((first.min(begin), last.max(end))),
+            (known, other) => known.or(other),
+        };
+    }
+    let (first, last) = range?;
+    let agreed = (last - first).saturating_add(1).saturating_mul(nodes);
+    let left_out = agreed.saturating_sub(written);
+    (left_out > agreed / MISSING + nodes)
+        .then(|| format!("{left_out} of {agreed} samples of the nodes were not taken at their times, and are left out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(words: &[u64]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let mut bytes = MAGIC.to_vec();
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        std::fs::write(directory.path().join("2.samples"), bytes).unwrap();
+        directory
+    }
+
+    #[test]
+    fn whole_samples_are_read() {
+        let [cpu, link] = [0.25, 1.0].map(f64::to_bits);
+        let directory = file(&[100, 10, 7, 5000, cpu, link, 9, 6000, cpu, 0, 10, 7000]);
+        let samples = read(directory.path(), 2).unwrap().unwrap();
+        let list = vec![
+            Sample { turn: 7, counter: 5000, values: [0.25, 1.0] },
+            Sample { turn: 9, counter: 6000, values: [0.25, 0.0] },
+        ];
+        assert_eq!(samples, Samples { period: 100, bound: 10, list });
+        assert_eq!(read(directory.path(), 1).unwrap(), None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_ends_them() {
+        let [cpu, much, none] = [0.5, 1.5, f64::NAN].map(f64::to_bits);
+        for wrong in [[8, 6000, much, cpu], [8, 6000, cpu, none], [7, 6000, cpu, cpu], [8, 4000, cpu, cpu]] {
+            let directory = file(&[&[100, 10, 7, 5000, cpu, cpu][..], &wrong, &[9, 7000, cpu, cpu]].concat());
+            assert_eq!(read(directory.path(), 2).unwrap().unwrap().list.len(), 1, "{wrong:?}");
+        }
+        assert_eq!(read(file(&[0, 10]).path(), 2).unwrap(), None);
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("0.samples"), "nonsense").unwrap();
+        assert!(read(directory.path(), 0).unwrap_err().message.contains("no samples"));
+    }
+
+    #[test]
+    fn it_is_said_if_many_are_missing() {
+        let sampled = |written, turns| std::iter::once(Sampled { written, turns });
+        assert_eq!(missing(std::iter::empty()), None);
+        assert_eq!(missing(sampled(0, None)), None);
+        assert_eq!(missing(sampled(92, Some((1, 100)))), None);
+        let said = missing(sampled(80, Some((1, 100))).chain(sampled(90, Some((11, 100)))));
+        assert!(said.unwrap().starts_with("30 of 200 samples"));
+        // One that does not know the agreed times.
+        assert!(missing(sampled(100, Some((1, 100))).chain(sampled(0, None))).unwrap().starts_with("100 of 200 "));
+    }
+}
