@@ -1,7 +1,7 @@
 //! The options of `clc-replay agent`, `jobs` and `watch`, and those of `record --monitor`.
 
 use super::options::LogOptions;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use clc_monitor::jobs::Alarm;
 use clc_trace::Duration;
 use std::net::SocketAddr;
@@ -35,6 +35,8 @@ Examples:
       Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
   clc-replay watch run1 --why --json - | jq .sentence
       For programs.
+  clc-replay watch run1 --html run1.html
+      A page for a browser: also what was seen since the job began.
   clc-replay watch run1 --metrics 9464
       For Prometheus: http://127.0.0.1:9464/metrics.
 
@@ -105,6 +107,7 @@ pub struct JobsOptions {
 
 /// Options of `clc-replay watch`.
 #[derive(Debug, Clone, PartialEq, Args)]
+#[command(group = ArgGroup::new("written").args(["json", "html"]).multiple(true))]
 pub struct WatchOptions {
     /// The job: its name in `clc-replay jobs`, its recording (run1) or its directory (run1.monitor)
     #[arg(value_name = "JOB")]
@@ -122,8 +125,14 @@ pub struct WatchOptions {
     #[arg(long, value_name = "FILE", requires = "why")]
     pub json: Option<PathBuf>,
 
-    /// Overwrite the file in the place of --json, whatever it is, unless it belongs to a trace; one that clc-replay wrote is overwritten anyway
-    #[arg(long, requires = "json")]
+    /// Write a page for a browser into a file, or to standard output (-): the same, and what the agents have noted since the job began
+    ///
+    /// Ranks by state, resources and clocks over time; also of a job that has ended, as long as its directory is there.
+    #[arg(long, value_name = "FILE", conflicts_with = "metrics")]
+    pub html: Option<PathBuf>,
+
+    /// Overwrite the files in the place of --json and --html, whatever they are, unless they belong to a trace; one that clc-replay wrote is overwritten anyway
+    #[arg(long, requires = "written")]
     pub force: bool,
 
     /// What to log.

@@ -6,9 +6,10 @@ use super::watched::{JobEntry, JobList, Watched, word};
 use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
 use crate::output::conflicts::{self, Content};
 use crate::output::files;
-use crate::report::{self, SCHEMA};
+use crate::report::{self, SCHEMA, WatchedPage, watched_page};
 use clc_monitor::collect::{collect, twice};
 use clc_monitor::diagnose::{Verdict, diagnose, duration};
+use clc_monitor::history::Log;
 use clc_monitor::jobs::{self, AgentFile, Job};
 use clc_monitor::query::{Question, ask};
 use clc_monitor::{agent, state};
@@ -132,19 +133,31 @@ fn watch(options: &WatchOptions) -> Result<u8> {
         let ready = |address| tracing::info!("metrics of {} are at http://{address}/metrics", job.about.name);
         return metrics::serve(&job, address, ready).map(|()| 0);
     }
-    if !options.why && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+    if !options.why && options.html.is_none() && std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(status(live(&job)?.verdict));
     }
     if let Some(path) = &options.json {
         conflicts::allow(path, Content::Json, options.force)?;
     }
+    if let Some(path) = &options.html {
+        conflicts::allow(path, Content::Page, options.force)?;
+        if options.json.as_ref().is_some_and(|json| json == path) {
+            return Err(Error::new("--json and --html cannot have the same file").in_file(path));
+        }
+    }
     let (first, second) = twice(&job, PAUSE);
     let found = diagnose(Some(&first.snapshot), &second.snapshot);
+    if let Some(path) = &options.html {
+        let (logs, unread) = Log::all(&job);
+        let page = WatchedPage { about: &job.about, seen: &second, found: &found, logs: &logs, unread: &unread };
+        files::write(path, watched_page(&page).as_bytes(), Content::Page, options.force)?;
+    }
     let text = match &options.json {
         Some(path) => {
             write(path, &Watched::new(&job, &second, &found), options.force)?;
             String::new()
         }
+        None if options.html.is_some() && !options.why => String::new(),
         None => found.text(),
     };
     if !options.log.quiet {

@@ -27,11 +27,12 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
     let name = function.name;
     let call = |mode: &str| {
         format!(
-            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {} }}",
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {} }}",
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
             matches!(name, "Iprobe" | "Request_get_status"),
+            name == "Probe",
         )
     };
     let mut c = |symbol: &str, mode: &str| {

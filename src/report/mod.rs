@@ -14,7 +14,7 @@ pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use clc_execution::waiting::WaitKind;
 pub use csv::{Records as CsvRecords, analysis_csv};
 pub use html::evaluation_plot;
-pub use html::html;
+pub use html::{WatchedPage, html, watched_page};
 pub use json::{GENERATOR, escaped, json};
 pub use model::analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,

@@ -10,6 +10,8 @@
  * differ    rank 1 calls MPI_Allreduce where the others call MPI_Bcast
  * waitall   rank 0 waits for messages by MPI_Waitall, one of which rank 1 never sends, since it waits by MPI_Test in vain for one of rank 2, which computes
  * comms     1,000 communicators; in the last one rank 1 is missing
+ * fence     rank 1 computes and does not come to the second fence of a window
+ * probe     rank 0 waits by MPI_Probe for a message of rank 1, which computes
  * moves     barriers all the time
  * split     a communicator of the odd ranks and one of the even ones; rank 2 is missing in the latter's second MPI_Allreduce */
 #include <mpi.h>
@@ -106,6 +108,18 @@ int main(int argc, char **argv)
             MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
         for (int i = 0; i < COMMS - (rank == 1); i++)
             MPI_Barrier(comms[i]);
+        compute();
+    } else if (!strcmp(way, "fence")) {
+        MPI_Win window;
+        MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Win_fence(0, window);
+        if (rank == 1)
+            compute();
+        MPI_Win_fence(0, window);
+        compute();
+    } else if (!strcmp(way, "probe")) {
+        if (rank == 0)
+            MPI_Probe(1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         compute();
     } else if (!strcmp(way, "moves")) {
         for (;;) {

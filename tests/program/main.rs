@@ -26,6 +26,7 @@ mod missing_records;
 mod mpi_runs;
 mod native_damage;
 mod native_format;
+mod node_faults;
 mod otf2_damage;
 mod otf2_roundtrip;
 mod patterns_beyond_messages;

@@ -1,6 +1,7 @@
 //! A monitor of running parallel jobs by gossip between their nodes.
 //!
-//! [`agent`] is what runs on each node, [`state`] what it sees there, [`diagnose`] what that says, [`jobs`] where agents are found, [`query`] and [`collect`] how they are asked.
+//! [`agent`] is what runs on each node, [`state`] what it sees there, [`diagnose`] what that says, [`jobs`] where agents are found, [`query`] and [`collect`] how they are asked,
+//! [`history`] what they note over time.
 //!
 //! [`gossip`] is the protocol: who lives, who is dead by consensus, what each node has to tell, and the times of round trips between
 //! clocks. It opens no socket and reads no clock, so the same code runs in an agent and in a [`simulation`].
@@ -33,6 +34,7 @@ pub mod clocks;
 pub mod collect;
 pub mod diagnose;
 pub mod gossip;
+pub mod history;
 pub mod jobs;
 pub mod query;
 mod random;

@@ -275,7 +275,7 @@ unsafe fn watch_end(
             };
         let made = !failed && monitor::makes_request(call.effect, call.form);
         let request = if made { given.request(words.len().saturating_sub(1), 0) } else { None };
-        if call.effect == Effect::CommFree && !failed {
+        if matches!(call.effect, Effect::CommFree | Effect::WinFree) && !failed {
             board.freed(slot.comm());
         }
         board.leave(slot, did, request, now);
@@ -431,6 +431,9 @@ unsafe fn after(session: &Session, stream: &mut Stream, call: &Call, words: &[us
                 Effect::WinCreate | Effect::WinAllocate => {
                     stream.unsigned(WINDOW);
                     stream.win(given.new_win(last));
+                    if let Some((board, slot)) = HERE.with(|here| watched(here, session)) {
+                        board.window(slot, given.new_win(last));
+                    }
                     true
                 }
                 Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),

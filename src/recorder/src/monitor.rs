@@ -243,6 +243,16 @@ impl Board {
                 Effect::Sendrecv | Effect::Isendrecv => envelope(8),
                 Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
                 Effect::Mprobe | Effect::Improbe => envelope(0),
+                Effect::Region if call.looks => {
+                    envelope(0);
+                    slot.set(slot::COMM, given.comm(2));
+                }
+                Effect::WinFence | Effect::WinFree => {
+                    let win = if call.effect == Effect::WinFence { given.win(1) } else { given.new_win(0) };
+                    slot.set(slot::COMM, win);
+                    slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
+                    slot.set(slot::SEQUENCE, self.count(win));
+                }
                 // Without a communicator nobody looks at peer and sequence number.
                 Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
                     slot.set(slot::COMM, 0);
@@ -381,6 +391,14 @@ impl Board {
         self.add(new.handle, identity, (new.rank as u64) << 32 | size);
     }
 
+    /// This process has a part of a window now, by the call that the thread is in: fences of windows are counted as collective operations of communicators are.
+    #[cold]
+    pub fn window(&self, slot: Slot, handle: u64) {
+        let Some(parent) = self.find(slot.comm()) else { return };
+        let [of_parent, ranks] = [8, 24].map(|offset| self.word(parent + offset).load(Ordering::Relaxed));
+        self.add(handle, layout::identity(&[7, of_parent, slot.get(slot::SEQUENCE)]), ranks | layout::WINDOW);
+    }
+
     fn nth(&self, identity: u64) -> u64 {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let count = made.entry(identity).or_insert(0);
@@ -388,7 +406,7 @@ impl Board {
         layout::identity(&[identity, *count])
     }
 
-    /// A communicator has been freed.
+    /// A communicator or a window has been freed.
     #[cold]
     pub fn freed(&self, handle: u64) {
         if let Some(place) = self.find(handle) {

@@ -55,6 +55,8 @@ pub struct Call {
     pub mode: Mode,
     /// Whether it only looks at something, and nothing is known of what it saw.
     pub probe: bool,
+    /// Whether its first arguments are source, tag and communicator, of which nothing is recorded.
+    pub looks: bool,
 }
 
 /// An error class that both libraries have for what nobody expects (`MPI_ERR_OTHER` or near it); the function does not exist.

@@ -14,9 +14,11 @@ mod plot;
 mod run;
 mod summary;
 mod violations;
+mod watched;
 mod worst;
 
 pub use evaluation_plot::evaluation_plot;
+pub use watched::{WatchedPage, watched_page};
 
 use super::{GENERATOR, Report};
 use clc_trace::{Error, Result};
@@ -51,6 +53,45 @@ pub fn html(report: &Report) -> Result<String> {
         .flatten()
         .filter(|chapter| !chapter.body.is_empty())
         .collect();
+    let script = format!(
+        "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{js}</script>\n",
+        data = data(report)?,
+        js = include_str!("page.js"),
+    );
+    Ok(document(&Page {
+        title: &format!("{}: {}", report.trace.name, summary::word(report)),
+        styles: &[],
+        header: &summary::header(report),
+        chapters: &chapters,
+        footer: &format!(
+            "clc-replay {}. The same numbers for scripts: <code>--report</code>.",
+            escape(&report.program.version)
+        ),
+        version: &report.program.version,
+        script: &script,
+    }))
+}
+
+/// What a page consists of.
+struct Page<'a> {
+    /// Plain text.
+    title: &'a str,
+    /// Besides those of all pages.
+    styles: &'a [&'a str],
+    /// What is above the chapters, HTML.
+    header: &'a str,
+    chapters: &'a [Chapter],
+    /// HTML.
+    footer: &'a str,
+    /// Of the program, plain text.
+    version: &'a str,
+    /// Elements at its end, HTML.
+    script: &'a str,
+}
+
+/// The complete document.
+fn document(page: &Page) -> String {
+    let chapters = page.chapters;
     let contents: String =
         chapters.iter().map(|c| format!("<li><a href=\"#{}\">{}</a></li>", c.id, escape(c.title))).collect();
     let bodies: String = chapters
@@ -64,7 +105,7 @@ pub fn html(report: &Report) -> Result<String> {
             )
         })
         .collect();
-    Ok(format!(
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"generator\" content=\"{GENERATOR} {version}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -72,18 +113,18 @@ pub fn html(report: &Report) -> Result<String> {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; img-src data:\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{css}</style>\n</head>\n<body>\n\
+         <title>{title}</title>\n<style>\n{css}{styles}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the report</a>\n{header}\
          <nav aria-label=\"Contents\"><ul>{contents}</ul></nav>\n<main id=\"main\">\n{bodies}</main>\n\
-         <footer><p>clc-replay {version}. The same numbers for scripts: <code>--report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{js}</script>\n</body>\n</html>\n",
-        title = escape(&format!("{}: {}", report.trace.name, summary::word(report))),
+         <footer><p>{footer}</p></footer>\n{script}</body>\n</html>\n",
+        title = escape(page.title),
         css = include_str!("page.css"),
-        header = summary::header(report),
-        version = escape(&report.program.version),
-        data = data(report)?,
-        js = include_str!("page.js"),
-    ))
+        styles = page.styles.concat(),
+        header = page.header,
+        version = escape(page.version),
+        footer = page.footer,
+        script = page.script,
+    )
 }
 
 /// What the script needs, as JSON that cannot end its element.

@@ -169,6 +169,24 @@ fn parts_of_a_split_have_names_of_their_own() {
 }
 
 #[test]
+fn who_is_missing_in_a_fence_of_a_window_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "fence", 3, &[]);
+        let parts = ["rank 1 is missing in MPI_Win_fence, operation 2 of window ", "of 3 ranks 0-2, where ranks 0, 2"];
+        let said = job.hangs(&[1], &parts);
+        assert_eq!(said["communicators"][0]["behind"], serde_json::json!([1]));
+    }
+}
+
+#[test]
+fn who_is_probed_for_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "probe", 3, &[]);
+        job.hangs(&[1], &["rank 0 has waited for rank 1", "in MPI_Probe from rank 1 (tag 5)", "it computes"]);
+    }
+}
+
+#[test]
 fn a_killed_process_is_named_within_a_second() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "kill", 3, &[]);
@@ -281,6 +299,45 @@ fn files_of_others_are_not_overwritten() {
             assert_eq!((&written["schema"], &written["generator"]), (&Value::from(1), &Value::from("clc-replay")));
         }
     }
+}
+
+#[test]
+fn a_page_shows_what_was_seen_over_time_also_after_the_end() {
+    let job = Running::start(OPEN_MPI, "kill", 3, &[]);
+    job.until(|said| said["verdict"] == "failed");
+    let agent = agent(&job.app.path("run.monitor"));
+    let begun = Instant::now();
+    while Path::new(&format!("/proc/{agent}")).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the agent has not ended");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let path = job.app.path("page.html");
+    let watch = |more: &[&str]| {
+        let mut command = clc_replay("watch");
+        command.arg("run").args(["--html", "page.html"]).args(more).current_dir(job.app.path(""));
+        run(command.env("CLC_REPLAY_JOBS", job.app.path("jobs")))
+    };
+    std::fs::write(&path, "mine").expect("a file");
+    let refused = watch(&[]);
+    assert!(refused.status == 2 && refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(&path).expect("a file"), b"mine");
+    for more in [&["--force"][..], &[]] {
+        let said = watch(more);
+        assert_eq!((said.status, said.stdout.as_str()), (3, ""), "{}", said.stderr);
+        let page = std::fs::read_to_string(&path).expect("a page");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        assert!(page.contains("without MPI_Finalize") && page.contains("<span class=\"blamed\">1</span>"), "{page}");
+        // Rank 1 has ended, and the log says so: it has a line with that state.
+        assert!(page.contains("<span class=\"key w7\"></span>ended") && page.contains("<rect class=\"w7\""), "{page}");
+    }
+    // With --why the sentence is said as well; one place is not enough for two files.
+    assert!(watch(&["--why"]).stdout.starts_with("rank 1 (process "));
+    assert_eq!(watch(&["--why", "--json", "page.html"]).status, 2);
+    // Logs that somebody has damaged are named, and the rest is shown.
+    std::fs::write(job.app.path("run.monitor/agents/0.log"), "nonsense").expect("a file");
+    assert_eq!(watch(&[]).status, 3);
+    let page = std::fs::read_to_string(&path).expect("a page");
+    assert!(page.contains("Not read: ") && page.contains("0.log") && page.contains("without MPI_Finalize"));
 }
 
 /// An agent that was started alone, until this is dropped.

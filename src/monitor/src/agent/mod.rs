@@ -19,6 +19,7 @@ mod peers;
 
 pub use detach::{become_independent, start_detached};
 
+use crate::history::Writer;
 use crate::jobs::{self, AgentFile, Job};
 use crate::query::{self, Question, Report};
 use crate::state::now;
@@ -103,6 +104,8 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     let answers = Arc::clone(&shared);
     std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
+    // Without a log, it is watched all the same.
+    let mut log = Writer::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
     let begun = Instant::now();
     let (mut last_seen, mut checked) = (Instant::now(), Instant::now());
     loop {
@@ -126,6 +129,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
             // The recording may be made into an archive now.
             peers.flush();
         }
+        note(&mut log, &shared, false);
         if let Some(watchman) = &mut watchman {
             watchman.look(&shared.job, quiet, alive < seen, &peers.gone());
         }
@@ -139,8 +143,19 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
             break;
         }
     }
+    note(&mut log, &shared, true);
     peers.leave();
     end(&shared, own)
+}
+
+/// Notes what is seen now, if that is due or the last time. If it cannot be written, no more is noted.
+fn note(log: &mut Option<Writer>, shared: &Shared, last: bool) {
+    let Some(writer) = log.as_mut().filter(|writer| last || writer.is_due(now())) else { return };
+    let states = lock(&shared.local).states(&BTreeSet::new());
+    let heard = lock(&shared.heard).clone();
+    if writer.note(now(), &states, &heard.members, &heard.resources).is_err() {
+        *log = None;
+    }
 }
 
 /// Notes that earlier agents of this node have ended: this one has its mark, so they were killed.

@@ -16,7 +16,7 @@ mod words;
 mod tests;
 
 pub use table::{CommRow, RankRow};
-pub use words::{Ranks, duration};
+pub use words::{Ranks, duration, moment};
 
 use crate::state::{Life, Phase, RankState};
 use serde::{Deserialize, Serialize};

@@ -58,16 +58,13 @@ pub fn ranks(now: &Snapshot) -> Vec<RankRow> {
 
 fn row(now: &Snapshot, comms: &Comms, state: &RankState) -> RankRow {
     let call = state.call.as_ref();
-    let (word, since) = match (state.life, state.phase, call) {
-        (Life::Gone, Phase::Finalized, _) => ("finished", state.phase_since),
-        (Life::Gone, _, _) => ("ended", state.life_since.unwrap_or(now.time)),
-        (Life::Stopped, _, _) => ("stopped", state.life_since.unwrap_or(now.time)),
-        (_, Phase::Init, _) => ("starts", state.phase_since),
-        (_, Phase::Finalizing, _) => ("finalizes", state.phase_since),
-        (_, Phase::Finalized, _) => ("finished", state.phase_since),
-        (_, Phase::Unwatched, _) => ("unknown", state.phase_since),
-        (_, Phase::Running, Some(call)) => (if call.polls { "tests" } else { "waits" }, call.since),
-        (_, Phase::Running, None) => ("computes", state.moved),
+    let word = state.word();
+    let since = match (state.life, state.phase, call) {
+        (Life::Gone, Phase::Finalized, _) => state.phase_since,
+        (Life::Gone | Life::Stopped, _, _) => state.life_since.unwrap_or(now.time),
+        (_, Phase::Running, Some(call)) => call.since,
+        (_, Phase::Running, None) => state.moved,
+        _ => state.phase_since,
     };
     let call = match state.phase {
         Phase::Init => "MPI_Init".to_owned(),

@@ -25,7 +25,7 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         moved: SINCE,
         vain: 0,
         cpu: 1.0,
-        comms: vec![Membership { comm: WORLD, rank, size, inter: false, sequence }],
+        comms: vec![Membership { comm: WORLD, rank, size, inter: false, window: false, sequence }],
         lost: 0,
     };
     Snapshot { time: NOW, ranks: (0..size).map(rank).collect(), silent: Vec::new() }
@@ -153,7 +153,14 @@ fn communicators_are_told_by_their_members() {
     let mut job = job(8, 3);
     for rank in 0..8_u32 {
         let comm = if rank % 2 == 0 { 0xabcd_0123_0000_0001 } else { 0x1234_5678_0000_0002 };
-        job.ranks[rank as usize].comms.push(Membership { comm, rank: rank / 2, size: 4, inter: false, sequence: 8 });
+        job.ranks[rank as usize].comms.push(Membership {
+            comm,
+            rank: rank / 2,
+            size: 4,
+            inter: false,
+            window: false,
+            sequence: 8,
+        });
         if rank % 2 == 0 && rank != 6 {
             job.put(rank, operation("Allreduce", comm, NOBODY, 0, 9));
         }
@@ -163,6 +170,35 @@ fn communicators_are_told_by_their_members() {
     // Peers are ranks of the communicator.
     job.put(0, operation("Recv", 0xabcd_0123_0000_0001, 3, 2, 0));
     assert!(diagnose(None, &job).rows[0].call.contains("MPI_Recv from rank 6 (tag 2, communicator abcd0123"));
+}
+
+#[test]
+fn fences_of_windows_are_operations_of_their_own() {
+    let mut job = job(4, 3);
+    let window = 0xabcd_0123_0000_0007;
+    for rank in 0..4_u32 {
+        let part = Membership { comm: window, rank, size: 4, inter: false, window: true, sequence: 1 };
+        job.ranks[rank as usize].comms.push(part);
+        if rank != 2 {
+            job.put(rank, operation("Win_fence", window, NOBODY, 0, 2));
+        }
+    }
+    let parts =
+        ["rank 2 is missing in MPI_Win_fence, operation 2 of window abcd0123 of 4 ranks 0-3, where ranks 0, 1, 3"];
+    job.says(Verdict::Still, &[2], &parts);
+    // Who frees it where the others meet in a fence is told.
+    job.put(2, operation("Win_free", window, NOBODY, 0, 2));
+    job.says(Verdict::Still, &[2], &["operation 2 of window abcd0123", "rank 2 is in MPI_Win_free"]);
+}
+
+#[test]
+fn who_is_probed_for_is_waited_for() {
+    let mut job = job(3, 0);
+    job.put(0, operation("Probe", WORLD, 1, 5, 0));
+    job.says(Verdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Probe from rank 1 (tag 5)"]);
+    // Its message is on its way.
+    job.put(1, operation("Send", WORLD, 0, 5, 0));
+    assert!(!diagnose(None, &job).sentence.contains("circle"));
 }
 
 #[test]

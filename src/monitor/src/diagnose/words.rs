@@ -4,6 +4,7 @@ use crate::state::layout::{self, ANY, NOBODY};
 use crate::state::{Membership, Operation, RankState};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A list of ranks as text: `rank 3`, `ranks 0-2, 5`.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,15 @@ impl fmt::Display for Ranks<'_> {
         }
         if ranges.len() > RANGES { write!(f, ", ...") } else { Ok(()) }
     }
+}
+
+/// A time of day in UTC, from seconds since 1970.
+pub fn moment(seconds: f64) -> String {
+    // Later than the year 8000 nothing is said, which a damaged file might.
+    if !(0.0..2e11).contains(&seconds) {
+        return "an unknown time".to_owned();
+    }
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs_f64(seconds)).to_string()
 }
 
 /// A length of time, as one would say it.
@@ -120,7 +130,9 @@ impl Comms {
             Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
             Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
             Some(comm) => {
-                format!("communicator {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
+                let kind =
+                    if self.about.get(&comm).is_some_and(|about| about.window) { "window" } else { "communicator" };
+                format!("{kind} {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
             }
         }
     }

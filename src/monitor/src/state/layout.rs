@@ -136,6 +136,8 @@ pub const PROBES: usize = 64;
 pub const FREED: u64 = 1;
 /// Flag in the size of an inter-communicator, whose peers are those of the other group.
 pub const INTER: u64 = 1 << 31;
+/// Flag in the size of a window, which is in a place of a communicator.
+pub const WINDOW: u64 = 1 << 30;
 
 /// Where names begin: places of [`NAME`] bytes with a hash and a text that ends in zero.
 pub const NAMES: usize = COMMS + COMM_PLACES * COMM;

@@ -40,6 +40,10 @@ pub enum Life {
     Gone,
 }
 
+/// All that [`RankState::word`] says.
+pub const WORDS: [&str; 9] =
+    ["computes", "waits", "tests", "starts", "finalizes", "finished", "stopped", "ended", "unknown"];
+
 /// What one process of the job is doing at a moment. Times are seconds since 1970 by the clock of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankState {
@@ -120,6 +124,9 @@ pub struct Membership {
     pub size: u32,
     /// It is an inter-communicator.
     pub inter: bool,
+    /// It is a window of memory, whose fences are its operations.
+    #[serde(default)]
+    pub window: bool,
     /// Collective operations that have begun.
     pub sequence: u64,
 }
@@ -136,6 +143,27 @@ impl RankState {
     pub fn comms_of_call(&self) -> impl Iterator<Item = u64> {
         let call = self.call.iter();
         call.flat_map(|call| call.what.iter().chain(&call.waits)).filter_map(|operation| operation.comm)
+    }
+
+    /// What it does, in a word: one of [`WORDS`].
+    pub fn word(&self) -> &'static str {
+        match (self.life, self.phase, &self.call) {
+            (Life::Gone, Phase::Finalized, _) => "finished",
+            (Life::Gone, _, _) => "ended",
+            (Life::Stopped, _, _) => "stopped",
+            (_, Phase::Init, _) => "starts",
+            (_, Phase::Finalizing, _) => "finalizes",
+            (_, Phase::Finalized, _) => "finished",
+            (_, Phase::Unwatched, _) => "unknown",
+            (_, Phase::Running, Some(call)) => {
+                if call.polls {
+                    "tests"
+                } else {
+                    "waits"
+                }
+            }
+            (_, Phase::Running, None) => "computes",
+        }
     }
 
     /// It ended before `MPI_Finalize` was over.

@@ -201,8 +201,9 @@ impl StateFile {
             let membership = Membership {
                 comm,
                 rank: (ranks >> 32) as u32,
-                size: (ranks & (layout::INTER - 1)) as u32,
+                size: (ranks & (layout::WINDOW - 1)) as u32,
                 inter: ranks & layout::INTER != 0,
+                window: ranks & layout::WINDOW != 0,
                 sequence,
             };
             (handle > layout::FREED).then_some((handle, membership))
