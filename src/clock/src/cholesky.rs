@@ -114,9 +114,15 @@ impl Banded {
     fn eliminate(&mut self, right: &mut [f64], count: usize) {
         // So narrow that most of a block would be zeros.
         if self.width < BLOCK * BLOCK {
-            widest(|| self.eliminate_by::<2>(right, count));
+            widest(
+                #[inline(always)]
+                || self.eliminate_by::<2>(right, count),
+            );
         } else {
-            widest(|| self.eliminate_by::<BLOCK>(right, count));
+            widest(
+                #[inline(always)]
+                || self.eliminate_by::<BLOCK>(right, count),
+            );
         }
     }
 

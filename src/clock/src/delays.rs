@@ -56,7 +56,10 @@ impl Delays {
         let mut delays = Delays { parts };
         delays.spread_out(least);
         if sample.len() >= TELLING {
-            widest(|| delays.maximise(&sample, least));
+            widest(
+                #[inline(always)]
+                || delays.maximise(&sample, least),
+            );
         }
         delays
     }
@@ -120,12 +123,15 @@ impl Delays {
     pub fn forces(&self, excesses: &mut [f64]) {
         let density = self.density();
         let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        widest(|| {
-            chunks.iter_mut().for_each(
-                #[inline(always)]
-                |chunk| density.forces(chunk),
-            )
-        });
+        widest(
+            #[inline(always)]
+            || {
+                chunks.iter_mut().for_each(
+                    #[inline(always)]
+                    |chunk| density.forces(chunk),
+                )
+            },
+        );
         rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.forces(one));
     }
 
@@ -134,12 +140,15 @@ impl Delays {
     pub fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
         let density = self.density();
         let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        widest(|| {
-            chunks.iter_mut().for_each(
-                #[inline(always)]
-                |chunk| density.logarithms(chunk, tolerance),
-            )
-        });
+        widest(
+            #[inline(always)]
+            || {
+                chunks.iter_mut().for_each(
+                    #[inline(always)]
+                    |chunk| density.logarithms(chunk, tolerance),
+                )
+            },
+        );
         rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.logarithms(one, tolerance));
     }
 }

@@ -136,22 +136,28 @@ impl<'a> Gradients<'a> {
 
     /// The solution, from zero.
     pub(super) fn solve(&self, tolerance: Tolerance) -> Vec<f64> {
-        widest(|| self.descend(tolerance))
+        widest(
+            #[inline(always)]
+            || self.descend(tolerance),
+        )
+    }
+
+    /// What is left, divided by the part of the matrix that is factored.
+    #[inline(always)]
+    fn condition(&self, factors: &Pentadiagonals, from: &[f64], to: &mut [f64]) {
+        to.copy_from_slice(from);
+        factors.solve(to);
+        self.clear_fixed(to);
     }
 
     #[inline(always)]
     fn descend(&self, tolerance: Tolerance) -> Vec<f64> {
         let factors = self.preconditioner();
-        let precondition = |from: &[f64], to: &mut [f64]| {
-            to.copy_from_slice(from);
-            factors.solve(to);
-            self.clear_fixed(to);
-        };
         let mut residual = self.right.clone();
         let mut x = vec![0.0; residual.len()];
         let mut product = x.clone();
         let mut conditioned = x.clone();
-        precondition(&residual, &mut conditioned);
+        self.condition(&factors, &residual, &mut conditioned);
         let mut direction = conditioned.clone();
         let mut energy = dot(&residual, &conditioned);
         let enough = (energy * REDUCTION).max(x.len() as f64 * tolerance.0);
@@ -167,7 +173,7 @@ impl<'a> Gradients<'a> {
             let step = energy / curvature;
             x.iter_mut().zip(&direction).for_each(|(x, d)| *x += step * d);
             residual.iter_mut().zip(&product).for_each(|(r, p)| *r -= step * p);
-            precondition(&residual, &mut conditioned);
+            self.condition(&factors, &residual, &mut conditioned);
             let next = dot(&residual, &conditioned);
             let keep = next / energy;
             direction.iter_mut().zip(&conditioned).for_each(|(d, c)| *d = c + keep * *d);

@@ -353,7 +353,10 @@ impl Travels {
         let mut mode = self.quick;
         for _ in 0..5 {
             let (chunks, rest) = self.values.as_chunks::<LANES>();
-            let several = widest(|| weighed(chunks, mode, spread));
+            let several = widest(
+                #[inline(always)]
+                || weighed(chunks, mode, spread),
+            );
             let few = weighed(rest.as_chunks::<1>().0, mode, spread);
             let (weights, sum) = (several.0 + few.0, several.1 + few.1);
             mode = if weights > 0.0 { sum / weights } else { mode };

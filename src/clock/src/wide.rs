@@ -1,7 +1,7 @@
 //! Vector instructions of the processor at hand: programs are built for any of its kind, and look which one it is.
 #![allow(unsafe_code)]
 
-/// Does `work` with the widest instructions that are worth it. What is to profit has to be inlined into it (`#[inline(always)]`). Results are the same
+/// Does `work` with the widest instructions that are worth it. What is to profit has to be inlined into it (`#[inline(always)]`, `work` as well). Results are the same
 /// to the last bit: multiplications and additions are never made into one.
 #[inline]
 pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
