@@ -13,5 +13,7 @@ if bare cargo tree --locked "${crates[@]}" --edges all --prefix none | grep -E '
     exit 1
 fi
 bare cargo test --locked "${crates[@]}"
-# In a clean directory each, from what would be published.
-bare cargo package --locked --allow-dirty --quiet "${crates[@]}"
+# In a clean directory each, from what would be published. Cargo takes a changed crate of the same version for the one that it has unpacked or built
+# before, so neither is kept.
+rm -rf "$place/packages" "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/{clc-trace,clc-otf2,clc-clock,controlled-logical-clock}-[0-9]*
+bare env CARGO_TARGET_DIR="$place/packages" cargo package --locked --allow-dirty --quiet "${crates[@]}"
