@@ -64,13 +64,10 @@ fn batch(words: &mut impl ExactSizeIterator<Item = u64>) -> Option<Batch> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::file_of_words;
 
     fn file(words: &[u64]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
-        let mut bytes = MAGIC.to_vec();
-        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-        std::fs::write(directory.path().join("3.clock"), bytes).unwrap();
-        directory
+        file_of_words("3.clock", MAGIC, words)
     }
 
     #[test]

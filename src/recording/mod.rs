@@ -55,3 +55,12 @@ pub use assemble::{Recorded, assemble};
 pub use files::still_running;
 pub use gossiped::keep_logs;
 pub use settings::{Settings, raw_directory};
+
+/// A directory with such a raw file, for tests.
+#[cfg(test)]
+fn file_of_words(name: &str, magic: [u8; 8], words: &[u64]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = magic.into_iter().chain(words.iter().flat_map(|word| word.to_le_bytes())).collect();
+    std::fs::write(directory.path().join(name), bytes).unwrap();
+    directory
+}

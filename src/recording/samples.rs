@@ -177,13 +177,10 @@ pub(super) fn missing(all: impl Iterator<Item = Sampled>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::file_of_words;
 
     fn file(words: &[u64]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
-        let mut bytes = MAGIC.to_vec();
-        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-        std::fs::write(directory.path().join("2.samples"), bytes).unwrap();
-        directory
+        file_of_words("2.samples", MAGIC, words)
     }
 
     #[test]

@@ -34,11 +34,6 @@ impl Banded {
         self.width
     }
 
-    /// Multiplications and additions that a decomposition takes.
-    pub(super) fn cost(length: usize, width: usize) -> usize {
-        length.saturating_mul(width).saturating_mul(width) / 2
-    }
-
     /// Adds to the entry (i, j) and, being symmetric, (j, i). The two are no farther apart than the width.
     #[inline]
     pub(super) fn add(&mut self, i: usize, j: usize, value: f64) {
@@ -61,7 +56,7 @@ impl Banded {
         let front = (length - width) / 2;
         let behind = front + width;
         let back = length - behind;
-        let mut far = Banded { width, stride, rows: self.rows.split_off(behind * stride) };
+        let far = self.rows.split_off(behind * stride);
         // What joins the middle to what is behind it belongs to the other half.
         let mut joints = vec![0.0; width * stride];
         for (i, (row, joint)) in
@@ -74,7 +69,7 @@ impl Banded {
         let turn = || {
             let mut turned = Banded { width, stride, rows: vec![0.0; (back + width) * stride] };
             // The last comes first, and the middle last.
-            let rows = joints.chunks(stride).chain(far.rows.chunks(stride)).enumerate();
+            let rows = joints.chunks(stride).chain(far.chunks(stride)).enumerate();
             for (i, row) in rows {
                 let first = back + width - 1 - i;
                 row[..=width.min(first)]
@@ -87,7 +82,7 @@ impl Banded {
             (turned, right)
         };
         let ((), (turned, mut other)) = workers.both(|| self.eliminate(near, front), turn);
-        far.rows.clear();
+        drop(far);
 
         // The middle, with what both halves say of it.
         let mut middle = Banded { width, stride, rows: self.rows[front * stride..].to_vec() };

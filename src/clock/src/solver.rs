@@ -6,10 +6,8 @@ pub(super) use super::gradients::Tolerance;
 use super::gradients::{Gradients, Tie};
 use clc_trace::workers::Workers;
 
-/// Multiplications and additions up to which a system is solved directly,
-const DIRECT: usize = 200_000_000;
-/// and with so many unknown clocks at most: the cost of an unknown grows with the square of their number, that of conjugate gradients hardly does.
-/// Measured with chains and rings of 8 to 64 clocks: about equal at 12, 1.2 times as fast at 16, 3 times at 64.
+/// Most unknown clocks with which a system is solved directly: the cost of an unknown grows with the square of their number, that of conjugate
+/// gradients hardly does. Measured with rings: about equal with 12 clocks, 1.2 times as fast with 16, 2 with 32, 3 with 64.
 const FEW: usize = 16;
 
 /// A sum of squares to be minimised, of the changes d(clock, window) of all corrections. Those of fixed clocks are zero.
@@ -47,8 +45,8 @@ impl<'a> System<'a> {
             places.push((!is_fixed(clock)).then_some(free));
             free += usize::from(!is_fixed(clock));
         }
-        let joint = match Banded::cost(free * windows, 2 * free) {
-            cost if cost <= DIRECT && free <= FEW => Joint::Direct(Banded::new(free * windows, 2 * free), places),
+        let joint = match free {
+            ..=FEW => Joint::Direct(Banded::new(free * windows, 2 * free), places),
             _ => Joint::Ties(Vec::new()),
         };
         let [own, stiffness, slopes, right] = [0; 4].map(|_| vec![0.0; clocks * windows]);
