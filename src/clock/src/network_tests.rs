@@ -1,6 +1,7 @@
 use super::*;
 use crate::kinds::Kind;
-use crate::selection::{View, select};
+use crate::selection::select;
+use crate::view::View;
 use crate::windows::{Bound, BoundTable, Grid};
 use proptest::prelude::*;
 
