@@ -8,8 +8,9 @@ use super::view::View;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// Clocks of a sample. With 64 nodes clocks came out as well by 24 of them as by all (mean error of four runs 100, 89, 64 and 20 ns), by 16 up to a tenth worse.
-const MOST: usize = 24;
+/// Clocks of a sample. Halo exchanges of 64 nodes with collective operations: clocks come out to 64 ns between processes if models are compared by all of
+/// them, by 24 of them to the same, by 16 to 68. With 1,024 nodes there is no difference.
+const MOST: usize = 16;
 
 /// Clocks that have much to do with each other, one of them fixed if any is.
 #[derive(Debug)]
@@ -142,8 +143,8 @@ mod tests {
     fn few_clocks_or_such_that_only_all_of_them_hold_make_none() {
         let chain = |clocks: u32| (0..clocks - 1).map(|clock| (clock, clock + 1, 3));
         assert!(Sample::of(&observed(chain(MOST as u32)), &fixed(MOST, 0)).is_none());
-        // Messages in both directions, but of 20 clocks only.
-        assert!(Sample::of(&observed(chain(20)), &fixed(64, 0)).is_none());
+        // Messages in both directions, but of few clocks only.
+        assert!(Sample::of(&observed(chain(MOST as u32 - 1)), &fixed(64, 0)).is_none());
         // A ring in one direction.
         let ring = (0..64).map(|clock| OneWay { a: clock, b: (clock + 1) % 64, window: 0, least: 0.0 });
         let mut ring = Observations { one_way: ring.collect(), ..Observations::default() };
@@ -157,7 +158,8 @@ mod tests {
         let observations = observed((0..clocks as u32 - 1).map(|clock| (clock, clock + 1, 2)));
         let sample = Sample::of(&observations, &fixed(clocks, 10)).unwrap();
         let first = sample.clocks[0];
-        let anchors = [clocks as u32 - 1, first + 2].map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0 }).to_vec();
+        let anchors =
+            [clocks as u32 - 1, first + 2].map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0 }).to_vec();
         let now: Offsets = (0..clocks).map(|clock| vec![clock as f64; 2]).collect();
         let view = View { grid: Grid::new(0, 99, 2), observations, now, otherwise: None, anchors };
         let seen = sample.view(&view);
