@@ -65,19 +65,25 @@ mod bytes;
 mod chunks;
 mod conversion_loss;
 mod create;
+mod created_definitions;
+mod decode;
 mod definition_record;
+mod definition_writer;
 mod definitions;
 mod event_record;
 mod event_writer;
 mod events;
 mod fields;
 mod files;
+mod framing;
 mod interpret;
 mod left_out;
 mod local;
+mod local_file;
 mod mapped;
+mod metric_definitions;
 mod metrics;
-mod records;
+mod options;
 mod rewrite;
 mod scan;
 mod siblings;
@@ -91,7 +97,7 @@ mod writer;
 
 pub use anchor::Anchor;
 pub use bytes::{ByteOrder, Reader as FieldReader, Writer as FieldWriter};
-pub use create::{ArchiveWriter, CreateOptions, MappingTable};
+pub use create::{ArchiveWriter, MappingTable};
 pub use definition_record::DefinitionRecord;
 pub use event_record::EventRecord;
 pub use event_writer::EventFileWriter;
@@ -101,10 +107,11 @@ pub use fields::{
     Properties, Stamp, StringId, Typed,
 };
 pub use files::{Otf2Archive, event_file_size};
+pub use framing::name as event_name;
 pub use left_out::EventParts;
 pub use local::{IdMap, LocalDefinitions};
 pub use metrics::NodeMetrics;
-pub use records::name as event_name;
+pub use options::CreateOptions;
 
 pub use conversion_loss::{LeftOut, Thing};
 pub use mapped::{MappedFile, mapped_at, open_file};
