@@ -13,10 +13,11 @@ use crate::report::{
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
+use clc_engine::matching::channels::Trust;
 use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
-use clc_engine::matching::extract::Leftovers;
-use clc_engine::matching::messages::{InDoubt, MessageCounts, Trust};
+use clc_engine::matching::extracted::Leftovers;
+use clc_engine::matching::matched::{InDoubt, MessageCounts};
 use clc_engine::matching::threads::ThreadCount;
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::passes::Passes;
@@ -330,7 +331,7 @@ fn matching(
         },
         ..Matching::default()
     };
-    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::messages::Unmatched)| UnmatchedPair {
+    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::matched::Unmatched)| UnmatchedPair {
         sender,
         receiver,
         sends: pair.sends,

@@ -1,6 +1,6 @@
 //! What a process does between two synchronisation events that can wait: instances of MPI regions, in up to two stages of time.
 
-use clc_engine::matching::extract::HashMap;
+use clc_engine::matching::hash::HashMap;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Result};
 

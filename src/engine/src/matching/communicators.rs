@@ -1,7 +1,8 @@
 //! Resolution of communicators and ranks, and the repair of communicators that a tracer defined several times.
 
 use crate::comm::{Transport, all_gather_values};
-use crate::matching::extract::{Extract, MessageKey};
+use crate::matching::extracted::Extract;
+use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
 use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,9 +17,6 @@ pub struct CommTable<'a> {
     /// Both groups one after the other, by index of the inter-communicator; not of those whose groups overlap or are empty.
     joint: HashMap<u32, Arc<[u32]>>,
 }
-
-/// The rank with which OTF2 says "undefined".
-pub const UNDEFINED_RANK: u32 = u32::MAX;
 
 impl<'a> CommTable<'a> {
     /// Indexes the communicators of `definitions`. The first definition of an id wins.

@@ -9,8 +9,10 @@
 
 use crate::comm::{ReduceOp, Transport, sparse_exchange};
 use crate::matching::align::{Alignment, align};
-use crate::matching::extract::{MessageEnd, MessageKey};
-use crate::matching::messages::{InChannel, InDoubt, Messages, Offer, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::matched::{InDoubt, MessageCounts, Messages};
+use crate::matching::message_ends::{MessageEnd, MessageKey};
+use crate::matching::offers::{Offer, tell_indices};
 use crate::matching::undefined::{Fit, Gaps};
 use clc_trace::Result;
 use std::collections::BTreeMap;
@@ -146,20 +148,6 @@ fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], 
     Ok(())
 }
 
-/// Outgoing channels have got their indices: tells them the receiving ends.
-pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (index, channel) in (0u64..).zip(&messages.outgoing) {
-        outgoing.entry(channel.host as usize).or_default().extend([u64::from(channel.remote), index]);
-    }
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        for pair in words.chunks_exact(2) {
-            messages.incoming[pair[0] as usize].remote = pair[1] as u32;
-        }
-    }
-    Ok(())
-}
-
 impl Doubt {
     fn shorter(&self) -> usize {
         self.sends.len().min(self.receives.len())
@@ -230,7 +218,7 @@ impl Doubt {
             matched: matched as u64,
             implied: implied as u64,
         });
-        if counts.in_doubt.len() > 4 * super::messages::MessageCounts::EXAMPLES {
+        if counts.in_doubt.len() > 4 * MessageCounts::EXAMPLES {
             counts.keep_examples();
         }
         for (trust, pairs) in TRUSTS.into_iter().zip([alignment.pairs, alignment.implied]) {

@@ -12,9 +12,9 @@
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
 use crate::comm::Transport;
-use crate::matching::collectives::{exchange, tell_hosts_lists};
 use crate::matching::communicators::CommTable;
-use crate::matching::extract::{Extract, Participation};
+use crate::matching::extracted::{Extract, Participation};
+use crate::matching::homes::{exchange, tell_hosts_lists};
 use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, Result};
 use controlled_logical_clock::semantics::Part;

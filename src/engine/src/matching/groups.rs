@@ -4,7 +4,7 @@
 //! that the root is one of them. Here the members of both groups have one numbering, the first group's before the second's.
 
 use crate::matching::communicators::CommTable;
-use crate::matching::extract::Participation;
+use crate::matching::extracted::Participation;
 use clc_trace::Root;
 use controlled_logical_clock::semantics::{CollectiveClass, Part};
 

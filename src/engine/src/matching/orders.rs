@@ -14,23 +14,13 @@
 //! sends are), so that an order is implied all the same ([`Trust::Implied`]).
 
 use crate::comm::{Transport, sparse_exchange};
-use crate::matching::doubts::tell_indices;
-use crate::matching::extract::Extract;
-use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::extracted::{Extract, GroupKey};
+use crate::matching::matched::Messages;
+use crate::matching::offers::tell_indices;
 use crate::matching::placement::Placement;
 use clc_trace::Result;
 use std::collections::BTreeMap;
-
-/// What orders of a group are between two processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupKey {
-    /// The other process (global MPI rank).
-    pub peer: u32,
-    /// The window, as index of the table of communicators.
-    pub window: u32,
-    /// Of the two orders of an epoch: from post to complete, or from complete to wait.
-    pub completes: bool,
-}
 
 /// First words of what hosts tell each other.
 const ACKNOWLEDGED: u64 = 0;

@@ -5,10 +5,11 @@
 //! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`Bound`]).
 
 use crate::comm::{Transport, sparse_exchange};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::collectives::Collectives;
-use crate::matching::doubts::tell_indices;
-use crate::matching::extract::Extract;
-use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::matching::extracted::Extract;
+use crate::matching::matched::Messages;
+use crate::matching::offers::tell_indices;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Event, Result};
 use std::collections::{BTreeMap, BTreeSet};

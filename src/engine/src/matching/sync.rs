@@ -2,6 +2,19 @@
 
 use clc_trace::{Error, Places, Position, Result, Ticks};
 
+/// Where an event stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Pre-synchronised time C.
+    pub time: i64,
+    /// Raw local time.
+    pub raw: i64,
+    /// 1-based number in its location.
+    pub number: u64,
+    /// Index of its location within the timeline.
+    pub location: u32,
+}
+
 /// What a visited event does in the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

@@ -11,8 +11,8 @@
 //! [`crate::matching::doubts`] uses that for channels of which not more events are missing than are undefined, and only if the lengths of
 //! the messages that would be matched agree.
 
-use crate::matching::communicators::UNDEFINED_RANK;
-use crate::matching::extract::{HashMap, MessageKey};
+use crate::matching::hash::HashMap;
+use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 use std::fmt;

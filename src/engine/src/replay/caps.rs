@@ -3,8 +3,8 @@
 //! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
 
 use crate::comm::{Transport, sparse_exchange};
-use crate::matching::extract::HashMap;
-use crate::matching::messages::InChannel;
+use crate::matching::channels::InChannel;
+use crate::matching::hash::HashMap;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::Rounds;
 use crate::replay::contributions::{Contributions, Direction};

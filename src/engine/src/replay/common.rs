@@ -15,6 +15,17 @@ use std::sync::Arc;
 /// Most ends of windows, of all components together.
 const MOST_ENDS: usize = 1 << 16;
 
+/// What the correction of a trace consists of beside its replays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shared {
+    /// The most that the common motion moved any moment.
+    pub largest: Ticks,
+    /// Its steepest change, in ticks per tick.
+    pub slope: f64,
+    /// The most that an event was moved at last, to restore latencies and distances.
+    pub finish: Ticks,
+}
+
 /// The sums of `values` over all ranks. Collective over the analysis ranks.
 ///
 /// # Errors

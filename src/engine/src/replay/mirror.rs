@@ -7,8 +7,9 @@
 //! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
 
 use crate::comm::{Transport, sparse_exchange};
+use crate::matching::channels::{InChannel, OutChannel};
 use crate::matching::collectives::{CollectiveComm, Collectives, Instance, Member, Membership};
-use crate::matching::messages::{InChannel, Messages, OutChannel};
+use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
 use clc_trace::Result;
@@ -192,7 +193,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
-    use crate::matching::messages::Trust;
+    use crate::matching::channels::Trust;
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {

@@ -6,7 +6,7 @@ use crate::replay::survey::{EventPlace, place};
 use clc_trace::{LocationId, Result};
 use std::collections::BTreeMap;
 
-/// The sends of the messages `wanted`: positions in each incoming channel, in the order of [`crate::matching::messages::Messages`].
+/// The sends of the messages `wanted`: positions in each incoming channel, in the order of [`crate::matching::matched::Messages`].
 /// The answer has the same shape, with times from `times` (one per visited event of the hosted timelines). Collective over the
 /// analysis ranks.
 ///

@@ -1,7 +1,7 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
 use crate::matching::collectives::{CollectiveComm, Collectives, Member};
-use crate::matching::messages::Messages;
+use crate::matching::matched::Messages;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::UndefinedPeer;
 use clc_trace::LocationId;

@@ -1,7 +1,7 @@
 //! What to say when a replay cannot go on, and which channels in doubt may be at fault.
 
 use crate::comm::{Transport, all_gather_values};
-use crate::matching::messages::Trust;
+use crate::matching::channels::Trust;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
@@ -39,9 +39,9 @@ enum Cause {
 pub struct Ends {
     /// What its pairs are.
     pub trust: Trust,
-    /// In [`crate::matching::messages::Messages::outgoing`].
+    /// In [`crate::matching::matched::Messages::outgoing`].
     pub sending: (u32, u32),
-    /// In [`crate::matching::messages::Messages::incoming`].
+    /// In [`crate::matching::matched::Messages::incoming`].
     pub receiving: (u32, u32),
 }
 

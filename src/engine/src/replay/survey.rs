@@ -33,7 +33,7 @@ pub struct EventPlace {
 /// The worst violation of a survey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst {
-    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::messages::Trust::op`]).
+    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::channels::Trust::op`]).
     pub op: Option<CollectiveOp>,
     /// By how many ticks the receive is too early.
     pub ticks: i64,
