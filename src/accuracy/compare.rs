@@ -84,13 +84,6 @@ pub struct VisitedTimes {
     pub enters: Vec<Vec<Vec<i64>>>,
 }
 
-impl VisitedTimes {
-    /// The true ones of `of`.
-    pub fn truth(of: &[Vec<Vec<i64>>]) -> &[Vec<i64>] {
-        &of[TRUTH]
-    }
-}
-
 /// The errors of one location in one phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LocationErrors {

@@ -3,7 +3,7 @@
 
 mod clock_error;
 mod pictures;
-pub mod regions;
+pub(crate) mod regions;
 mod slopes;
 
 use crate::pipeline::load::LocalTrace;

@@ -105,7 +105,7 @@ pub fn load(
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with(
+pub(crate) fn load_with(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     options: &LoadOptions,
@@ -765,7 +765,7 @@ fn raw_origin(transport: &mut dyn Transport, locations: &[Vec<LoadedLocation>]) 
 }
 
 /// Number of events by OTF2 record name, over the hosted locations.
-pub fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
+pub(crate) fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for location in loaded.locations.iter().flatten() {
         for (kind, count) in location.summary.by_kind() {

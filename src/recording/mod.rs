@@ -32,10 +32,10 @@ mod files;
 #[allow(dead_code)] // the recorder uses all of it
 mod format;
 mod gossiped;
-pub mod launch;
+pub(crate) mod launch;
 mod measured;
 mod merge;
-pub mod monitored;
+pub(crate) mod monitored;
 mod node_metrics;
 mod offsets;
 mod on_window;

@@ -52,11 +52,6 @@ impl Operations {
         self.call_path.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.call_path.is_empty()
-    }
-
     /// A new operation that was entered at `enter` (by stage); left at the same time until [`Operations::leave`] says otherwise.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ impl Trust {
     }
 
     /// Whether the pairs are of threads of one process, between which there is no minimum latency.
-    pub fn of_threads(self) -> bool {
+    pub(crate) fn of_threads(self) -> bool {
         matches!(self, Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked)
     }
 

@@ -103,7 +103,7 @@ impl CollectiveComm {
     }
 
     /// The group by which member `rank` is constrained.
-    pub fn group_before(&self, rank: u32) -> usize {
+    pub(crate) fn group_before(&self, rank: u32) -> usize {
         self.groups() - 1 - self.group_of(rank)
     }
 
@@ -118,7 +118,7 @@ impl CollectiveComm {
     }
 
     /// The same communicator without members and instances.
-    pub fn clone_without_lists(&self) -> CollectiveComm {
+    pub(crate) fn clone_without_lists(&self) -> CollectiveComm {
         CollectiveComm {
             comm: self.comm,
             size: self.size,

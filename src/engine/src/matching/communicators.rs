@@ -59,17 +59,17 @@ impl<'a> CommTable<'a> {
     }
 
     /// Whether the trace has windows.
-    pub fn has_windows(&self) -> bool {
+    pub(crate) fn has_windows(&self) -> bool {
         !self.definitions.windows.is_empty()
     }
 
     /// Whether the trace has inter-communicators.
-    pub fn has_two_groups(&self) -> bool {
+    pub(crate) fn has_two_groups(&self) -> bool {
         !self.joint.is_empty()
     }
 
     /// Whether `index` is that of a window.
-    pub fn is_window(&self, index: u32) -> bool {
+    pub(crate) fn is_window(&self, index: u32) -> bool {
         index as usize >= self.definitions.communicators.len()
     }
 
@@ -96,7 +96,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// All processes that take part in collective operations on communicator `index`: of an inter-communicator both groups, one after the other.
-    pub fn participants(&self, index: u32) -> Option<&Arc<[u32]>> {
+    pub(crate) fn participants(&self, index: u32) -> Option<&Arc<[u32]>> {
         match self.members(index) {
             CommMembers::Intra(members) => Some(members),
             CommMembers::Inter(..) => self.joint.get(&index),
@@ -173,7 +173,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Communicators that have the same members in the same order as another one, by members.
-    pub fn twins(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn twins(&self) -> Vec<Vec<u32>> {
         // Lists that are shared need not be compared.
         let mut by_list: HashMap<*const u32, (&[u32], Vec<u32>)> = HashMap::new();
         for (index, communicator) in self.definitions.communicators.iter().enumerate() {
@@ -212,7 +212,7 @@ fn place(members: &[u32], process: u32) -> Option<usize> {
 }
 
 /// Which communicator stands for which, per process: (process, communicator) -> communicator.
-pub type Merged = HashMap<(u32, u32), u32>;
+pub(crate) type Merged = HashMap<(u32, u32), u32>;
 
 /// Joins communicators that a tracer defined once per process (EZTrace gives one communicator different ids on different
 /// processes; members and order of creation agree).
@@ -221,7 +221,7 @@ pub type Merged = HashMap<(u32, u32), u32>;
 /// members use is whole and left alone. The rest is joined only if the picture is unambiguous: every member uses the same number of
 /// them, and no two fragments that would become one are used by the same process; then the k-th of one process is the
 /// k-th of every other.
-pub fn join_fragments(twins: &[u32], members: &[u32], used: &BTreeSet<(u32, u32)>) -> Merged {
+pub(crate) fn join_fragments(twins: &[u32], members: &[u32], used: &BTreeSet<(u32, u32)>) -> Merged {
     let uses = |process: u32, comm: u32| used.contains(&(process, comm));
     let fragments: Vec<u32> =
         twins.iter().copied().filter(|&comm| !members.iter().all(|&process| uses(process, comm))).collect();

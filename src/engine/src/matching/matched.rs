@@ -116,7 +116,7 @@ impl MessageCounts {
     }
 
     /// Takes `count` pairs of a channel back.
-    pub fn take_back(&mut self, (source, destination): (u32, u32), trust: Trust, count: usize) {
+    pub(crate) fn take_back(&mut self, (source, destination): (u32, u32), trust: Trust, count: usize) {
         if trust == Trust::Implied {
             self.implied -= count as u64;
         } else if trust.of_threads() {

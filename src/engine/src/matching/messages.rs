@@ -3,7 +3,7 @@
 //! Messages of one (sender, receiver, communicator, tag) form a *channel*: the k-th send belongs to the k-th receive in the order of
 //! posting (MPI's non-overtaking rule). So it is enough that the two hosts agree on channels, on their numbers of messages, and on a checksum of
 //! the messages' lengths; who is whose partner follows without any exchange per message. A channel whose ends disagree is *in doubt*: what is
-//! known of it all the same is found out in [`crate::matching::doubts`].
+//! known of it all the same is found out in `doubts`.
 
 use crate::comm::{ReduceOp, Transport, sparse_exchange};
 use crate::matching::channels::{InChannel, Trust, checked_index};

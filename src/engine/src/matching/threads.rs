@@ -110,7 +110,7 @@ pub struct ThreadSteps<'a> {
 }
 
 /// An order that a replay has to keep: kind, and the visited events.
-pub type ThreadOrder = (Trust, u32, u32);
+pub(crate) type ThreadOrder = (Trust, u32, u32);
 
 /// Which locations of a process have timelines of their own, and what ties them together.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@
 //!   Each holds its place in the order; the partner at that place stays unmatched, all others keep theirs.
 //! - The other end has another number more: nobody knows which are missing. Only the messages before the first undefined event are matched so.
 //!
-//! [`crate::matching::doubts`] uses that for channels of which not more events are missing than are undefined, and only if the lengths of
+//! `doubts` uses that for channels of which not more events are missing than are undefined, and only if the lengths of
 //! the messages that would be matched agree.
 
 use crate::matching::hash::HashMap;

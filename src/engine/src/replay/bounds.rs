@@ -110,7 +110,7 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn collective_bounds<T: AsRef<[i64]>>(
+pub(crate) fn collective_bounds<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],

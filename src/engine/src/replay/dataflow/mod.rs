@@ -63,7 +63,7 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_from(
+pub(crate) fn replay_from(
     transport: &mut dyn Transport,
     program: &Program,
     base: Vec<&[i64]>,
@@ -77,7 +77,7 @@ pub fn replay_from(
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_with_lamport(
+pub(crate) fn replay_with_lamport(
     transport: &mut dyn Transport,
     program: &Program,
     parameters: ForwardParameters,
@@ -129,7 +129,7 @@ pub struct Stopped {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
+pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
     let times = program.times(|timeline| &timeline.time);
     let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, false);
     let finished = replay.run()?;
