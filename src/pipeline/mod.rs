@@ -1,12 +1,12 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub(crate) mod convert;
+pub(crate) mod displacement;
 pub(crate) mod export;
+pub mod generated;
 pub(crate) mod inputs;
 pub mod load;
 pub(crate) mod location_clock;
-pub mod made;
-pub(crate) mod moves;
 pub mod open;
 pub mod peak_memory;
 pub(crate) mod silent;

@@ -156,7 +156,7 @@ impl Plan {
                 Ok(())
             };
             if let Some(first) = list.first() {
-                written.left_out = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
+                written.unplaced = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
             }
         }
         for (id, writer) in ids.into_iter().zip(writers) {
@@ -193,12 +193,12 @@ impl Plan {
             location.claimed_events = events.get(&location.id).copied().unwrap_or(0);
         }
         archive.finish(&definitions, &events)?;
-        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_communicators).sum();
+        let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_communicators).sum();
         if unknown > 0 {
             warnings
                 .push(format!("{unknown} calls on communicators with unknown members have no communication events"));
         }
-        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_windows).sum();
+        let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_windows).sum();
         if unknown > 0 {
             warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
         }

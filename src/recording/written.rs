@@ -1,6 +1,6 @@
 //! What one process of a recording has become.
 
-use super::events::LeftOut;
+use super::events::UnplacedCalls;
 use super::samples::Sampled;
 use clc_trace::{ClockOffset, LocationId};
 
@@ -12,7 +12,7 @@ pub(super) struct Written {
     /// First and last time that is shown.
     pub(super) span: Option<(i64, i64)>,
     pub(super) largest: i64,
-    pub(super) left_out: LeftOut,
+    pub(super) unplaced: UnplacedCalls,
     /// Events that have lost their fields, since a native trace cannot hold them.
     pub(super) without_fields: u64,
     /// Samples of its node, if it has taken them.

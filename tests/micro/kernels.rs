@@ -15,7 +15,7 @@ use clc_engine::matching::sync::Place;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::pipeline::load::{LoadOptions, LocalTrace, load};
-use clc_replay::pipeline::made::write_simulated;
+use clc_replay::pipeline::generated::write_simulated;
 use clc_replay::pipeline::open::{TraceHandle, open};
 use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};

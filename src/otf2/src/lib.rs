@@ -77,7 +77,7 @@ mod fields;
 mod files;
 mod framing;
 mod interpret;
-mod left_out;
+mod interpreted;
 mod local;
 mod local_file;
 mod mapped;
@@ -108,12 +108,12 @@ pub use fields::{
 };
 pub use files::{Otf2Archive, event_file_size};
 pub use framing::name as event_name;
-pub use left_out::EventParts;
+pub use interpreted::EventParts;
 pub use local::{IdMap, LocalDefinitions};
 pub use metrics::NodeMetrics;
 pub use options::CreateOptions;
 
-pub use conversion_loss::{LeftOut, Thing};
+pub use conversion_loss::{ConversionLoss, Lost};
 pub use mapped::{MappedFile, mapped_at, open_file};
 pub use siblings::{Sibling, SiblingKind, copy, list};
 pub use summary::ScanSummary;

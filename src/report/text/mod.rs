@@ -4,9 +4,9 @@ pub(crate) mod analysis;
 pub(crate) mod conversion;
 pub(crate) mod correction;
 pub(crate) mod evaluation;
+pub(crate) mod generated;
 pub(crate) mod info;
 pub(crate) mod locks;
-pub(crate) mod made;
 pub(crate) mod pairs;
 pub(crate) mod table;
 
