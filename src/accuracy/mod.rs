@@ -5,3 +5,4 @@ pub(crate) mod compare;
 pub(crate) mod distribution;
 pub(crate) mod judgement;
 pub(crate) mod perturb;
+pub(crate) mod phase;
