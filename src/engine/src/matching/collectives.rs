@@ -9,7 +9,7 @@ use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::fences::{self, Fences, Ours};
 use crate::matching::groups::{Word, has_two};
-use crate::matching::homes::{exchange, tell_hosts, tell_hosts_lists};
+use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{CollectiveOp, Error, Result, Root};
@@ -240,17 +240,12 @@ pub fn match_collectives(
 
     // How many instances does everybody have?
     let announce = ours.iter().flat_map(|(&comm, members)| {
-        members
-            .iter()
-            .map(move |(rank, _, list)| (home_of(comm), [u64::from(comm), u64::from(*rank), list.len() as u64]))
+        members.iter().map(move |(rank, _, list)| (home_of(comm), (comm, *rank, list.len() as u64)))
     });
-    for words in exchange(transport, announce)? {
-        for record in words.1.chunks_exact(3) {
-            let comm = record[0] as u32;
-            let home = homes.entry(comm).or_default();
-            home.counts.resize(size_of(table, comm), 0);
-            home.counts[record[1] as usize] = record[2];
-        }
+    for (comm, rank, count) in exchange(transport, announce)? {
+        let home = homes.entry(comm).or_default();
+        home.counts.resize(size_of(table, comm), 0);
+        home.counts[rank as usize] = count;
     }
     let complete: BTreeMap<u32, u64> =
         homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
@@ -269,15 +264,11 @@ pub fn match_collectives(
     // Did everybody do the same in them?
     let announce = ours.iter().flat_map(|(&comm, members)| {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
-        members.iter().map(move |(rank, _, list)| {
-            (home_of(comm), [u64::from(comm), u64::from(*rank), checksum(&list[..valid.min(list.len())])])
-        })
+        members.iter().map(move |(_, _, list)| (home_of(comm), (comm, checksum(&list[..valid.min(list.len())]))))
     });
-    for words in exchange(transport, announce)? {
-        for record in words.1.chunks_exact(3) {
-            if let Some(home) = homes.get_mut(&(record[0] as u32)) {
-                home.checksums.push(record[2]);
-            }
+    for (comm, checksum) in exchange(transport, announce)? {
+        if let Some(home) = homes.get_mut(&comm) {
+            home.checksums.push(checksum);
         }
     }
     let suspicious: BTreeMap<u32, u64> = homes
@@ -292,22 +283,16 @@ pub fn match_collectives(
     let announce = ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
         let valid = asked[&comm] as usize;
         members.iter().map(move |(rank, _, list)| {
-            let mut words = vec![u64::from(comm), u64::from(*rank), valid as u64];
-            match table.first_group(comm) {
-                0 => words.extend(list[..valid].iter().map(signature)),
-                first => words.extend(list[..valid].iter().map(|own| Word::of(own, *rank, first).0)),
-            }
-            (home_of(comm), words)
+            let words: Vec<u64> = match table.first_group(comm) {
+                0 => list[..valid].iter().map(signature).collect(),
+                first => list[..valid].iter().map(|own| Word::of(own, *rank, first).0).collect(),
+            };
+            (home_of(comm), (comm, words))
         })
     });
-    for (_, words) in exchange(transport, announce)? {
-        let mut rest = &words[..];
-        while let [comm, _, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            if let Some(home) = homes.get_mut(&(*comm as u32)) {
-                home.lists.push(list.to_vec());
-            }
-            rest = next;
+    for (comm, words) in exchange(transport, announce)? {
+        if let Some(home) = homes.get_mut(&comm) {
+            home.lists.push(words);
         }
     }
     let mut corrected = BTreeMap::new();
@@ -339,7 +324,7 @@ pub fn match_collectives(
             .filter(|(comm, _)| has_two(table, *comm))
             .map(|(comm, home)| (comm, home.words))
             .collect();
-        for (comm, words) in tell_hosts_lists(transport, placement, table, &words)? {
+        for (comm, words) in tell_hosts(transport, placement, table, &words)? {
             for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
                 list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());
             }

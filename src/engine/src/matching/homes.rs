@@ -1,63 +1,36 @@
 //! What the home of a communicator and the hosts of its members tell each other.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{Transport, exchange_values};
 use crate::matching::communicators::CommTable;
 use crate::matching::placement::Placement;
 use clc_trace::Result;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// Sends words to ranks and returns what came back.
-pub(super) fn exchange<W: AsRef<[u64]>>(
+/// Sends values to ranks and returns what came back, in the order of the ranks that sent it.
+pub(super) fn exchange<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
-    items: impl Iterator<Item = (usize, W)>,
-) -> Result<Vec<(usize, Vec<u64>)>> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (host, words) in items {
-        outgoing.entry(host).or_default().extend_from_slice(words.as_ref());
+    items: impl Iterator<Item = (usize, T)>,
+) -> Result<impl Iterator<Item = T>> {
+    let mut outgoing: BTreeMap<usize, Vec<T>> = BTreeMap::new();
+    for (host, value) in items {
+        outgoing.entry(host).or_default().push(value);
     }
-    sparse_exchange(transport, outgoing.into_iter().collect())
+    Ok(exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, values)| values))
 }
 
-/// From the home of each communicator to all ranks that host members of it.
-pub(super) fn tell_hosts(
+/// From the home of each communicator to all ranks that host members of it: a value each.
+pub(super) fn tell_hosts<T: Clone + Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
     placement: &Placement,
     table: &CommTable<'_>,
-    values: &BTreeMap<u32, u64>,
-) -> Result<BTreeMap<u32, u64>> {
-    let mut outgoing: Vec<(usize, [u64; 2])> = Vec::new();
-    for (&comm, &value) in values {
-        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, [u64::from(comm), value])));
-    }
-    let mut told = BTreeMap::new();
-    for (_, words) in exchange(transport, outgoing.into_iter())? {
-        told.extend(words.chunks_exact(2).map(|record| (record[0] as u32, record[1])));
-    }
-    Ok(told)
-}
-
-/// As [`tell_hosts`], a list each.
-pub(super) fn tell_hosts_lists(
-    transport: &mut dyn Transport,
-    placement: &Placement,
-    table: &CommTable<'_>,
-    lists: &BTreeMap<u32, Vec<u64>>,
-) -> Result<BTreeMap<u32, Vec<u64>>> {
-    let mut outgoing: Vec<(usize, Vec<u64>)> = Vec::new();
-    for (&comm, list) in lists {
-        let words = [&[u64::from(comm), list.len() as u64], &list[..]].concat();
-        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, words.clone())));
-    }
-    let mut told = BTreeMap::new();
-    for (_, words) in exchange(transport, outgoing.into_iter())? {
-        let mut rest = &words[..];
-        while let [comm, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            told.insert(*comm as u32, list.to_vec());
-            rest = next;
-        }
-    }
-    Ok(told)
+    values: &BTreeMap<u32, T>,
+) -> Result<BTreeMap<u32, T>> {
+    let of_comm = |(&comm, value): (&u32, &T)| -> Vec<(usize, (u32, T))> {
+        hosts_of(placement, table, comm).into_iter().map(|host| (host, (comm, value.clone()))).collect()
+    };
+    Ok(exchange(transport, values.iter().flat_map(of_comm))?.collect())
 }
 
 /// The analysis ranks that host members of a communicator.

@@ -5,7 +5,7 @@
 //! the messages' lengths; who is whose partner follows without any exchange per message. A channel whose ends disagree is *in doubt*: what is
 //! known of it all the same is found out in `doubts`.
 
-use crate::comm::{ReduceOp, Transport, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Trust, checked_index};
 use crate::matching::doubts::{Doubt, settle};
 use crate::matching::extracted::Extract;
@@ -17,10 +17,33 @@ use crate::matching::placement::Placement;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::Gaps;
 use clc_trace::Result;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// In the place of an index: the channel is in doubt.
-const IN_DOUBT: u64 = u64::MAX;
+/// What the host of a sender tells the host of the receiver of a channel.
+#[derive(Serialize, Deserialize)]
+struct Announcement {
+    /// Sender, receiver, communicator and tag.
+    source: u32,
+    destination: u32,
+    comm: u32,
+    tag: u32,
+    /// Number of the offer.
+    offer: u32,
+    /// Number of sends, and checksum of their lengths.
+    sends: u64,
+    checksum: u64,
+    gaps: Gaps,
+}
+
+/// What the host of the receiver makes of an offer.
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    /// The index of the receiving end, and whether it has the messages that were announced; else it has none.
+    End { offer: u32, index: u32, agrees: bool },
+    /// The channel is in doubt.
+    InDoubt { offer: u32 },
+}
 
 /// Joins all sends and receives. Collective over the analysis ranks; `extracts` are those of this rank's timelines, the first of
 /// which has the global number `first`; `with_orders` if any of them, on any rank, has orders that are no messages. Matched events are activated in their [`crate::matching::sync::SyncTimeline`].
@@ -37,48 +60,44 @@ pub fn match_messages(
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
     let mut doubts = Vec::new();
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (host, words) in sparse_exchange(transport, announcements.into_iter().collect())? {
-        let mut rest = &words[..];
-        // Sender, receiver, communicator, tag, number of sends, checksum of their lengths, number of the offer, gaps.
-        while let [source, destination, comm, tag, announced, checksum, offer, missing, placed, tail @ ..] = rest {
-            let (after, next) = tail.split_at(*placed as usize);
-            rest = next;
-            let key = MessageKey { peer: *source as u32, comm: *comm as u32, tag: *tag as u32 };
-            let local = (*destination as u32 - first) as usize;
-            let announced = *announced as usize;
+    let mut answers: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
+    for (host, announced) in exchange_values(transport, announcements)? {
+        let answers = answers.entry(host).or_default();
+        for Announcement { source, destination, comm, tag, offer, sends, checksum, gaps } in announced {
+            let key = MessageKey { peer: source, comm, tag };
+            let local = (destination - first) as usize;
+            let announced = sends as usize;
             let receives = extracts[local].receives.remove(&key).unwrap_or_default();
             let unplaced = extracts[local].unplaced.remove(&key).unwrap_or_default();
-            let answer = answers.entry(host).or_default();
             let nothing = announced == 0 || receives.len() + unplaced.len() == 0;
-            let agree = receives.len() == announced && unplaced.is_empty() && checksum_of(&receives) == *checksum;
+            let agree = receives.len() == announced && unplaced.is_empty() && checksum_of(&receives) == checksum;
             if nothing || agree {
                 let index = checked_index(messages.incoming.len())?;
                 let matched = if agree { announced } else { 0 };
                 messages.counts.matched += matched as u64;
                 let alone = receives.len() + unplaced.len() - matched;
-                messages.counts.leave(key.peer, *destination as u32, announced - matched, alone);
-                answer.extend([*offer, u64::from(index), u64::from(agree)]);
+                messages.counts.leave(source, destination, announced - matched, alone);
+                answers.push(Answer::End { offer, index, agrees: agree });
                 messages.incoming.push(InChannel {
-                    source: key.peer,
+                    source,
                     host: host as u32,
-                    remote: *offer as u32,
+                    remote: offer,
                     destination: local as u32,
                     trust: Trust::Sound,
                     receives: if agree { events_of(receives) } else { Vec::new() },
                 });
             } else {
-                answer.extend([*offer, IN_DOUBT, 0]);
+                answers.push(Answer::InDoubt { offer });
                 doubts.push(Doubt {
                     host: host as u32,
-                    offer: *offer as u32,
+                    offer,
                     key,
                     destination: local as u32,
                     receives,
                     unplaced,
-                    send_gaps: Gaps { count: *missing, after: after.iter().map(|&after| after as u32).collect() },
+                    send_gaps: gaps,
                     receive_gaps: extracts[local].receive_gaps.remove(&key).unwrap_or_default(),
-                    announced: announced as u64,
+                    announced: sends,
                     sends: Vec::new(),
                 });
             }
@@ -90,16 +109,17 @@ pub fn match_messages(
         }
     }
     let mut asked = Vec::new();
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        for answer in words.chunks_exact(3) {
-            let offer = &mut offers[answer[0] as usize];
-            if answer[1] == IN_DOUBT {
-                asked.push(answer[0] as u32);
-                continue;
-            }
-            offer.remote = answer[1] as u32;
-            if answer[2] == 0 {
-                offer.sends = Vec::new();
+    for (_, answers) in exchange_values(transport, answers)? {
+        for answer in answers {
+            match answer {
+                Answer::InDoubt { offer } => asked.push(offer),
+                Answer::End { offer, index, agrees } => {
+                    let offer = &mut offers[offer as usize];
+                    offer.remote = index;
+                    if !agrees {
+                        offer.sends = Vec::new();
+                    }
+                }
             }
         }
     }
@@ -127,8 +147,8 @@ pub fn match_messages(
     Ok(messages)
 }
 
-/// Words for each analysis rank.
-type Announcements = BTreeMap<usize, Vec<u64>>;
+/// For each analysis rank.
+type Announcements = BTreeMap<usize, Vec<Announcement>>;
 
 /// Takes all sends of `extracts`, and what the receivers' hosts have to know of them.
 fn offers(
@@ -156,19 +176,16 @@ fn offers(
             let index = checked_index(offers.len())?;
             let host = placement.host_of(key.peer);
             let gaps = extract.send_gaps.remove(&key).unwrap_or_default();
-            let announcement = announcements.entry(host).or_default();
-            announcement.extend([
-                u64::from(source),
-                u64::from(key.peer),
-                u64::from(key.comm),
-                u64::from(key.tag),
-                sends.len() as u64,
-                checksum_of(&sends),
-                u64::from(index),
-                gaps.count,
-                gaps.after.len() as u64,
-            ]);
-            announcement.extend(gaps.after.into_iter().map(u64::from));
+            announcements.entry(host).or_default().push(Announcement {
+                source,
+                destination: key.peer,
+                comm: key.comm,
+                tag: key.tag,
+                offer: index,
+                sends: sends.len() as u64,
+                checksum: checksum_of(&sends),
+                gaps,
+            });
             offers.push(Offer { source: local as u32, key, host: host as u32, sends, remote: u32::MAX });
         }
     }

@@ -1,6 +1,6 @@
 //! The sending ends of channels, on their way to those that receive.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{OutChannel, Trust};
 use crate::matching::matched::Messages;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
@@ -46,13 +46,14 @@ pub(super) fn events_of(ends: Vec<MessageEnd>) -> Vec<u32> {
 
 /// Outgoing channels have got their indices: tells them the receiving ends.
 pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (index, channel) in (0u64..).zip(&messages.outgoing) {
-        outgoing.entry(channel.host as usize).or_default().extend([u64::from(channel.remote), index]);
+    // Which receiving end, and its sending end.
+    let mut outgoing: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
+    for (index, channel) in (0..).zip(&messages.outgoing) {
+        outgoing.entry(channel.host as usize).or_default().push((channel.remote, index));
     }
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        for pair in words.chunks_exact(2) {
-            messages.incoming[pair[0] as usize].remote = pair[1] as u32;
+    for (_, ends) in exchange_values(transport, outgoing)? {
+        for (receiving, sending) in ends {
+            messages.incoming[receiving as usize].remote = sending;
         }
     }
     Ok(())

@@ -41,7 +41,7 @@ impl fmt::Display for UndefinedPeer {
 }
 
 /// Where events may be missing in one end of a channel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
     /// How many.
     pub count: u64,
