@@ -1,6 +1,6 @@
 //! Every happened-before pair, checked against given times.
 
-use crate::comm::{ReduceOp, Transport, broadcast_value, merge_values, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
@@ -163,24 +163,18 @@ fn collective_tallies(
     survey: &mut Survey,
 ) -> Result<()> {
     let here = transport.rank();
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    // The violated instances of each communicator.
+    let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
     for (comm, early) in program.collectives.comms.iter().zip(early) {
-        let violated: Vec<u64> = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
-        let words = outgoing.entry(comm.home).or_default();
-        words.extend([u64::from(comm.comm), violated.len() as u64]);
-        words.extend(violated);
+        let violated = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
+        outgoing.entry(comm.home).or_default().push((comm.comm, violated));
     }
     let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [comm, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            let index = program.comm_index[&(*comm as u32)] as usize;
-            let instances = program.collectives.comms[index].instances.len();
-            let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
-            list.iter().for_each(|&instance| flags[instance as usize] = true);
-            rest = next;
-        }
+    for (comm, violated) in exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, comms)| comms) {
+        let index = program.comm_index[&comm] as usize;
+        let instances = program.collectives.comms[index].instances.len();
+        let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
+        violated.into_iter().for_each(|instance| flags[instance as usize] = true);
     }
     // What is between two processes is counted by the one that receives.
     let mut tallies = orders;
