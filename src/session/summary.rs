@@ -264,7 +264,7 @@ fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let messages = &sum.messages;
     if messages.doubtful > 0 {
         let name = |channel: &InDoubt| {
-            let comm = opened.definitions.communicators[channel.comm as usize].id;
+            let comm = opened.definitions.communicators[channel.comm.place()].id;
             format!("rank {} to {}, communicator {comm}, tag {}", channel.sender, channel.receiver, channel.tag)
         };
         let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
@@ -303,7 +303,7 @@ fn matching(
     let channel = |channel: &InDoubt| DoubtfulChannel {
         sender: channel.sender,
         receiver: channel.receiver,
-        communicator: definitions.communicators[channel.comm as usize].id.0,
+        communicator: definitions.communicators[channel.comm.place()].id.0,
         tag: channel.tag,
         sends: channel.sends,
         receives: channel.receives,

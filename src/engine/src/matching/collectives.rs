@@ -5,6 +5,7 @@
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
 use crate::comm::Transport;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::fences::{self, Fences, Ours};
@@ -63,7 +64,7 @@ pub struct Instance {
 #[derive(Debug, Clone)]
 pub struct CollectiveComm {
     /// The communicator, as index into the definitions; windows follow the communicators.
-    pub comm: u32,
+    pub comm: CommIndex,
     /// Number of members, of an inter-communicator in both groups.
     pub size: u32,
     /// Of an inter-communicator: the number of members of its first group, whose ranks come first. 0 for others.
@@ -154,7 +155,7 @@ pub struct CollectiveCounts {
     /// By operation (OTF2 number).
     pub by_op: BTreeMap<u8, InstanceCounts>,
     /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
-    pub first_inconsistent: BTreeMap<u32, u64>,
+    pub first_inconsistent: BTreeMap<CommIndex, u64>,
 }
 
 impl CollectiveCounts {
@@ -234,8 +235,8 @@ pub fn match_collectives(
         }
     }
     let home_of =
-        |comm: u32| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
-    let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
+        |comm: CommIndex| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
+    let mut homes: BTreeMap<CommIndex, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
 
     // How many instances does everybody have?
@@ -247,12 +248,12 @@ pub fn match_collectives(
         home.counts.resize(size_of(table, comm), 0);
         home.counts[rank as usize] = count;
     }
-    let complete: BTreeMap<u32, u64> =
+    let complete: BTreeMap<CommIndex, u64> =
         homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
     let complete_here = tell_hosts(transport, placement, table, &complete)?;
     let mut valid = complete_here.clone();
     // What is left over is counted once: by the member that took part most often, the first of those.
-    let most: BTreeMap<u32, u64> = homes
+    let most: BTreeMap<CommIndex, u64> = homes
         .iter()
         .map(|(&comm, home)| {
             let most = home.counts.iter().copied().max().unwrap_or(0);
@@ -271,7 +272,7 @@ pub fn match_collectives(
             home.checksums.push(checksum);
         }
     }
-    let suspicious: BTreeMap<u32, u64> = homes
+    let suspicious: BTreeMap<CommIndex, u64> = homes
         .iter()
         .filter(|(comm, _)| complete[comm] > 0)
         .filter(|(comm, home)| has_two(table, **comm) || home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
@@ -319,7 +320,7 @@ pub fn match_collectives(
     }
     valid.extend(tell_hosts(transport, placement, table, &corrected)?);
     if table.has_two_groups() {
-        let words: BTreeMap<u32, Vec<u64>> = homes
+        let words: BTreeMap<CommIndex, Vec<u64>> = homes
             .into_iter()
             .filter(|(comm, _)| has_two(table, *comm))
             .map(|(comm, home)| (comm, home.words))
@@ -365,7 +366,7 @@ impl Collectives {
     #[allow(clippy::too_many_arguments)] // one caller; a struct for them would only hide that
     fn add(
         &mut self,
-        comm: u32,
+        comm: CommIndex,
         mut participants: Vec<(u32, u32, Vec<Participation>)>,
         valid: usize,
         home: usize,
@@ -463,7 +464,7 @@ impl Collectives {
     }
 }
 
-fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
+fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
     table.participants(comm).map_or(0, |processes| processes.len())
 }
 

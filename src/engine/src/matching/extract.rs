@@ -4,6 +4,7 @@
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::matching::calls::{Call, Calls, Inside};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, GroupKey, Participation};
 use crate::matching::hash::HashMap;
@@ -38,7 +39,7 @@ pub struct Extractor<'a> {
     /// Begin of the blocking collective that each location is in.
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
-    last_comm: Option<(CommId, u32)>,
+    last_comm: Option<(CommId, CommIndex)>,
     /// Begin of the collective operation on a window that each location is in.
     open_window_begins: HashMap<u32, u32>,
     /// What this process does on each window.
@@ -268,7 +269,7 @@ impl<'a> Extractor<'a> {
         self.out
     }
 
-    fn comm(&mut self, id: CommId) -> Result<u32> {
+    fn comm(&mut self, id: CommId) -> Result<CommIndex> {
         match self.last_comm {
             Some((last, index)) if last == id => Ok(index),
             _ => {
@@ -351,7 +352,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// A collective operation on communicator or window `comm` that has both ends.
-    fn participate(&mut self, process: u32, comm: u32, mut own: Participation) -> Result<()> {
+    fn participate(&mut self, process: u32, comm: CommIndex, mut own: Participation) -> Result<()> {
         match self.table.members(comm) {
             CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
             CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
@@ -410,7 +411,8 @@ impl<'a> Extractor<'a> {
 
     /// A one-sided operation.
     fn access(&mut self, window: WindowId) -> bool {
-        let of_mpi = |index: u32| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
+        let of_mpi =
+            |index: CommIndex| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
         if !self.table.window(window).is_some_and(of_mpi) {
             self.out.leftovers.foreign_accesses += 1;
             return false;
@@ -573,14 +575,14 @@ mod tests {
             Event::MpiIrecv(message(7), 1),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0]);
     }
 
     #[test]
     fn a_receive_without_a_recorded_request_has_no_place_in_the_order() {
         let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
         let extract = extract(&events_of).unwrap();
-        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
         assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
     }
 
@@ -596,7 +598,7 @@ mod tests {
         extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
         extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
         let extract = extractor.finish();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0, 2]);
     }
 
     #[test]
@@ -608,7 +610,7 @@ mod tests {
             Event::MpiIsendComplete(2),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1]);
         assert_eq!(extract.leftovers.cancelled, 1);
     }
 
@@ -629,7 +631,7 @@ mod tests {
             Event::MpiIrecv(undefined(u32::MAX), 2),
         ];
         let extract = extract(&events).unwrap();
-        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
         assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
         assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
         assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));
@@ -655,7 +657,7 @@ mod tests {
             Event::NonBlockingCollectiveComplete(end, 1),
         ];
         let extract = extract(&events).unwrap();
-        let begins: Vec<_> = extract.collectives[&0].iter().map(|p| (p.begin, p.end)).collect();
+        let begins: Vec<_> = extract.collectives[&CommIndex(0)].iter().map(|p| (p.begin, p.end)).collect();
         assert_eq!(begins, [(0, 3), (1, 2)]);
     }
 }

@@ -1,5 +1,6 @@
 //! What is kept of the events of one process: its synchronisation events, and what they refer to.
 
+use crate::matching::comm_index::CommIndex;
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::sync::SyncTimeline;
@@ -69,7 +70,7 @@ pub struct GroupKey {
     /// The other process (global MPI rank).
     pub peer: u32,
     /// The window, as index of the table of communicators.
-    pub window: u32,
+    pub window: CommIndex,
     /// Of the two orders of an epoch: from post to complete, or from complete to wait.
     pub completes: bool,
 }
@@ -92,7 +93,7 @@ pub struct Extract {
     /// The first events without a peer, in program order, and whether they are sends.
     pub undefined: Vec<(u32, bool)>,
     /// Collective participations by communicator (index into the definitions), in program order of the begins.
-    pub collectives: HashMap<u32, Vec<Participation>>,
+    pub collectives: HashMap<CommIndex, Vec<Participation>>,
     /// The ends of synchronous sends, by the send.
     pub synchronous: HashMap<u32, u32>,
     /// Where receives were posted, by the receive; filled only where regions are read.

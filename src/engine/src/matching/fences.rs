@@ -12,6 +12,7 @@
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
 use crate::comm::Transport;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::homes::{exchange, tell_hosts};
@@ -130,7 +131,7 @@ fn is_fence(participation: &Participation) -> bool {
 }
 
 /// The participations of members hosted here, by communicator: rank, local timeline, and what it took part in.
-pub(super) type Ours = BTreeMap<u32, Vec<(u32, u32, Vec<Participation>)>>;
+pub(super) type Ours = BTreeMap<CommIndex, Vec<(u32, u32, Vec<Participation>)>>;
 
 /// Gives fences without operations an operation of their own: those that count as barriers [`CollectiveOp::WIN_FENCE_ASSUMED`], and of those and all others
 /// that constrain nobody [`CollectiveOp::WIN_FENCE_UNORDERED`]. All members
@@ -144,14 +145,14 @@ pub(super) fn settle(
     table: &CommTable<'_>,
     extracts: &[Extract],
     ours: &mut Ours,
-    valid: &BTreeMap<u32, u64>,
+    valid: &BTreeMap<CommIndex, u64>,
     choice: Fences,
 ) -> Result<()> {
     if !table.has_windows() {
         return Ok(());
     }
-    let home_of = |window: u32| table.participants(window).map_or(0, |processes| placement.host_of(processes[0]));
-    let mut outgoing: Vec<(usize, (u32, Vec<Fence>))> = Vec::new();
+    let home_of = |window: CommIndex| table.participants(window).map_or(0, |processes| placement.host_of(processes[0]));
+    let mut outgoing: Vec<(usize, (CommIndex, Vec<Fence>))> = Vec::new();
     for (&window, members) in ours.iter().filter(|(index, _)| table.is_window(**index)) {
         let count = valid.get(&window).copied().unwrap_or(0) as usize;
         let fences = fences_of(members, count);
@@ -161,12 +162,12 @@ pub(super) fn settle(
         }
         outgoing.push((home_of(window), (window, known)));
     }
-    let mut known: BTreeMap<u32, Vec<Fence>> = BTreeMap::new();
+    let mut known: BTreeMap<CommIndex, Vec<Fence>> = BTreeMap::new();
     for (window, fences) in exchange(transport, outgoing.into_iter())? {
         let all = known.entry(window).or_insert_with(|| vec![Fence::UNKNOWN; fences.len()]);
         all.iter_mut().zip(fences).for_each(|(fence, more)| fence.merge(more));
     }
-    let decided: BTreeMap<u32, Vec<CollectiveOp>> = known
+    let decided: BTreeMap<CommIndex, Vec<CollectiveOp>> = known
         .into_iter()
         .map(|(window, fences)| {
             let barriers = decide(&fences, choice);

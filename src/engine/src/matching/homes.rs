@@ -1,6 +1,7 @@
 //! What the home of a communicator and the hosts of its members tell each other.
 
 use crate::comm::{Transport, exchange_values};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::placement::Placement;
 use clc_trace::Result;
@@ -25,16 +26,16 @@ pub(super) fn tell_hosts<T: Clone + Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
     placement: &Placement,
     table: &CommTable<'_>,
-    values: &BTreeMap<u32, T>,
-) -> Result<BTreeMap<u32, T>> {
-    let of_comm = |(&comm, value): (&u32, &T)| -> Vec<(usize, (u32, T))> {
+    values: &BTreeMap<CommIndex, T>,
+) -> Result<BTreeMap<CommIndex, T>> {
+    let of_comm = |(&comm, value): (&CommIndex, &T)| -> Vec<(usize, (CommIndex, T))> {
         hosts_of(placement, table, comm).into_iter().map(|host| (host, (comm, value.clone()))).collect()
     };
     Ok(exchange(transport, values.iter().flat_map(of_comm))?.collect())
 }
 
 /// The analysis ranks that host members of a communicator.
-fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: u32) -> Vec<usize> {
+fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> Vec<usize> {
     let processes = table.participants(comm).map_or(&[][..], |processes| processes);
     let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of(process)).collect();
     hosts.sort_unstable();

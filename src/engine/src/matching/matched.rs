@@ -1,6 +1,7 @@
 //! All channels of an analysis rank, and what its messages came to.
 
 use crate::matching::channels::{InChannel, OutChannel, Trust};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::threads::ThreadCounts;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -23,7 +24,7 @@ pub struct InDoubt {
     /// The process that receives.
     pub receiver: u32,
     /// The communicator, as index into the definitions.
-    pub comm: u32,
+    pub comm: CommIndex,
     /// The tag.
     pub tag: u32,
     /// Recorded sends.

@@ -1,5 +1,7 @@
 //! One end of a message, and what belongs together by the rules of MPI.
 
+use crate::matching::comm_index::CommIndex;
+
 /// The rank with which OTF2 says "undefined".
 pub const UNDEFINED_RANK: u32 = u32::MAX;
 
@@ -9,7 +11,7 @@ pub struct MessageKey {
     /// The other process (global MPI rank); [`UNDEFINED_RANK`] within an [`Extractor`](crate::matching::extract::Extractor) only.
     pub peer: u32,
     /// Communicator, as index into the definitions.
-    pub comm: u32,
+    pub comm: CommIndex,
     /// Message tag.
     pub tag: u32,
 }

@@ -7,6 +7,7 @@
 
 use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Trust, checked_index};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::doubts::{Doubt, settle};
 use crate::matching::extracted::Extract;
 use crate::matching::matched::{MessageCounts, Messages};
@@ -26,7 +27,7 @@ struct Announcement {
     /// Sender, receiver, communicator and tag.
     source: u32,
     destination: u32,
-    comm: u32,
+    comm: CommIndex,
     tag: u32,
     /// Number of the offer.
     offer: u32,

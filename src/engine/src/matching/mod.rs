@@ -11,6 +11,7 @@ mod align;
 pub mod calls;
 pub mod channels;
 pub mod collectives;
+pub mod comm_index;
 pub mod communicators;
 mod doubts;
 pub mod extract;

@@ -15,6 +15,7 @@
 
 use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::{Extract, GroupKey};
 use crate::matching::matched::Messages;
 use crate::matching::offers::tell_indices;
@@ -29,7 +30,7 @@ enum Announcement {
     /// Of these messages of an incoming channel of the other host, the sends are synchronous: their ends are the receiving end `index` here.
     Synchronous { channel: u32, index: u32, places: Vec<u32> },
     /// So many steps of a process, for which another one waits.
-    Group { source: u32, destination: u32, window: u32, completes: bool, offer: u32, steps: u32 },
+    Group { source: u32, destination: u32, window: CommIndex, completes: bool, offer: u32, steps: u32 },
 }
 
 /// What the other host answers.

@@ -1,6 +1,7 @@
 //! What the hosts of the members of communicators have to say meets at the homes of the communicators.
 
 use crate::comm::{Transport, sparse_exchange};
+use crate::matching::comm_index::CommIndex;
 use crate::replay::program::Program;
 use clc_trace::Result;
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ pub(super) fn meet<T: OfInstances>(transport: &mut dyn Transport, program: &Prog
         for (comm, own) in comms.iter().zip(&*all) {
             let mut tell = |host: usize| {
                 let words = outgoing.entry(host).or_default();
-                words.push(u64::from(comm.comm));
+                words.push(u64::from(comm.comm.0));
                 own.encode(words);
             };
             if to_home && comm.home != here {
@@ -42,7 +43,7 @@ pub(super) fn meet<T: OfInstances>(transport: &mut dyn Transport, program: &Prog
         for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
             let mut rest = &words[..];
             while let [comm, tail @ ..] = rest {
-                let own = &mut all[program.comm_index[&(*comm as u32)] as usize];
+                let own = &mut all[program.comm_index[&CommIndex(*comm as u32)] as usize];
                 if !to_home {
                     own.clear();
                 }

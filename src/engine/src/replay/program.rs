@@ -1,6 +1,7 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
 use crate::matching::collectives::{CollectiveComm, Collectives, Member};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::matched::Messages;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::UndefinedPeer;
@@ -33,7 +34,7 @@ pub struct Program {
     /// Whether this is the program of a mirrored replay (`mirror`).
     pub mirrored: bool,
     /// Index into `collectives.comms` by definition index of the communicator.
-    pub comm_index: HashMap<u32, u32>,
+    pub comm_index: HashMap<CommIndex, u32>,
     /// Locations with timelines of their own.
     pub own: OwnTimelines,
 }

@@ -2,6 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::channels::Trust;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 32;
 
 /// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
-type Instance = (u32, u32, u32);
+type Instance = (CommIndex, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Every happened-before pair, checked against given times.
 
 use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
@@ -82,7 +83,7 @@ pub(super) enum Question {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
-    Instance { comm: u32, instance: u32, receiver: u32 },
+    Instance { comm: CommIndex, instance: u32, receiver: u32 },
 }
 
 /// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
@@ -164,7 +165,7 @@ fn collective_tallies(
 ) -> Result<()> {
     let here = transport.rank();
     // The violated instances of each communicator.
-    let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<usize, Vec<(CommIndex, Vec<u32>)>> = BTreeMap::new();
     for (comm, early) in program.collectives.comms.iter().zip(early) {
         let violated = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
         outgoing.entry(comm.home).or_default().push((comm.comm, violated));
