@@ -34,7 +34,7 @@ pub struct RefineOptions {
     pub limits: Limits,
 }
 
-/// Estimated clocks that make the run so many times as long as those before, and by more than a thousandth of a second, have run away.
+/// Estimated clocks that make the run so many times as long as recorded ones, and by more than a thousandth of a second, have run away.
 const LONGER: i64 = 2;
 const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
@@ -95,7 +95,8 @@ pub fn refine(
     let mut windows = observed_windows(map.bases.len());
     let mut asked: Option<Vec<Stretch>> = None;
     let mut waiting: Option<Waiting> = None;
-    let mut shortest = i64::MAX;
+    let length = |ends: Option<(i64, i64)>| ends.map_or(0, |(first, last)| last.saturating_sub(first));
+    let recorded_length = length(span(transport, loaded, &refined)?);
     let decision = loop {
         let decision = match asked.take() {
             Some(stretches) => {
@@ -108,11 +109,6 @@ pub fn refine(
                 let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
                 if first <= -RANGE || last >= RANGE {
                     break Decision::Nothing(OUT_OF_RANGE.to_owned());
-                }
-                shortest = shortest.min(last - first);
-                let slack = (resolution / LONGER_PER_SECOND) as i64;
-                if last - first > shortest.saturating_mul(LONGER).saturating_add(slack) {
-                    break Decision::Nothing("the estimate does not settle".to_owned());
                 }
                 let grid = Grid::new(first, last, windows);
                 let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
@@ -159,12 +155,18 @@ pub fn refine(
     let (chosen, reason) = match decision {
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
-                let times = mapped_times(opened.workers, loaded, &refined)?;
-                let (chosen, reason) = choose(transport, loaded, &times, options.presync, fit)?;
-                if chosen {
-                    adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                let slack = (resolution / LONGER_PER_SECOND) as i64;
+                let most = recorded_length.saturating_mul(LONGER).saturating_add(slack);
+                if options.presync == Method::Auto && length(span(transport, loaded, &refined)?) > most {
+                    (false, "the estimate does not settle".to_owned())
+                } else {
+                    let times = mapped_times(opened.workers, loaded, &refined)?;
+                    let (chosen, reason) = choose(transport, loaded, &times, options.presync, fit)?;
+                    if chosen {
+                        adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                    }
+                    (chosen, reason)
                 }
-                (chosen, reason)
             }
             Err(_) => (false, OUT_OF_RANGE.to_owned()),
         },
