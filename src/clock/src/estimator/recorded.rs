@@ -157,6 +157,7 @@ impl Estimator {
             measured: (!off.is_empty()).then(|| most(&|off| off.0)),
             anywhere: most(&|off| off.1),
             half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
+            round_trips: !trips.is_empty(),
             gain: self.gain,
         }
     }
