@@ -170,11 +170,11 @@ fn take_apart(parts: &[Part], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u3
     Ok(moved)
 }
 
-/// For each host: a channel of its, and the number of the timeline of each event at the other end.
-type Ends = BTreeMap<usize, Vec<(u32, Vec<u32>)>>;
+/// Channels of a host, and the number of the timeline of each event at the other end.
+type Channels = Vec<(u32, Vec<u32>)>;
 
 /// What the other ends have told, by channel.
-fn told(received: Vec<(usize, Vec<(u32, Vec<u32>)>)>) -> BTreeMap<u32, Vec<u32>> {
+fn told(received: Vec<(usize, Channels)>) -> BTreeMap<u32, Vec<u32>> {
     received.into_iter().flat_map(|(_, channels)| channels).collect()
 }
 
@@ -193,7 +193,7 @@ fn split_channels(
     moved: &BTreeMap<u32, Moved>,
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut ends = Ends::new();
+    let mut ends: BTreeMap<usize, Channels> = BTreeMap::new();
     for channel in &messages.outgoing {
         if let Some(moved) = moved.get(&channel.source) {
             let numbers = channel.sends.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
@@ -201,7 +201,7 @@ fn split_channels(
         }
     }
     let sources = told(exchange_values(transport, ends)?);
-    let mut ends = Ends::new();
+    let mut ends: BTreeMap<usize, Channels> = BTreeMap::new();
     for channel in &messages.incoming {
         if let Some(moved) = moved.get(&channel.destination) {
             let numbers = channel.receives.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
