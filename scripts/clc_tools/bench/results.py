@@ -93,6 +93,21 @@ def solved(found: Figures) -> list[Row]:
     return rows
 
 
+def decoding(found: Figures) -> list[Row]:
+    """Reading everything that an archive has, against the library and the tool of the format."""
+    runs, events = found["runs"], int(found["events"])
+    names = {"clc-otf2": "the crate `clc-otf2`", "libotf2": "`libotf2`", "otf2-print": "`otf2-print` to `/dev/null`"}
+    said = "; ".join(
+        f"{text} {run_time(runs[name]['wall'])} ({events / float(runs[name]['wall']) / 1e6:.1f} million events/s)"
+        if name in runs
+        else f"{text} not installed"
+        for name, text in names.items()
+    )
+    ours = float(runs["clc-otf2"]["wall"])
+    targets = (("as fast as `libotf2`", ours <= float(runs["libotf2"]["wall"])),) if "libotf2" in runs else ()
+    return [Row(f"every event of {found['processes']} x {each(found)} decoded with all fields, one thread each", said, targets)]
+
+
 def end_to_end(runs: Figures) -> list[Row]:
     copy, shape = float(runs["copy"]["wall"]), f"8 x {each(runs['alone'])} halo events"
 
@@ -314,6 +329,7 @@ def transport(found: Figures) -> list[Row]:
 # By the part that each is made from, in the order of the table; estimating the clocks is a phase of several parts.
 ROWS: tuple[tuple[str | None, Callable[[Any], list[Row]]], ...] = (
     ("replayed", solved),
+    ("decoding", decoding),
     ("end-to-end", end_to_end),
     ("large", large),
     ("collectives", collectives),
