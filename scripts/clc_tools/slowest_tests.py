@@ -26,7 +26,10 @@ def tests(report: Path) -> list[Test]:
     """All tests of a report, with the name of the test binary in front, and that of the report where it tells something."""
     try:
         cases = ElementTree.parse(report).getroot().iter("testcase")
-        return [Test(float(case.get("time", "0")), f"{case.get('classname')} {case.get('name')} ({report.stem})") for case in cases]
+        return [
+            Test(float(case.get("time", "0")), f"{case.get('classname')} {case.get('name')} ({report.stem})")
+            for case in cases
+        ]
     except (OSError, ElementTree.ParseError, ValueError) as error:
         fail(f"{report}: {error}")
 

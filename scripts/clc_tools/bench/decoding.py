@@ -18,7 +18,9 @@ from .session import Figures, Job, Session
 READER = Path(__file__).with_name("libotf2_events.c")
 # The arguments that every callback has before the fields of its record.
 COMMON = 5
-CALLBACK = re.compile(r"typedef OTF2_CallbackCode\s*\(\s*\*\s*OTF2_EvtReaderCallback_(\w+)\s*\)\s*\((.*?)\)\s*;", re.DOTALL)
+CALLBACK = re.compile(
+    r"typedef OTF2_CallbackCode\s*\(\s*\*\s*OTF2_EvtReaderCallback_(\w+)\s*\)\s*\((.*?)\)\s*;", re.DOTALL
+)
 EVENT_LINE = re.compile(r"([A-Z][A-Z_]*) +\d+ +\d+( |$)")
 
 
@@ -43,7 +45,12 @@ def callbacks(headers: str) -> str:
         # In the order of `COMMON`, time is the second.
         time = declared[1].split()[-1]
         body = f"event_counts[{len(made)}]++; sum_of_times += {time}; taken = {' + '.join(taken) or '0'};"
-        made.append((name, f"static OTF2_CallbackCode on_{name}({', '.join(declared)}) {{ {body} return OTF2_CALLBACK_SUCCESS; }}"))
+        made.append(
+            (
+                name,
+                f"static OTF2_CallbackCode on_{name}({', '.join(declared)}) {{ {body} return OTF2_CALLBACK_SUCCESS; }}",
+            )
+        )
     if not made:
         raise ValueError("no callbacks in the headers of OTF2")
     names = ", ".join(f'"{name}"' for name, _ in made)
@@ -68,7 +75,9 @@ def compiled(work: Path) -> Path | None:
     include.write_text("#include <otf2/otf2.h>\n")
     (work / "callbacks.h").write_text(callbacks(output(["cc", "-E", "-P", *flags["cflags"], include])))
     program = work / "libotf2_events"
-    output(["cc", "-O2", "-Wall", f"-I{work}", *flags["cflags"], READER, "-o", program, *flags["ldflags"], *flags["libs"]])
+    output(
+        ["cc", "-O2", "-Wall", f"-I{work}", *flags["cflags"], READER, "-o", program, *flags["ldflags"], *flags["libs"]]
+    )
     return program
 
 
@@ -76,10 +85,17 @@ def example() -> str:
     """Builds the example of the crate, if need be; the executable."""
     build = ["cargo", "build", "--release", "--locked", "-p", "clc-otf2", "--example", "decode_events"]
     built = subprocess.run(
-        [*build, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
+        [*build, "--message-format=json"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
     )
     artifacts: list[Json] = [reports.parse(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    return str(next(a["executable"] for a in artifacts if a.get("executable") and a["target"]["name"] == "decode_events"))
+    return str(
+        next(a["executable"] for a in artifacts if a.get("executable") and a["target"]["name"] == "decode_events")
+    )
 
 
 def counted(said: str) -> dict[str, int]:
@@ -143,6 +159,10 @@ def decoding(bench: Session) -> Figures:
     # They are short.
     runs = bench.interleaved(jobs, 3 * bench.rounds)
     for name, run in runs.items():
-        bench.row(f"all fields of {number:,} events: {name}", f"{run['wall']:.3f} s", f"{number / run['wall'] / 1e6:.1f} million/s")
+        bench.row(
+            f"all fields of {number:,} events: {name}",
+            f"{run['wall']:.3f} s",
+            f"{number / run['wall'] / 1e6:.1f} million/s",
+        )
     bench.drop(trace)
     return {"events": number, "processes": 8, "records": said["clc-otf2"], "runs": runs}

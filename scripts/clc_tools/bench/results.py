@@ -37,7 +37,8 @@ def each(run: Mapping[str, Any]) -> str:
 def replayed(run: Mapping[str, Any]) -> str:
     if not run["passes"]:
         return "the clocks leave nothing to replay"
-    return f"{run['violated']:,} violations, {run['passes']} replays"
+    passes = int(run["passes"])
+    return f"{run['violated']:,} violations, {passes} {'replay' if passes == 1 else 'replays'}"
 
 
 def per_doubling(points: Sequence[Mapping[str, Any]], key: str = "wall") -> list[float]:
@@ -64,7 +65,9 @@ def solved(found: Figures) -> list[Row]:
         one("unmeasured", "the same without recorded offsets, estimated clocks"),
     ]
     if "libotf2" in few:
-        rows.append(Row("libotf2 reads and checks the same events (`otf2-print --silent`)", run_time(few["libotf2"]["wall"])))
+        rows.append(
+            Row("libotf2 reads and checks the same events (`otf2-print --silent`)", run_time(few["libotf2"]["wall"]))
+        )
     speed = rates(few["linear_thread"])
     rows.append(
         Row(
@@ -105,7 +108,13 @@ def decoding(found: Figures) -> list[Row]:
     )
     ours = float(runs["clc-otf2"]["wall"])
     targets = (("as fast as `libotf2`", ours <= float(runs["libotf2"]["wall"])),) if "libotf2" in runs else ()
-    return [Row(f"every event of {found['processes']} x {each(found)} decoded with all fields, one thread each", said, targets)]
+    return [
+        Row(
+            f"every event of {found['processes']} x {each(found)} decoded with all fields, one thread each",
+            said,
+            targets,
+        )
+    ]
 
 
 def end_to_end(runs: Figures) -> list[Row]:
