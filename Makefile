@@ -76,10 +76,11 @@ fmt: ## formats the code, the Python scripts where ruff is installed
 	cargo fmt --all
 	@if command -v ruff >/dev/null; then ruff format scripts; else echo "fmt: no ruff, Python is left as it is"; fi
 
-lint: ## formatting, clippy, licences; shellcheck, ruff, mypy where they are installed (it says which are not)
+lint: ## formatting, clippy, licences, imports between files; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	scripts/licences
+	scripts/structure
 	scripts/lint.sh
 
 record: setup ## records the traces in tests/data again

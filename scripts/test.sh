@@ -37,6 +37,7 @@ set -x
 cargo fmt --all --check
 cargo clippy --locked --workspace --all-targets -- -D warnings
 scripts/licences
+scripts/structure
 # Only needs Python. Style and types of the scripts are not checked here but by make lint (scripts/lint.sh).
 (cd scripts && /usr/bin/python3 -B -m unittest discover --start-directory tests)
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps

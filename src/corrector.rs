@@ -22,7 +22,7 @@ use std::path::Path;
 /// ```
 /// use clc_archive::Format;
 /// use clc_replay::corrector::Corrector;
-/// use clc_replay::pipeline::made::write_simulated;
+/// use clc_replay::pipeline::generated::write_simulated;
 /// use clc_replay::report::Verdict;
 /// use clc_simulate::Scenario;
 ///

@@ -1,7 +1,7 @@
 //! `clc-replay` corrects the timestamps of event traces of parallel programs after the run.
 //!
 //! This crate is the program as a library. Whoever wants to correct traces uses [`corrector::Corrector`]; the program's commands
-//! ([`commands`]) are sessions ([`session`]) like it. The parts that know neither MPI nor this program are crates of their own:
+//! ([`commands`]) are sessions like it. The parts that know neither MPI nor this program are crates of their own:
 //!
 //! | crate | what it is |
 //! | --- | --- |
@@ -15,17 +15,17 @@
 //! | [`clc_engine`] | transport (MPI or threads), matching, replay |
 #![deny(missing_docs)]
 
-pub mod accuracy;
-pub mod analysis;
+mod accuracy;
+mod analysis;
 pub mod cli;
-pub mod clocks;
+mod clocks;
 pub mod commands;
 pub mod corrector;
-pub mod details;
+mod details;
 pub mod output;
 pub mod pipeline;
-pub mod recording;
+mod recording;
 pub mod report;
-pub mod session;
+mod session;
 
 pub use corrector::Corrector;

@@ -151,7 +151,9 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
             (report::conversion_text(conversion), report::json(conversion.as_ref())?, Stop::CONSISTENT)
         }
         Outcome::Text(text) => (text.clone(), String::new(), Stop::CONSISTENT),
-        Outcome::Made(made) => (report::made_text(made), report::json(made.as_ref())?, Stop::CONSISTENT),
+        Outcome::Generated(generated) => {
+            (report::generated_text(generated), report::json(generated.as_ref())?, Stop::CONSISTENT)
+        }
     };
     let json = job.json();
     if let Some(path) = json {

@@ -16,7 +16,7 @@ class EntryPoints(unittest.TestCase):
         found = {path.name: path.read_text(encoding="utf-8") for path in SCRIPTS.iterdir() if path.is_file()}
         entries = {name: text for name, text in found.items() if text.startswith("#!/usr/bin/python3")}
         self.assertGreaterEqual(
-            set(entries), {"accuracy", "bench", "licences", "nodes", "scaling", "soak", *WITHOUT_OPTIONS}
+            set(entries), {"accuracy", "bench", "licences", "nodes", "scaling", "soak", "structure", *WITHOUT_OPTIONS}
         )
         for name, text in entries.items():
             self.assertLess(len(text.splitlines()), 12, name)

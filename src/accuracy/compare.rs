@@ -2,6 +2,7 @@
 
 use crate::accuracy::between::{Between, TimelineErrors, Windows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
+use crate::accuracy::phase::{ByPhase, CorrectionPhase};
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
@@ -9,21 +10,6 @@ use clc_clock::Method;
 use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-/// The phases of a correction, in their order.
-pub const PHASES: [&str; 4] = ["raw", "presync", "forward", "final"];
-/// Number of phases.
-pub const COUNT: usize = PHASES.len();
-/// Place of the times after a phase in [`PHASES`].
-pub const RAW: usize = 0;
-/// After pre-synchronisation.
-pub const PRESYNC: usize = 1;
-/// After the replays, without backward amortisation.
-pub const FORWARD: usize = 2;
-/// In the corrected trace.
-pub const FINAL: usize = 3;
-/// Place of the truth behind the phases.
-const TRUTH: usize = COUNT;
 
 /// What the locations of a rank are compared with.
 pub struct Comparison<'a> {
@@ -43,7 +29,7 @@ pub struct Comparison<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
     /// Errors per phase, for the common offset.
-    pub sums: [Sum; COUNT],
+    pub sums: ByPhase<Sum>,
     /// Earliest and latest true time.
     pub span: Option<(i64, i64)>,
     /// Whether the corrected trace has the times that the correction gives here.
@@ -53,13 +39,13 @@ pub struct Survey {
 impl Survey {
     /// Nothing seen yet.
     pub fn new() -> Self {
-        Survey { sums: [Sum::default(); COUNT], span: None, same: true }
+        Survey { sums: ByPhase::default(), span: None, same: true }
     }
 
     /// Adds what was seen elsewhere.
     pub fn merge(&mut self, other: &Survey) {
-        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
-            sum.merge(more);
+        for (phase, more) in other.sums.iter() {
+            self.sums[phase].merge(more);
         }
         self.span = match (self.span, other.span) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
@@ -78,17 +64,10 @@ impl Default for Survey {
 /// Times of the visited events of the hosted timelines, and of the entry into the region around each.
 #[derive(Debug)]
 pub struct VisitedTimes {
-    /// `[phase or truth][timeline][visited event]`.
-    pub times: Vec<Vec<Vec<i64>>>,
+    /// `[phase][timeline][visited event]`.
+    pub times: ByPhase<Vec<Vec<i64>>>,
     /// The same for the entry into the innermost region.
-    pub enters: Vec<Vec<Vec<i64>>>,
-}
-
-impl VisitedTimes {
-    /// The true ones of `of`.
-    pub fn truth(of: &[Vec<Vec<i64>>]) -> &[Vec<i64>] {
-        &of[TRUTH]
-    }
+    pub enters: ByPhase<Vec<Vec<i64>>>,
 }
 
 /// The errors of one location in one phase.
@@ -155,13 +134,13 @@ impl PhaseErrors {
 
 impl Comparison<'_> {
     /// The phases that can be judged.
-    pub fn phases(&self) -> Vec<usize> {
-        let mut phases = vec![RAW, PRESYNC];
+    pub fn phases(&self) -> Vec<CorrectionPhase> {
+        let mut phases = vec![CorrectionPhase::Raw, CorrectionPhase::Presync];
         if self.corrections.is_some() {
-            phases.push(FORWARD);
+            phases.push(CorrectionPhase::Forward);
         }
         if self.corrected.is_some() {
-            phases.push(FINAL);
+            phases.push(CorrectionPhase::Final);
         }
         phases
     }
@@ -181,9 +160,9 @@ impl Comparison<'_> {
         self.each(|place, _| {
             self.stream(place, &mut |sample| {
                 for &phase in &phases {
-                    survey.sums[phase].add(sample.times[phase] - sample.times[TRUTH]);
+                    survey.sums[phase].add(sample.times[phase] - sample.times[CorrectionPhase::Truth]);
                 }
-                let truth = sample.times[TRUTH];
+                let truth = sample.times[CorrectionPhase::Truth];
                 survey.span = Some(survey.span.map_or((truth, truth), |(a, b)| (a.min(truth), b.max(truth))));
                 survey.same &= sample.same;
                 Ok(())
@@ -199,11 +178,11 @@ impl Comparison<'_> {
     pub fn errors(
         &self,
         survey: &Survey,
-        phases: &[usize],
+        phases: &[CorrectionPhase],
         windows: &Windows,
     ) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
         let program = &self.loaded.program;
-        let empty = || -> Vec<Vec<Vec<i64>>> { (0..=COUNT).map(|_| program.filled(0)).collect() };
+        let empty = || ByPhase::new(|_| program.filled(0));
         let mut visited = VisitedTimes { times: empty(), enters: empty() };
         let mut errors: Vec<PhaseErrors> = phases.iter().map(|_| PhaseErrors::new()).collect::<Result<_>>()?;
         let offsets: Vec<i64> = phases.iter().map(|&phase| survey.sums[phase].mean()).collect();
@@ -222,10 +201,10 @@ impl Comparison<'_> {
             let mut next = (0..sync.len()).filter(|&event| sync.location(event) as usize == number).peekable();
             let fresh = || LocationErrors { sum: Sum::default(), largest: 0, slices: vec![Sum::default(); SLICES] };
             let mut own: Vec<LocationErrors> = phases.iter().map(|_| fresh()).collect();
-            let mut open: Vec<[i64; COUNT + 1]> = Vec::new();
-            let mut before: Option<[i64; COUNT + 1]> = None;
+            let mut open: Vec<ByPhase<i64>> = Vec::new();
+            let mut before: Option<ByPhase<i64>> = None;
             self.stream((timeline, number), &mut |sample| {
-                let truth = sample.times[TRUTH];
+                let truth = sample.times[CorrectionPhase::Truth];
                 let slice = ((i128::from(truth) - i128::from(first)) * SLICES as i128 / length) as usize;
                 let window = windows.of(truth);
                 for (((&phase, own), averages), (errors, offset)) in
@@ -238,7 +217,11 @@ impl Comparison<'_> {
                     own.largest = own.largest.max(error.unsigned_abs());
                     own.slices[slice.min(SLICES - 1)].add(error);
                     if let Some(before) = before {
-                        errors.intervals.add(truth - before[TRUTH], sample.times[phase] - before[phase], long);
+                        errors.intervals.add(
+                            truth - before[CorrectionPhase::Truth],
+                            sample.times[phase] - before[phase],
+                            long,
+                        );
                     }
                 }
                 before = Some(sample.times);
@@ -251,9 +234,9 @@ impl Comparison<'_> {
                 }
                 if let Some(event) = next.next_if(|&event| sync.number(event) == sample.number) {
                     let enter = open.last().unwrap_or(&sample.times);
-                    for (slot, (&time, &enter)) in sample.times.iter().zip(enter).enumerate() {
-                        visited.times[slot][timeline][event] = time;
-                        visited.enters[slot][timeline][event] = enter;
+                    for phase in CorrectionPhase::ALL {
+                        visited.times[phase][timeline][event] = sample.times[phase];
+                        visited.enters[phase][timeline][event] = enter[phase];
                     }
                 }
                 Ok(())
@@ -298,18 +281,18 @@ impl Comparison<'_> {
                 .in_file(&path)
                 .at_location(id)
             })?;
-            let mut sample = Sample { number, event, times: [raw as i64; COUNT + 1], same: true };
-            sample.times[TRUTH] = true_time.0;
+            let mut sample = Sample { number, event, times: ByPhase::new(|_| raw as i64), same: true };
+            sample.times[CorrectionPhase::Truth] = true_time.0;
             let at = clock.position(number, raw);
-            sample.times[PRESYNC] = at.time.0;
+            sample.times[CorrectionPhase::Presync] = at.time.0;
             if let Some(written) = &written {
                 let time = written.get(number as usize - 1);
-                sample.times[FINAL] =
+                sample.times[CorrectionPhase::Final] =
                     *time.ok_or_else(|| Error::new("the corrected trace has fewer events").at_location(id))?;
             }
             if let Some((forward, whole)) = &mut cursors {
-                sample.times[FORWARD] = forward.map(at).0;
-                sample.same = whole.map(at).0 == sample.times[FINAL];
+                sample.times[CorrectionPhase::Forward] = forward.map(at).0;
+                sample.same = whole.map(at).0 == sample.times[CorrectionPhase::Final];
             }
             visit(&sample)
         })?;
@@ -339,8 +322,7 @@ fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
 struct Sample {
     number: u64,
     event: Event,
-    /// By phase, and the true time at last.
-    times: [i64; COUNT + 1],
+    times: ByPhase<i64>,
     /// Whether the written time is the one that the correction gives.
     same: bool,
 }

@@ -1,8 +1,9 @@
 //! What the errors of all ranks amount to, phase by phase.
 
 use crate::accuracy::between::{Between, Windows};
-use crate::accuracy::compare::{COUNT, LocationErrors, PHASES, PhaseErrors, Survey, VisitedTimes};
+use crate::accuracy::compare::{LocationErrors, PhaseErrors, Survey, VisitedTimes};
 use crate::accuracy::distribution::{Distribution, Sum};
+use crate::accuracy::phase::CorrectionPhase;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy};
@@ -41,7 +42,7 @@ impl Judgement<'_> {
     /// Failures of the transport.
     pub fn phase(
         &mut self,
-        phase: usize,
+        phase: CorrectionPhase,
         mut errors: PhaseErrors,
         visited: &VisitedTimes,
         true_waits: &[Vec<i64>],
@@ -73,7 +74,7 @@ impl Judgement<'_> {
         let waits = wait_errors.statistics(tick);
         errors.locations.sort_by_key(|location| location.0);
         Ok(Some(PhaseAccuracy {
-            phase: PHASES[phase].to_owned(),
+            phase: phase.name().to_owned(),
             offset_seconds: self.survey.sums[phase].mean() as f64 * tick,
             clock: errors.clock.statistics(tick),
             between_processes: errors.between.report(tick),
@@ -103,14 +104,14 @@ impl Judgement<'_> {
     }
 
     /// Error of the latency of every message that is received here.
-    fn latency_errors(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Distribution> {
+    fn latency_errors(&mut self, visited: &VisitedTimes, phase: CorrectionPhase) -> Result<Distribution> {
         let program = &self.loaded.program;
         let now = bounds(self.transport, program, &visited.times[phase])?;
-        let truth = bounds(self.transport, program, &visited.times[COUNT])?;
+        let truth = bounds(self.transport, program, &visited.times[CorrectionPhase::Truth])?;
         let mut errors = Distribution::new()?;
         for (timeline, event) in receives(program, &now) {
             let latency = visited.times[phase][timeline][event] - now[timeline][event];
-            let true_latency = visited.times[COUNT][timeline][event] - truth[timeline][event];
+            let true_latency = visited.times[CorrectionPhase::Truth][timeline][event] - truth[timeline][event];
             errors.add(latency - true_latency);
         }
         Ok(errors)
@@ -120,7 +121,7 @@ impl Judgement<'_> {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn late_sender(&mut self, visited: &VisitedTimes, phase: usize) -> Result<Vec<Vec<i64>>> {
+    pub fn late_sender(&mut self, visited: &VisitedTimes, phase: CorrectionPhase) -> Result<Vec<Vec<i64>>> {
         let program = &self.loaded.program;
         // The bound of a receive under the times at which regions were entered is when its sender entered the send.
         let entered = bounds(self.transport, program, &visited.enters[phase])?;

@@ -1,7 +1,8 @@
 //! How far the times of a trace are from true ones, and traces with known errors.
 
-pub mod between;
-pub mod compare;
-pub mod distribution;
-pub mod judgement;
-pub mod perturb;
+pub(crate) mod between;
+pub(crate) mod compare;
+pub(crate) mod distribution;
+pub(crate) mod judgement;
+pub(crate) mod perturb;
+pub(crate) mod phase;

@@ -11,7 +11,7 @@ use crate::analysis::stages::Stages;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
-use clc_engine::comm::{Transport, agree, merge_to_first, sparse_exchange};
+use clc_engine::comm::{Transport, agree, exchange_values, merge_to_first};
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
 use clc_trace::{Correction, Event, LocationId, RegionId, Result};
@@ -61,45 +61,29 @@ fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> 
 /// Locks by window, each with the rank that it came from, and whether its acquisition is recorded.
 type Windows = BTreeMap<u32, Vec<(Lock, usize, bool)>>;
 
-/// Words of a lock on its way.
-const WORDS: usize = 11;
-
 /// The locks of every window whose home is here, under the times of one stage, each with the rank that it came from. Collective over the analysis ranks.
 fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Windows> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (number, lock) in locks.iter().enumerate() {
+    // Windows, their locks, and whether the acquisition is recorded.
+    let mut outgoing: BTreeMap<usize, Vec<(u32, Lock, bool)>> = BTreeMap::new();
+    for (number, lock) in (0..).zip(locks) {
+        let own = Lock {
+            acquired: lock.acquired[stage],
+            process: lock.process,
+            held: lock.held[stage],
+            released: lock.released[stage],
+            target: lock.target,
+            exclusive: lock.exclusive,
+            location: lock.location.0,
+            events: lock.events,
+            number,
+        };
         let home = lock.window.0 as usize % transport.size();
-        outgoing.entry(home).or_default().extend([
-            u64::from(lock.window.0),
-            lock.acquired[stage] as u64,
-            u64::from(lock.process),
-            lock.held[stage] as u64,
-            lock.released[stage] as u64,
-            u64::from(lock.target),
-            u64::from(lock.exclusive) | u64::from(lock.recorded) << 1,
-            lock.location.0,
-            lock.events[0],
-            lock.events[1],
-            number as u64,
-        ]);
+        outgoing.entry(home).or_default().push((lock.window.0, own, lock.recorded));
     }
     let mut windows = Windows::new();
-    for (rank, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        for words in words.chunks_exact(WORDS) {
-            if let &[window, acquired, process, held, released, target, flags, location, first, last, number] = words {
-                let lock = Lock {
-                    acquired: acquired as i64,
-                    process: process as u32,
-                    held: held as i64,
-                    released: released as i64,
-                    target: target as u32,
-                    exclusive: flags & 1 != 0,
-                    location,
-                    events: [first, last],
-                    number: number as u32,
-                };
-                windows.entry(window as u32).or_default().push((lock, rank, flags & 2 != 0));
-            }
+    for (rank, locks) in exchange_values(transport, outgoing)? {
+        for (window, lock, recorded) in locks {
+            windows.entry(window).or_default().push((lock, rank, recorded));
         }
     }
     // In an order that does not depend on the number of ranks.
@@ -112,26 +96,23 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
 /// # Errors
 /// Failures of the transport.
 pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Vec<LockWait>> {
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    // Numbers of locks, and when and by whom the lock before was released.
+    let mut answers: BTreeMap<usize, Vec<(u32, i64, u32)>> = BTreeMap::new();
     for list in meet(transport, locks, stage)?.into_values() {
         let plain: Vec<Lock> = list.iter().map(|(lock, _, _)| *lock).collect();
         for before in befores(&plain) {
             let (lock, rank, _) = &list[before.lock];
             if let Some((released, cause)) = before.released {
-                let words = [u64::from(lock.number), released as u64, u64::from(plain[cause].process)];
-                answers.entry(*rank).or_default().extend(words);
+                answers.entry(*rank).or_default().push((lock.number, released, plain[cause].process));
             }
         }
     }
     let mut waits = Vec::new();
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        for words in words.chunks_exact(3) {
-            let lock = &locks[words[0] as usize];
-            let until = waits_until(lock.entered[stage], words[1] as i64, lock.acquired[stage]);
-            if let Some(until) = until.filter(|_| lock.operation != TimedLock::NO_OPERATION) {
-                let (timeline, operation, cause) = (lock.timeline, lock.operation, words[2] as u32);
-                waits.push(LockWait { timeline, operation, until, cause });
-            }
+    for (number, released, cause) in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
+        let lock = &locks[number as usize];
+        let until = waits_until(lock.entered[stage], released, lock.acquired[stage]);
+        if let Some(until) = until.filter(|_| lock.operation != TimedLock::NO_OPERATION) {
+            waits.push(LockWait { timeline: lock.timeline, operation: lock.operation, until, cause });
         }
     }
     Ok(waits)

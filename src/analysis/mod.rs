@@ -7,8 +7,8 @@
 mod attribute;
 mod largest;
 mod lock_tracker;
-pub mod locks;
-pub mod replay;
+pub(crate) mod locks;
+pub(crate) mod replay;
 mod report;
 mod scan;
 mod stages;

@@ -27,8 +27,8 @@ impl Job {
             Job::Evaluate(options) => options.common.report.as_deref(),
             Job::Info(options) => options.report.as_deref(),
             Job::Convert(options) => options.report.as_deref(),
-            Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => {
-                made.report.as_deref()
+            Job::Perturb(PerturbOptions { generated, .. }) | Job::Simulate(SimulateOptions { generated, .. }) => {
+                generated.report.as_deref()
             }
             Job::Record(_)
             | Job::Recover(_)
@@ -52,7 +52,9 @@ impl Job {
             Job::Record(options) => options.written.force,
             Job::Monitor(_) => false,
             Job::Recover(options) => options.written.force,
-            Job::Perturb(PerturbOptions { made, .. }) | Job::Simulate(SimulateOptions { made, .. }) => made.force,
+            Job::Perturb(PerturbOptions { generated, .. }) | Job::Simulate(SimulateOptions { generated, .. }) => {
+                generated.force
+            }
             Job::Report(options) => options.force,
             Job::Export(options) => options.force,
             Job::Man(_) | Job::Completions(_) => false,

@@ -36,7 +36,7 @@ pub use options::{
 pub use pause::Pause;
 pub use record::{RecordOptions, RecordedOptions, RecoverOptions};
 pub use report::ReportOptions;
-pub use simulate::{ClockOptions, MadeOptions, NetworkOptions, PerturbOptions, SimulateOptions};
+pub use simulate::{ClockOptions, GeneratedOptions, NetworkOptions, PerturbOptions, SimulateOptions};
 pub use stop::Stop;
 pub use time_window::TimeWindow;
 pub use values::{LatencyOption, MaxDelay};
@@ -112,8 +112,8 @@ impl Job {
             Job::Check(options) => &options.common.log,
             Job::Analyze(options) => &options.common.log,
             Job::Info(options) => &options.log,
-            Job::Simulate(options) => &options.made.log,
-            Job::Perturb(options) => &options.made.log,
+            Job::Simulate(options) => &options.generated.log,
+            Job::Perturb(options) => &options.generated.log,
             Job::Evaluate(options) => &options.common.log,
             Job::Record(options) => &options.written.log,
             Job::Recover(options) => &options.written.log,

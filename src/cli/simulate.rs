@@ -103,7 +103,7 @@ pub struct SimulateOptions {
 
     /// Where and how it is written.
     #[command(flatten)]
-    pub made: MadeOptions,
+    pub generated: GeneratedOptions,
 }
 
 /// Options of `clc-replay perturb`.
@@ -142,7 +142,7 @@ pub struct PerturbOptions {
 
     /// Where and how it is written.
     #[command(flatten)]
-    pub made: MadeOptions,
+    pub generated: GeneratedOptions,
 }
 
 /// Clocks, and the measurements of their offsets: what `simulate` and `perturb` share.
@@ -191,7 +191,7 @@ pub struct NetworkOptions {
 
 /// What every command that makes a trace from another or from nothing takes.
 #[derive(Debug, Clone, PartialEq, Args)]
-pub struct MadeOptions {
+pub struct GeneratedOptions {
     /// Replace DIR if it exists and clc-replay wrote everything in it, and an existing --report file
     #[arg(long, help_heading = OUTPUT)]
     pub force: bool,

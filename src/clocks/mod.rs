@@ -1,6 +1,6 @@
 //! Better clocks from what the messages of a loaded trace tell, and whether they are taken.
 
 mod latency;
-pub mod model_selection;
-pub mod refine;
+pub(crate) mod model_selection;
+pub(crate) mod refine;
 mod waiting_calls;

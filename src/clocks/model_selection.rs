@@ -23,6 +23,22 @@ const PROVEN: f64 = 2.0;
 /// them and the evidence is overwhelming besides. Assumed: from a hundred on, the remaining one is not chance.
 const MANY: u64 = 100;
 const EXPLAINED: u64 = 100;
+/// But not if recorded offsets would be wrong by more than so many times the worst violation.
+const INCREDIBLE: f64 = 10.0;
+/// Part of the worst violation by which recorded offsets may be wrong at the times they were measured at, if they are contradicted by more than both are known to.
+const MEASURED: f64 = 0.6;
+/// Fewer violations than these are no evidence of their own if they are all that the estimate goes by: a clock that once stands still leaves one or two, and an
+/// estimate smears that over a stretch of the run. It then differs from the recorded clocks by less than so many times the worst violation.
+const SEVERAL: u64 = 4;
+const ALONE: f64 = 2.0;
+/// Where no offset was recorded, the estimate leaves at most this part of the violations.
+const FEWER: f64 = 0.75;
+/// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides.
+const ENOUGH: u64 = 10;
+const MOSTLY: u64 = 4;
+/// Part of the worst violation by which recorded offsets may be wrong where they alone tell clocks apart.
+const IN_A_RING: f64 = 0.2;
+
 /// Decides between the recorded clocks, which `loaded` has, and estimated ones, under which its events have these `times`. `fit`
 /// is `None` if the estimated ones are asked for, however they fit. Returns whether they are taken, and why. Collective over the analysis ranks.
 ///
@@ -44,32 +60,9 @@ pub fn choose(
         return Ok((false, reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
-        if before == 0 && !(fit.is_convincing() && fit.matters()) {
-            return Ok((false, "the recorded clocks leave no violations".to_owned()));
-        }
-        let proven = recorded.worst.map_or(0, |worst| worst.ticks);
-        let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before && fit.is_overwhelming();
-        if fit.contradiction > PROVEN * proven as f64 && !fit.is_convincing() && !explained {
-            let reason = "the estimated clocks contradict the recorded offsets by far more than any violation shows";
-            return Ok((false, reason.to_owned()));
-        }
-        match fit.gain {
-            // Clocks that nobody has measured are no clocks to prefer.
-            _ if fit.measured.is_none() && after < before => {}
-            Some(gain) if !gain.is_significant() => {
-                let reason = format!(
-                    "the estimated clocks do not predict messages significantly better than the recorded ones (by \
-                    {:.2}, standard error {:.2})",
-                    gain.mean, gain.error
-                );
-                return Ok((false, reason));
-            }
-            Some(_) => {}
-            None if fit.misfit > if after < before { 1.0 } else { BETTER } => {
-                let reason = "the recorded clocks agree with the messages as well as estimated clocks would";
-                return Ok((false, reason.to_owned()));
-            }
-            None => {}
+        let worst = recorded.worst.map_or(0, |worst| worst.ticks) as f64;
+        if let Some(objection) = objection(&fit, before, after, worst) {
+            return Ok((false, objection));
         }
     }
     let evidence = fit.and_then(|fit| fit.gain).map_or(String::new(), |gain| {
@@ -86,4 +79,106 @@ pub fn choose(
 
 fn violations(number: u64) -> String {
     plural(number, "violation")
+}
+
+/// What speaks against estimated clocks that leave `after` violations instead of `before`, of which the worst is that many ticks. `docs/clocks.md` has the rules.
+fn objection(fit: &Fit, before: u64, after: u64, worst: f64) -> Option<String> {
+    if before == 0 {
+        let evident = fit.is_convincing() && fit.matters() || fit.bends();
+        return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
+    }
+    let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
+    if let Some(measured) = fit.measured {
+        let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before && fit.is_overwhelming();
+        let explained = explained && measured <= INCREDIBLE * worst;
+        if fit.contradiction > PROVEN * worst && !fit.is_convincing() && !explained {
+            return Some(
+                "the estimated clocks contradict the recorded offsets by far more than any violation shows".into(),
+            );
+        }
+        if measured > MEASURED * worst && !fit.agrees(worst) && !explained {
+            return Some("the estimated clocks contradict the recorded offsets where these were measured".into());
+        }
+        if measured > IN_A_RING * worst && !fit.round_trips && !mostly {
+            return Some("messages go one way round, and the estimated clocks contradict the recorded offsets".into());
+        }
+    } else if after as f64 <= FEWER * before as f64 {
+        // Clocks that nobody has measured are no clocks to prefer.
+        return None;
+    }
+    match fit.gain {
+        // Explained violations are evidence enough.
+        Some(gain) if mostly && gain.mean > 0.0 && fit.agrees(worst) => None,
+        Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
+            Some(format!("{} of the recorded clocks may have another cause", violations(before)))
+        }
+        Some(gain) if !gain.is_significant() => Some(format!(
+            "the estimated clocks do not predict messages significantly better than the recorded ones (by {:.2}, standard error {:.2})",
+            gain.mean, gain.error
+        )),
+        None if fit.misfit > if after < before { 1.0 } else { BETTER } => {
+            Some("the recorded clocks agree with the messages as well as estimated clocks would".into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clc_clock::evidence::Gain;
+
+    /// Of clocks 2 us apart; `measured` and `anywhere` in ticks of a nanosecond.
+    fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Fit {
+        Fit {
+            misfit: 0.5,
+            contradiction: measured.max(anywhere / 3.0) - 2000.0,
+            measured: Some(measured),
+            anywhere,
+            half_trip: 2000.0,
+            round_trips: true,
+            gain: Some(Gain { mean, error }),
+        }
+    }
+
+    #[test]
+    fn without_violations_clocks_stay_unless_they_bend_between_measurements() {
+        assert!(objection(&fit(1500.0, 1600.0, 0.9, 0.05), 0, 0, 0.0).is_some());
+        assert!(objection(&fit(400.0, 1600.0, 0.9, 0.05), 0, 0, 0.0).is_none());
+        assert!(objection(&fit(400.0, 1600.0, 0.9, 0.2), 0, 0, 0.0).is_some());
+    }
+
+    #[test]
+    fn violations_that_are_explained_need_no_significant_gain() {
+        let fit = fit(3000.0, 300_000.0, 0.2, 0.13);
+        assert!(objection(&fit, 18, 1, 450_000.0).is_none());
+        assert!(objection(&fit, 18, 9, 450_000.0).is_some_and(|reason| reason.contains("significantly")));
+        // Recorded offsets speak against it.
+        assert!(objection(&Fit { measured: Some(60_000.0), ..fit }, 18, 1, 450_000.0).is_some());
+    }
+
+    #[test]
+    fn recorded_offsets_are_not_contradicted_by_more_than_violations_prove() {
+        let reason = |fit: Fit, before, after, worst| objection(&fit, before, after, worst).unwrap_or_default();
+        assert!(reason(fit(900_000.0, 900_000.0, 5.0, 0.1), 1798, 0, 38_000.0).contains("by far more"));
+        assert!(reason(fit(20_000.0, 50_000.0, 3.0, 0.1), 5000, 2500, 30_000.0).contains("were measured"));
+        assert_eq!(reason(fit(15_000.0, 50_000.0, 3.0, 0.1), 5000, 2500, 30_000.0), "");
+        let ring = Fit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
+        assert!(reason(ring, 5000, 2500, 30_000.0).contains("one way round"));
+        assert_eq!(reason(ring, 5000, 100, 30_000.0), "");
+    }
+
+    #[test]
+    fn one_violation_is_not_smeared_over_the_run() {
+        let reason = |fit: Fit, before| objection(&fit, before, 0, 164_000.0).unwrap_or_default();
+        assert!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 2).contains("another cause"));
+        assert_eq!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 20), "");
+    }
+
+    #[test]
+    fn clocks_that_nobody_has_measured_go_by_violations() {
+        let unmeasured = Fit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
+        assert!(objection(&unmeasured, 1018, 489, 1e6).is_none());
+        assert!(objection(&unmeasured, 1018, 1008, 1e6).is_some());
+    }
 }

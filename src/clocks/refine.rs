@@ -11,8 +11,8 @@ use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockEstimate, Warnings};
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
+use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
-use clc_clock::windows::Grid;
 use clc_clock::{ClockMap, Limits, Method, RANGE, Recorded, RefinedClocks, Stretch};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::replay::observe::{inspect, observe};
@@ -34,6 +34,9 @@ pub struct RefineOptions {
     pub limits: Limits,
 }
 
+/// Estimated clocks that make the run so many times as long as those before, and by more than a thousandth of a second, have run away.
+const LONGER: i64 = 2;
+const LONGER_PER_SECOND: u64 = 1000;
 /// Why estimated clocks cannot be used that [`LinearClock::through`] refuses.
 const OUT_OF_RANGE: &str = "the estimated clocks would exceed the range of times";
 
@@ -92,6 +95,7 @@ pub fn refine(
     let mut windows = observed_windows(map.bases.len());
     let mut asked: Option<Vec<Stretch>> = None;
     let mut waiting: Option<Waiting> = None;
+    let mut shortest = i64::MAX;
     let decision = loop {
         let decision = match asked.take() {
             Some(stretches) => {
@@ -104,6 +108,11 @@ pub fn refine(
                 let (first, last) = span(transport, loaded, &refined)?.unwrap_or((0, 0));
                 if first <= -RANGE || last >= RANGE {
                     break Decision::Nothing(OUT_OF_RANGE.to_owned());
+                }
+                shortest = shortest.min(last - first);
+                let slack = (resolution / LONGER_PER_SECOND) as i64;
+                if last - first > shortest.saturating_mul(LONGER).saturating_add(slack) {
+                    break Decision::Nothing("the estimate does not settle".to_owned());
                 }
                 let grid = Grid::new(first, last, windows);
                 let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;

@@ -4,9 +4,9 @@ use crate::cli::ConvertOptions;
 use crate::commands::Outcome;
 use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
 use crate::pipeline::timing::Stopwatch;
-use crate::report::{Conversion, LeftOutCount, SCHEMA};
+use crate::report::{Conversion, LossCount, SCHEMA};
 use crate::session::{OutputRequest, Session};
-use clc_archive::{Archive, Thing, truth};
+use clc_archive::{Archive, Lost, truth};
 use clc_engine::comm::{Transport, agree};
 use clc_trace::progress::Progress;
 use clc_trace::{Definitions, Error, Result};
@@ -55,7 +55,7 @@ pub fn convert(
     }
     agree(session.transport, outcome)?;
     let locations = session.opened.definitions.locations.len() as u64;
-    if converted.left_out.of(Thing::Events) > 0 {
+    if converted.loss.of(Lost::Events) > 0 {
         session.warnings.add(
             "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
         );
@@ -72,10 +72,10 @@ pub fn convert(
         event_bytes_before: sizes.0,
         event_bytes: sizes.1,
         truth: with_truth,
-        left_out: converted
-            .left_out
+        losses: converted
+            .loss
             .iter()
-            .map(|(thing, kind, count)| LeftOutCount { what: thing, kind: kind.to_owned(), count })
+            .map(|(thing, kind, count)| LossCount { what: thing, kind: kind.to_owned(), count })
             .collect(),
         seconds: watch.lap(),
         warnings: finished.warnings,

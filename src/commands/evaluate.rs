@@ -1,7 +1,8 @@
 //! `clc-replay evaluate TRACE --truth DIR`: how far is this trace from the truth?
 
-use crate::accuracy::compare::{COUNT, Comparison, FORWARD, Survey};
+use crate::accuracy::compare::{Comparison, Survey};
 use crate::accuracy::judgement::Judgement;
+use crate::accuracy::phase::CorrectionPhase;
 use crate::cli::EvaluateOptions;
 use crate::commands::{Outcome, corrected, whole_processes};
 use crate::output::conflicts::Content;
@@ -61,7 +62,7 @@ pub fn evaluate(
     all_gather_values(session.transport, &own)?.iter().for_each(|part| whole.merge(part));
     let mut phases = comparison.phases();
     if corrections.is_some() && !whole.same {
-        phases.retain(|&phase| phase != FORWARD);
+        phases.retain(|&phase| phase != CorrectionPhase::Forward);
         session.warnings.add("the corrected trace was made with different options, so the forward phase is omitted");
     }
     let windows = comparison.windows(&whole, options.window.to_ticks(resolution)?.0.unsigned_abs());
@@ -75,7 +76,7 @@ pub fn evaluate(
     let Session { transport: ranks, opened: base, .. } = &mut session;
     let mut judgement = Judgement { transport: *ranks, base, loaded: &loaded, survey: &whole, windows, tick };
     let mut results = Vec::new();
-    let true_waits = judgement.late_sender(&visited, COUNT)?;
+    let true_waits = judgement.late_sender(&visited, CorrectionPhase::Truth)?;
     for (errors, &phase) in errors.into_iter().zip(&phases) {
         if let Some(result) = judgement.phase(phase, errors, &visited, &true_waits)? {
             results.push(result);

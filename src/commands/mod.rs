@@ -38,7 +38,7 @@ pub use targets::check_targets;
 
 use crate::cli::{CorrectionOptions, SynchronisationOptions};
 use crate::pipeline::load::LoadOptions;
-use crate::report::{Conversion, Evaluation, Info, Made, Report};
+use crate::report::{Conversion, Evaluation, Generated, Info, Report};
 use crate::session::Examination;
 use clc_clock::Method;
 use clc_trace::{Result, Ticks};
@@ -54,7 +54,7 @@ pub enum Outcome {
     /// The judgement of a trace.
     Evaluation(Box<Evaluation>),
     /// A trace that was made.
-    Made(Box<Made>),
+    Generated(Box<Generated>),
     /// A trace in another format.
     Converted(Box<Conversion>),
     /// Text to be printed as it is.
@@ -66,7 +66,7 @@ impl Outcome {
     pub fn output(&self) -> Option<&str> {
         match self {
             Outcome::Report(report) => report.output.as_deref(),
-            Outcome::Made(made) => Some(&made.output),
+            Outcome::Generated(generated) => Some(&generated.output),
             Outcome::Converted(conversion) => Some(&conversion.output),
             Outcome::Info(_) | Outcome::Evaluation(_) | Outcome::Text(_) => None,
         }

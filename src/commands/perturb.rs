@@ -3,11 +3,11 @@
 use crate::accuracy::perturb::{Disturb, assign_nodes, disturb_locations};
 use crate::cli::PerturbOptions;
 use crate::commands::Outcome;
+use crate::pipeline::generated::write_parameters;
 use crate::pipeline::load::LoadOptions;
-use crate::pipeline::made::write_parameters;
 use crate::pipeline::timing::Stopwatch;
 use crate::pipeline::write::write_globals;
-use crate::report::{Made, SCHEMA};
+use crate::report::{Generated, SCHEMA};
 use crate::session::{OutputRequest, Session};
 use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
@@ -39,9 +39,9 @@ pub fn perturb(
 
     let wanted = OutputRequest {
         path: &options.output,
-        force: options.made.force,
+        force: options.generated.force,
         events: None,
-        with_truth: !options.made.no_truth,
+        with_truth: !options.generated.no_truth,
     };
     let prepared = session.prepare(wanted)?;
     let target = prepared.making.clone();
@@ -87,7 +87,7 @@ pub fn perturb(
         length,
     };
     let disturb = Disturb { meter, nodes: &nodes, origin: first };
-    let with_truth = !options.made.no_truth;
+    let with_truth = !options.generated.no_truth;
     let trace = (&session.opened, &loaded);
     let disturbed = disturb_locations(session.transport, trace, &disturb, (&target, with_truth), progress)?;
 
@@ -119,7 +119,7 @@ pub fn perturb(
     let locations = session.opened.definitions.locations.len() as u64;
     let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };
     let clocks = nodes.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
-    Ok(Some(Outcome::Made(Box::new(Made {
+    Ok(Some(Outcome::Generated(Box::new(Generated {
         schema: SCHEMA,
         command: "perturb".into(),
         output: path.display().to_string(),

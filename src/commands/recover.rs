@@ -4,7 +4,7 @@ use super::raw_files::remove;
 use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::commands::Outcome;
 use crate::output::directory::Output;
-use crate::pipeline::made::write_parameters;
+use crate::pipeline::generated::write_parameters;
 use crate::recording::{Recorded, Settings, assemble, keep_logs, monitored, raw_directory, still_running};
 use clc_archive::Format;
 use clc_engine::comm::{Transport, broadcast_value};

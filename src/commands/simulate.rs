@@ -3,9 +3,9 @@
 use crate::cli::SimulateOptions;
 use crate::commands::Outcome;
 use crate::output::directory::Output;
-use crate::pipeline::made::{write_parameters, write_simulated};
+use crate::pipeline::generated::{write_parameters, write_simulated};
 use crate::pipeline::timing::Stopwatch;
-use crate::report::{Made, SCHEMA, Warnings};
+use crate::report::{Generated, SCHEMA, Warnings};
 use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
@@ -19,37 +19,37 @@ pub fn simulate(
     options: &SimulateOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
-    let made = if transport.rank() == 0 { run(options, progress).map(Some) } else { Ok(None) };
-    let outcome = match &made {
+    let generated = if transport.rank() == 0 { run(options, progress).map(Some) } else { Ok(None) };
+    let outcome = match &generated {
         Ok(_) => Ok(()),
         Err(error) => Err(error.clone()),
     };
     let outcome: Result<()> = broadcast_value(transport, 0, outcome)?;
     outcome?;
-    Ok(made?.map(|made| Outcome::Made(Box::new(made))))
+    Ok(generated?.map(|generated| Outcome::Generated(Box::new(generated))))
 }
 
-fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Made> {
+fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Generated> {
     let mut watch = Stopwatch::start();
     let scenario = options.scenario()?;
-    let mut output = Output::fresh(&options.output, options.made.force)?;
+    let mut output = Output::fresh(&options.output, options.generated.force)?;
     let mut warnings = Warnings::default();
     output.warnings.drain(..).for_each(|text| warnings.add(text));
     progress.phase("simulate", 0);
-    let summary = write_simulated(&scenario, output.making(), options.format()?, !options.made.no_truth)?;
+    let summary = write_simulated(&scenario, output.making(), options.format()?, !options.generated.no_truth)?;
     let parameters = options.parameters();
-    if !options.made.no_truth {
+    if !options.generated.no_truth {
         write_parameters(output.making(), "simulate", &parameters)?;
     }
     let path = output.path.clone();
     output.publish()?;
     progress.finish();
     let nodes = scenario.nodes().last().map_or(0, |last| u64::from(*last) + 1);
-    Ok(Made {
+    Ok(Generated {
         schema: SCHEMA,
         command: "simulate".into(),
         output: path.display().to_string(),
-        truth: !options.made.no_truth,
+        truth: !options.generated.no_truth,
         processes: u64::from(scenario.ranks),
         nodes,
         locations: summary.events.len() as u64,

@@ -3,17 +3,17 @@
 
 mod clock_error;
 mod pictures;
-pub mod regions;
+pub(crate) mod regions;
 mod slopes;
 
+use crate::pipeline::displacement::LocationSum;
 use crate::pipeline::load::LocalTrace;
-use crate::pipeline::moves::LocationSum;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{
-    Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationMoves, OperationCheck, PairMatrix, PairStage,
-    PairUnit, Stage, StageDetails, WorstKind, distances,
+    Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationDisplacement, OperationCheck, PairMatrix,
+    PairStage, PairUnit, Stage, StageDetails, WorstKind, distances,
 };
-use clc_clock::windows::Grid;
+use clc_clock::grid::Grid;
 use clc_engine::comm::{Transport, gather_values};
 use clc_engine::replay::profile::{Classes, Profile, profile};
 use clc_engine::replay::survey::{Survey, Worst};
@@ -44,7 +44,7 @@ pub struct Corrected<'a> {
     /// One correction per hosted timeline.
     pub corrections: &'a [Correction],
     /// Moves by hosted location (index into the definitions).
-    pub moves: &'a [(usize, LocationSum)],
+    pub displacement: &'a [(usize, LocationSum)],
 }
 
 /// Everything for the pictures of the report, on rank 0.
@@ -92,7 +92,7 @@ pub fn details(
         None => None,
     };
     let locations = match corrected {
-        Some(corrected) => location_moves(transport, opened, corrected.moves)?,
+        Some(corrected) => location_moves(transport, opened, corrected.displacement)?,
         None => Some((Vec::new(), 0)),
     };
     let (Some(clock_error), Some((locations, further_locations))) = (clock_error, locations) else { return Ok(None) };
@@ -249,17 +249,17 @@ fn cases(
     Ok(cases.collect())
 }
 
-/// Moves of the locations with the largest ones, and how many locations there are beside them; on rank 0.
+/// Displacement of the locations with the largest ones, and how many locations there are beside them; on rank 0.
 fn location_moves(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
-    moves: &[(usize, LocationSum)],
-) -> Result<Option<(Vec<LocationMoves>, u64)>> {
+    displacement: &[(usize, LocationSum)],
+) -> Result<Option<(Vec<LocationDisplacement>, u64)>> {
     let shorten = |list: &mut Vec<(usize, LocationSum)>| {
         list.sort_by_key(|(index, sum)| (Reverse(sum.largest), *index));
-        list.truncate(LocationMoves::MOST);
+        list.truncate(LocationDisplacement::MOST);
     };
-    let mut largest = moves.to_vec();
+    let mut largest = displacement.to_vec();
     shorten(&mut largest);
     let Some(parts) = gather_values(transport, 0, &largest)? else { return Ok(None) };
     let mut all: Vec<(usize, LocationSum)> = parts.into_iter().flatten().collect();
@@ -273,7 +273,7 @@ fn location_moves(
         .flat_map(|timeline| timeline.locations.iter().filter_map(|&index| Some((index, timeline.process?))))
         .collect();
     let further = definitions.locations.len() - all.len();
-    let list = all.into_iter().map(|(index, sum)| LocationMoves {
+    let list = all.into_iter().map(|(index, sum)| LocationDisplacement {
         location: definitions.locations[index].id,
         process: process_of.get(&index).copied(),
         events: sum.events,

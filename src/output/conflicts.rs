@@ -104,7 +104,7 @@ pub fn allow(path: &Path, content: Content, force: bool) -> Result<()> {
 ///
 /// # Errors
 /// One of them may not be overwritten.
-pub fn allow_all(directory: &Path, content: Content, force: bool) -> Result<()> {
+pub(crate) fn allow_all(directory: &Path, content: Content, force: bool) -> Result<()> {
     match content {
         Content::AnalysisTables => tables().iter().try_for_each(|(name, first)| {
             let path = directory.join(name);

@@ -51,7 +51,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there; what is there is overwritten
-/// if [`conflicts::allow_all`] says so.
+/// if `conflicts::allow_all` says so.
 ///
 /// # Errors
 /// The operating system refuses, or there is something that may not be overwritten.
@@ -143,7 +143,7 @@ fn sweep(place: &Path) {
 ///
 /// # Errors
 /// They cannot.
-pub fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
+pub(crate) fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
     Pending::create(&directory.join("any"), path, &[]).map(|_| ())
 }
 

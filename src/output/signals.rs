@@ -48,7 +48,7 @@ fn keep_spare(files: Vec<File>) {
 /// is dropped right before this thread removes one itself.
 #[derive(Debug)]
 #[must_use]
-pub struct SetAside(());
+pub(crate) struct SetAside(());
 
 impl SetAside {
     /// To be made before the directory of the output.
@@ -77,7 +77,7 @@ impl Drop for SetAside {
 
 /// While this exists, a signal removes the directory or file.
 #[derive(Debug)]
-pub struct Unfinished(PathBuf);
+pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
     /// For an existing directory, with what is set aside for it.
@@ -148,7 +148,7 @@ const MOST_PARTS: usize = 4;
 
 /// Says why (in up to four parts), removes what is unfinished, and ends this process with the status of an error, and so the job if there are other ranks.
 /// For places from which there is no return: allocates nothing, and may be called in a signal handler.
-pub fn end_now(why: &[&[u8]]) -> ! {
+pub(crate) fn end_now(why: &[&[u8]]) -> ! {
     if !ENDING.swap(true, Ordering::SeqCst) {
         // One write: other processes of the job may say something, too.
         let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; MOST_PARTS];
@@ -168,7 +168,7 @@ pub fn end_now(why: &[&[u8]]) -> ! {
 
 /// Stops this thread if the program ends because one cannot go on: it shall not take the memory that is needed now. Allocates nothing.
 #[inline]
-pub fn wait_if_ending() {
+pub(crate) fn wait_if_ending() {
     if ENDING.load(Ordering::Relaxed) && !CLEANING.get() {
         wait_for_the_end();
     }

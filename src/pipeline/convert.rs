@@ -4,7 +4,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
 use clc_archive::truth::{self, TruthReader, TruthWriter};
-use clc_archive::{Archive, Format, LeftOut, SiblingKind, Thing, copy};
+use clc_archive::{Archive, ConversionLoss, Format, Lost, SiblingKind, copy};
 use clc_engine::comm::{Transport, agree, all_gather_values};
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive, event_name};
 use clc_trace::progress::Progress;
@@ -31,7 +31,7 @@ pub struct Converted {
     /// Number of events written, by location.
     pub events: HashMap<LocationId, u64>,
     /// What the target cannot hold.
-    pub left_out: LeftOut,
+    pub loss: ConversionLoss,
 }
 
 /// Writes all locations of `opened` into `target` in the other format, and the truth beside them if there is one. Collective over the
@@ -50,7 +50,7 @@ pub fn convert_locations(
     let locations = || hosted.clone().flat_map(|timeline| &opened.timelines.all[timeline].locations);
     let claimed = locations().map(|&index| opened.definitions.locations[index].claimed_events);
     progress.phase("convert", claimed.fold(0, u64::saturating_add));
-    let mut job = Job { opened, target, left_out: LeftOut::default(), warnings };
+    let mut job = Job { opened, target, loss: ConversionLoss::default(), warnings };
     let mut counts: Vec<(u64, u64)> = Vec::new();
     let mut outcome = Ok(());
     for &index in locations() {
@@ -66,13 +66,13 @@ pub fn convert_locations(
             }
         }
     }
-    let left_out = job.left_out;
+    let loss = job.loss;
     progress.finish();
     agree(transport, outcome)?;
-    let mut whole = Converted { events: HashMap::new(), left_out: LeftOut::default() };
-    for (counts, left_out) in all_gather_values(transport, &(counts, left_out))? {
+    let mut whole = Converted { events: HashMap::new(), loss: ConversionLoss::default() };
+    for (counts, loss) in all_gather_values(transport, &(counts, loss))? {
         whole.events.extend(counts.into_iter().map(|(id, events)| (LocationId(id), events)));
-        whole.left_out.merge(left_out);
+        whole.loss.merge(loss);
     }
     Ok(whole)
 }
@@ -81,7 +81,7 @@ pub fn convert_locations(
 struct Job<'a> {
     opened: &'a TraceHandle,
     target: &'a Path,
-    left_out: LeftOut,
+    loss: ConversionLoss,
     warnings: &'a mut Warnings,
 }
 
@@ -132,11 +132,11 @@ impl Job<'_> {
             writer.record(parts.time, &record)
         })?;
         for (kind, (fields, attributes)) in (0..=u8::MAX).zip(without_fields.into_iter().zip(attributes)) {
-            self.left_out.add(Thing::EventFields, event_name(kind), fields);
-            self.left_out.add(Thing::Attributes, event_name(kind), attributes);
+            self.loss.add(Lost::EventFields, event_name(kind), fields);
+            self.loss.add(Lost::Attributes, event_name(kind), attributes);
         }
         summary.warnings.iter().for_each(|text| self.warnings.add(text.clone()));
-        self.left_out.merge(archive.left_out_of(id)?);
+        self.loss.merge(archive.conversion_loss_of(id)?);
         writer.finish(&local.clock_offsets)
     }
 
@@ -159,7 +159,7 @@ impl Job<'_> {
         archive.local_definitions(id, &trace.clock_offsets(id)?)?;
         for (kind, count) in (0..=u8::MAX).zip(dropped) {
             let name = if kind == 0 { "Other".to_owned() } else { event_name(kind) };
-            self.left_out.add(Thing::Events, name, count);
+            self.loss.add(Lost::Events, name, count);
         }
         Ok((events, summary.events - events))
     }
@@ -199,11 +199,11 @@ pub fn convert_globals(opened: &TraceHandle, target: &Path, converted: &mut Conv
     }
     let siblings = opened.archive.siblings(&opened.definitions)?.into_iter();
     for sibling in siblings.filter(|sibling| sibling.kind != SiblingKind::Directory) {
-        converted.left_out.add(Thing::Files, sibling.relative.display().to_string(), 1);
+        converted.loss.add(Lost::Files, sibling.relative.display().to_string(), 1);
     }
     match &opened.archive {
         Archive::Otf2(archive) => {
-            converted.left_out.merge(archive.left_out()?);
+            converted.loss.merge(archive.conversion_loss()?);
             let anchor = archive.anchor();
             let header = TraceHeader { creator: anchor.creator.clone(), description: anchor.description.clone() };
             NativeWriter::within(target, definitions.clock.resolution).finish(&header, &definitions)?;
@@ -211,7 +211,7 @@ pub fn convert_globals(opened: &TraceHandle, target: &Path, converted: &mut Conv
         Archive::Native(trace) => {
             let undefined = |c: &&clc_trace::Communicator| c.members == clc_trace::CommMembers::Undefined;
             let undefined = definitions.communicators.iter().filter(undefined).count();
-            converted.left_out.add(Thing::Definitions, "communicator without members", undefined as u64);
+            converted.loss.add(Lost::Definitions, "communicator without members", undefined as u64);
             let header = trace.header();
             let options = CreateOptions {
                 creator: header.creator.clone(),

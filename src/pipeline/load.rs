@@ -8,10 +8,12 @@ use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
 use clc_engine::matching::calls::Calls;
 use clc_engine::matching::collectives::{Rules, match_collectives};
 use clc_engine::matching::communicators::{CommTable, join_everywhere};
-use clc_engine::matching::extract::{Extract, Extractor, Leftovers, Place};
+use clc_engine::matching::extract::Extractor;
+use clc_engine::matching::extracted::{Extract, Leftovers};
 use clc_engine::matching::fences::Fences;
 use clc_engine::matching::messages::match_messages;
 use clc_engine::matching::split::{self, Bound, Numbers, Part};
+use clc_engine::matching::sync::Place;
 use clc_engine::matching::threads::{Divided, ThreadSteps};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::program::{OwnTimelines, Program};
@@ -103,7 +105,7 @@ pub fn load(
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with(
+pub(crate) fn load_with(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     options: &LoadOptions,
@@ -763,7 +765,7 @@ fn raw_origin(transport: &mut dyn Transport, locations: &[Vec<LoadedLocation>]) 
 }
 
 /// Number of events by OTF2 record name, over the hosted locations.
-pub fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
+pub(crate) fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for location in loaded.locations.iter().flatten() {
         for (kind, count) in location.summary.by_kind() {

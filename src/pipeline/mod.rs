@@ -1,14 +1,14 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
-pub mod convert;
-pub mod export;
-pub mod inputs;
+pub(crate) mod convert;
+pub(crate) mod displacement;
+pub(crate) mod export;
+pub mod generated;
+pub(crate) mod inputs;
 pub mod load;
-pub mod location_clock;
-pub mod made;
-pub mod moves;
+pub(crate) mod location_clock;
 pub mod open;
 pub mod peak_memory;
-pub mod silent;
-pub mod timing;
-pub mod write;
+pub(crate) mod silent;
+pub(crate) mod timing;
+pub(crate) mod write;

@@ -50,12 +50,12 @@ impl TraceHandle {
     ///
     /// # Errors
     /// One of them has changed.
-    pub fn definitions_unchanged(&self) -> Result<()> {
+    pub(crate) fn definitions_unchanged(&self) -> Result<()> {
         self.inputs.compare_whole()
     }
 
     /// Name of the node (or of whatever stands directly above its processes) that a timeline runs on, if it has one.
-    pub fn node_name(&self, timeline: &Timeline) -> Option<String> {
+    pub(crate) fn node_name(&self, timeline: &Timeline) -> Option<String> {
         let definitions = &self.definitions;
         let group = definitions.locations[*timeline.locations.first()?].group;
         let parent = definitions.location_groups.iter().find(|candidate| candidate.id == group)?.parent?;

@@ -1,8 +1,8 @@
 //! Streaming the event files a second time, with every timestamp mapped.
 
+use crate::pipeline::displacement::{DisplacementCounts, LocationSum};
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{CorrectedCursor, LocationClock, map_global};
-use crate::pipeline::moves::{LocationSum, MoveCounts};
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
@@ -20,8 +20,8 @@ use std::path::Path;
 pub struct Written {
     /// Visited events whose time was not written as the correction has it.
     pub deviating: u64,
-    /// Moves of the hosted locations' events.
-    pub moves: MoveCounts,
+    /// Displacement of the hosted locations' events.
+    pub displacement: DisplacementCounts,
     /// The same by location (index into the definitions).
     pub by_location: Vec<(usize, LocationSum)>,
     /// Earliest and latest written time of the hosted locations, buffer flushes included.
@@ -33,13 +33,19 @@ pub struct Written {
 impl Written {
     /// Nothing yet.
     fn nothing() -> Written {
-        Written { deviating: 0, moves: MoveCounts::default(), by_location: Vec::new(), span: None, unchanged: true }
+        Written {
+            deviating: 0,
+            displacement: DisplacementCounts::default(),
+            by_location: Vec::new(),
+            span: None,
+            unchanged: true,
+        }
     }
 
     /// Together with what was written of the next location.
     fn and(mut self, next: Written) -> Written {
         self.deviating += next.deviating;
-        self.moves.merge(&next.moves);
+        self.displacement.merge(&next.displacement);
         self.by_location.extend(next.by_location);
         for time in next.span.into_iter().flat_map(|(first, last)| [first, last]) {
             extend(&mut self.span, time);
@@ -48,9 +54,9 @@ impl Written {
         self
     }
 
-    fn count(&mut self, location: usize, moves: MoveCounts) {
-        self.by_location.push((location, moves.sum()));
-        self.moves = moves;
+    fn count(&mut self, location: usize, displacement: DisplacementCounts) {
+        self.by_location.push((location, displacement.sum()));
+        self.displacement = displacement;
     }
 }
 
@@ -110,7 +116,7 @@ impl Job<'_> {
             if let Some(target) = target {
                 archive.copy_events(id, target).map_err(place)?;
             }
-            written.count(self.location.index, MoveCounts::unchanged(self.location.summary.events));
+            written.count(self.location.index, DisplacementCounts::unchanged(self.location.summary.events));
             if let Some((first, last)) = self.location.summary.time_span {
                 extend(&mut written.span, first as i64);
                 extend(&mut written.span, last as i64);
@@ -125,7 +131,7 @@ impl Job<'_> {
                 visited: Visited::new(sync, self.number, self.times),
                 deviating: 0,
                 previous: None,
-                moves: MoveCounts::default(),
+                displacement: DisplacementCounts::default(),
                 first: i64::MAX,
                 last: i64::MIN,
                 counted: 0,
@@ -136,10 +142,10 @@ impl Job<'_> {
                 None => archive.map_events(id, &mut map).map(|_| ()),
             }
             .map_err(place)?;
-            let Map { moves, first, last, counted, deviating, visited, .. } = map;
+            let Map { displacement, first, last, counted, deviating, visited, .. } = map;
             written.deviating += deviating + visited.left();
             (self.advance)(counted);
-            written.count(self.location.index, moves);
+            written.count(self.location.index, displacement);
             if first <= last {
                 extend(&mut written.span, first);
                 extend(&mut written.span, last);
@@ -168,7 +174,7 @@ struct Map<'a> {
     visited: Visited<'a>,
     deviating: u64,
     previous: Option<(i64, i64)>,
-    moves: MoveCounts,
+    displacement: DisplacementCounts,
     /// Earliest and latest time written so far.
     first: i64,
     last: i64,
@@ -235,8 +241,8 @@ impl TimeMap for Map<'_> {
             self.deviating += u64::from(after != self.visited.expected());
             self.visited.go_on();
         }
-        self.moves.event(before, after, self.previous);
-        self.moves.recorded(time as i64, after);
+        self.displacement.event(before, after, self.previous);
+        self.displacement.recorded(time as i64, after);
         self.previous = Some((before, after));
         self.first = self.first.min(after);
         self.last = self.last.max(after);

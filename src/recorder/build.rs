@@ -12,14 +12,16 @@ fn main() {
     println!("cargo::rerun-if-changed=../recording/format.rs");
     let table = std::fs::read_to_string("calls.txt").expect("the table of functions");
     let mut code = String::new();
-    writeln!(code, "/// Checksum of the table.\npub const TABLE: u64 = {};", format::checksum(table.as_bytes()))
-        .expect("memory");
     for (number, function) in format::functions(&table).enumerate() {
         let function = function.unwrap_or_else(|| panic!("calls.txt: function {number} makes no sense"));
         write_function(&mut code, number, &function);
     }
     let directory = std::env::var_os("OUT_DIR").expect("cargo gives a directory");
-    std::fs::write(Path::new(&directory).join("wrappers.rs"), code).expect("the directory is writable");
+    let checksum =
+        format!("/// Checksum of the table.\npub const TABLE: u64 = {};\n", format::checksum(table.as_bytes()));
+    for (name, code) in [("table.rs", checksum), ("wrappers.rs", code)] {
+        std::fs::write(Path::new(&directory).join(name), code).expect("the directory is writable");
+    }
 }
 
 /// The C function, the one for large counts, and the Fortran ones.

@@ -3,24 +3,25 @@
 use super::clocks::START;
 use super::communicators::Catalogue;
 use super::definitions::{RESOLUTION, location};
-use super::events::{LeftOut, Shared, events};
+use super::events::{Shared, events};
 use super::extra::Output;
 use super::merge::Merge;
 use super::offsets::globally;
 use super::own::OwnNames;
 use super::plan::Plan;
 use super::raw::RawFile;
-use super::samples::{self, Sampled};
+use super::samples;
 use super::settings::Settings;
 use super::survey::Survey;
 use super::target::Target;
 use super::windows::WindowCatalogue;
+use super::written::Written;
 use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::CreateOptions;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
-use clc_trace::{ClockOffset, Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
+use clc_trace::{Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -43,21 +44,6 @@ pub struct Recorded {
     pub largest_error: Option<f64>,
     /// What is missing, and what is odd.
     pub warnings: Vec<String>,
-}
-
-/// What one process has become.
-#[derive(Default)]
-pub(super) struct Written {
-    pub(super) threads: Vec<(LocationId, u64)>,
-    pub(super) offsets: Vec<ClockOffset>,
-    /// First and last time that is shown.
-    span: Option<(i64, i64)>,
-    largest: i64,
-    left_out: LeftOut,
-    /// Events that have lost their fields, since a native trace cannot hold them.
-    pub(super) without_fields: u64,
-    /// Samples of its node, if it has taken them.
-    pub(super) sampled: Option<Sampled>,
 }
 
 /// Makes a trace in the empty directory `target` from the raw files in `directory`.
@@ -170,7 +156,7 @@ impl Plan {
                 Ok(())
             };
             if let Some(first) = list.first() {
-                written.left_out = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
+                written.unplaced = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
             }
         }
         for (id, writer) in ids.into_iter().zip(writers) {
@@ -207,12 +193,12 @@ impl Plan {
             location.claimed_events = events.get(&location.id).copied().unwrap_or(0);
         }
         archive.finish(&definitions, &events)?;
-        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_communicators).sum();
+        let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_communicators).sum();
         if unknown > 0 {
             warnings
                 .push(format!("{unknown} calls on communicators with unknown members have no communication events"));
         }
-        let unknown: u64 = written.iter().map(|process| process.left_out.on_unknown_windows).sum();
+        let unknown: u64 = written.iter().map(|process| process.unplaced.on_unknown_windows).sum();
         if unknown > 0 {
             warnings.push(format!("{unknown} calls on unknown windows have no communication events"));
         }

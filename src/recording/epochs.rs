@@ -25,7 +25,7 @@ impl Process<'_, '_> {
     fn window(&mut self, handle: u64) -> Option<WindowId> {
         let id = self.windows.get_mut(handle).and_then(|window| self.shared.windows.id(&window.key));
         if id.is_none() {
-            self.left_out.on_unknown_windows += 1;
+            self.unplaced.on_unknown_windows += 1;
         }
         id
     }

@@ -52,12 +52,12 @@ struct Open {
 /// Where the events of a process go: index of the thread, reading of the counter, event.
 pub type Sink<'a> = dyn FnMut(usize, u64, Output) -> Result<()> + 'a;
 
-/// What was left out.
+/// Calls on what is not known, which have no communication events.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Events on communicators whose members are not known.
+pub struct UnplacedCalls {
+    /// On communicators whose members are not known.
     pub on_unknown_communicators: u64,
-    /// Events on windows that are not known.
+    /// On windows that are not known.
     pub on_unknown_windows: u64,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Process<'a, 'b> {
     ids: RequestIds,
     making: Vec<Option<Making>>,
     open: Vec<Option<Open>>,
-    pub(super) left_out: LeftOut,
+    pub(super) unplaced: UnplacedCalls,
     sink: &'b mut Sink<'b>,
 }
 
@@ -88,7 +88,7 @@ pub fn events<'b>(
     threads: usize,
     merge: &mut Merge<'_>,
     sink: &'b mut Sink<'b>,
-) -> Result<LeftOut> {
+) -> Result<UnplacedCalls> {
     let mut process = Process {
         shared,
         header,
@@ -100,7 +100,7 @@ pub fn events<'b>(
         ids: RequestIds::new(threads),
         making: vec![None; threads],
         open: (0..threads).map(|_| None).collect(),
-        left_out: LeftOut::default(),
+        unplaced: UnplacedCalls::default(),
         sink,
     };
     let mut last = 0;
@@ -111,7 +111,7 @@ pub fn events<'b>(
     for thread in 0..threads {
         process.leave_to(thread, last, 0)?;
     }
-    Ok(process.left_out)
+    Ok(process.unplaced)
 }
 
 impl Process<'_, '_> {
@@ -173,7 +173,7 @@ impl Process<'_, '_> {
         let known = self.communicators.get(handle);
         let id = known.and_then(|known| self.shared.catalogue.id(&known.identity));
         if id.is_none() {
-            self.left_out.on_unknown_communicators += 1;
+            self.unplaced.on_unknown_communicators += 1;
         }
         id
     }

@@ -14,8 +14,8 @@
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
 //! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
 //! | `requests`, `request_ids`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
-//! | `samples` | what the nodes were doing at agreed times |
-//! | `definitions`, `target`, `assemble` | the trace |
+//! | `samples`, `node_metrics` | what the nodes were doing at agreed times; the same as metrics of the trace |
+//! | `definitions`, `target`, `written`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
 //! | `monitored` | having the job watched while it runs |
 //! | `launch` | starting an application with the recorder |
@@ -32,10 +32,11 @@ mod files;
 #[allow(dead_code)] // the recorder uses all of it
 mod format;
 mod gossiped;
-pub mod launch;
+pub(crate) mod launch;
 mod measured;
 mod merge;
-pub mod monitored;
+pub(crate) mod monitored;
+mod node_metrics;
 mod offsets;
 mod on_window;
 mod own;
@@ -50,6 +51,7 @@ mod survey;
 mod symbols;
 mod target;
 mod windows;
+mod written;
 
 pub use assemble::{Recorded, assemble};
 pub use files::still_running;

@@ -21,24 +21,24 @@ pub use model::analysis::{
     PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
     Traffic, WaitStates, Waiting,
 };
-pub use model::conversion::{Conversion, LeftOutCount};
+pub use model::conversion::{Conversion, LossCount};
 pub use model::coverage::Coverage;
 pub use model::details::{
-    Bar, Case, ClockError, Details, DistanceClass, Lane, LocationMoves, NodeCurve, OperationCheck, PairMatrix,
+    Bar, Case, ClockError, Details, DistanceClass, Lane, LocationDisplacement, NodeCurve, OperationCheck, PairMatrix,
     PairStage, PairUnit, Picture, Slopes, StageDetails,
 };
+pub use model::displacement::{ChangeClass, ChangeOctave, Displacement, IntervalChange};
 pub use model::distances;
 pub use model::evaluation::{
     BetweenProcesses, ErrorStatistics, Evaluation, IntervalAccuracy, LocationAccuracy, PhaseAccuracy, Slice,
     WaitAccuracy,
 };
+pub use model::generated::Generated;
 pub use model::info::{ClockInfo, CommunicatorInfo, Info, LocationInfo, NodeInfo};
 pub use model::locks::{LockStages, Locks, Overlap};
-pub use model::made::Made;
 pub use model::matching::{
     CallCount, CollectiveCounts, DoubtfulChannel, Matching, ReasonCount, ThreadSteps, UnmatchedPair, WindowUse,
 };
-pub use model::moves::{ChangeClass, ChangeOctave, IntervalChange, Moves};
 pub use model::phases::Phase;
 pub use model::run::{
     Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
@@ -54,8 +54,8 @@ pub use text::analysis::analysis_text;
 pub use text::conversion::conversion_text;
 pub use text::correction::warnings_text;
 pub use text::evaluation::evaluation_text;
+pub use text::generated::generated_text;
 pub use text::info::info_text;
-pub use text::made::made_text;
 pub use text::text;
 
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,8 @@ pub struct Report {
     /// The forward passes; none for `check`.
     pub replay: Option<Replay>,
     /// How far events were moved; none for `check`.
-    pub moves: Option<Moves>,
+    #[serde(rename = "moves")]
+    pub displacement: Option<Displacement>,
     /// Where the time went, in order.
     pub phases: Vec<Phase>,
     /// Where the memory went.

@@ -210,7 +210,7 @@ pub(super) fn corrected() -> Report {
                 restored_seconds: 2e-9,
             }),
         }),
-        moves: Some(Moves {
+        displacement: Some(Displacement {
             events: 123_456_789,
             events_moved: 1_234_567,
             largest_ticks: 16_100,
@@ -331,7 +331,7 @@ fn details() -> Details {
             pictures: vec![picture(Stage::Presynchronised, 9e-6, 4.5e-6), picture(Stage::Corrected, 6.75e-6, 6.75e-6)],
         }],
         slopes: Some(Slopes { ordinary: 120, steeper: 3, steepest: 0.25, vertical: 1, decay: 1e-4 }),
-        locations: vec![LocationMoves {
+        locations: vec![LocationDisplacement {
             location: LocationId(17),
             process: Some(17),
             events: 1_929_012,
@@ -351,7 +351,7 @@ pub(super) fn checked() -> Report {
     report.matching = Matching { messages: 1_234_567, ..Matching::default() };
     report.coverage = Coverage::new(report.violations.checked(), &report.matching, 0, &[]);
     report.verdict = Verdict::new(&report.violations, &report.coverage, report.trace.processes);
-    (report.replay, report.moves, report.output, report.details) = (None, None, None, None);
+    (report.replay, report.displacement, report.output, report.details) = (None, None, None, None);
     report.locks = None;
     report.warnings.clear();
     let parameters = &mut report.parameters;

@@ -193,8 +193,8 @@ fn the_documented_example_is_real() {
 #[test]
 fn a_stored_report_is_the_report() {
     let mut endless = sample::corrected();
-    if let Some(moves) = &mut endless.moves {
-        moves.interval_change.largest_percent = f64::INFINITY;
+    if let Some(displacement) = &mut endless.displacement {
+        displacement.interval_change.largest_percent = f64::INFINITY;
     }
     let analysed = Report { analysis: Some(analysis_sample::analysis()), ..sample::corrected() };
     for report in [sample::corrected(), sample::checked(), endless, analysed] {

@@ -2,7 +2,7 @@
 
 use crate::output::directory::Output;
 use crate::output::signals::{SetAside, Unfinished};
-use crate::pipeline::made::make_truth_directory;
+use crate::pipeline::generated::make_truth_directory;
 use crate::session::Session;
 use clc_engine::comm::{Transport, agree, broadcast_value};
 use clc_trace::Result;

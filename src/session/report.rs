@@ -2,8 +2,8 @@
 
 use crate::details::regions::Regions;
 use crate::details::{Corrected, Seen, details};
+use crate::pipeline::displacement::DisplacementCounts;
 use crate::pipeline::load::LocalTrace;
-use crate::pipeline::moves::MoveCounts;
 use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Stage, Violations};
 use crate::session::{Examined, Replayed, Session, Verified, Written, summary};
 use clc_engine::comm::merge_to_first;
@@ -20,8 +20,8 @@ pub struct Findings<'a> {
     pub regions: Regions,
     /// If it was corrected: the constants of the clock, the passes, the violations left, and the time of the first event as written.
     pub corrected: Option<(Parameters, Passes, Survey, Ticks)>,
-    /// Moves of the hosted locations' events, if all were mapped.
-    pub moves: Option<MoveCounts>,
+    /// Displacement of the hosted locations' events, if all were mapped.
+    pub displacement: Option<DisplacementCounts>,
     /// Where the corrected trace is, on rank 0.
     pub output: Option<String>,
     /// For pictures, on rank 0.
@@ -43,7 +43,7 @@ impl<'a> Findings<'a> {
             examined,
             regions,
             corrected: None,
-            moves: None,
+            displacement: None,
             output: None,
             details: None,
             locks: None,
@@ -78,7 +78,7 @@ impl<'a> Findings<'a> {
         let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
         Findings {
             corrected: Some((parameters, passes, verified.corrected, origin)),
-            moves: Some(written.moves),
+            displacement: Some(written.displacement),
             remarks,
             ..Findings::of_examined(examined, verified.regions, command_line)
         }
@@ -118,7 +118,7 @@ impl Session<'_> {
         if let (Some((replayed, written, verified)), Some(times)) = (corrected, &new_times) {
             let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
             stages.push(Seen { stage: Stage::Corrected, survey: &verified.corrected, times, origin });
-            done = Some(Corrected { corrections: &replayed.result.corrections, moves: &written.by_location });
+            done = Some(Corrected { corrections: &replayed.result.corrections, displacement: &written.by_location });
         }
         let alltoallv = examined.load_options.alltoallv;
         let details = details(self.transport, &self.opened, loaded, &stages, done, alltoallv)?;
@@ -135,8 +135,8 @@ impl Session<'_> {
         let timing = std::mem::take(&mut self.timing);
         let phases = timing.gather(self.transport)?;
         let memory = summary::memory_use(self.transport)?;
-        let total = match findings.moves {
-            Some(moves) => merge_to_first(self.transport, moves, |sum, part| sum.merge(&part))?,
+        let total = match findings.displacement {
+            Some(displacement) => merge_to_first(self.transport, displacement, |sum, part| sum.merge(&part))?,
             None => None,
         };
         let whole = summary::gather(&mut self, &loaded, load_options.presync, clocks.as_ref())?;
@@ -164,7 +164,7 @@ impl Session<'_> {
             matching: whole.matching,
             violations,
             replay: findings.corrected.as_ref().map(|(_, passes, ..)| summary::replay(passes, resolution)),
-            moves: total.map(|total| total.report(resolution)),
+            displacement: total.map(|total| total.report(resolution)),
             phases,
             memory,
             warnings: whole.warnings.into_list(),

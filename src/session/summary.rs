@@ -13,10 +13,11 @@ use crate::report::{
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
+use clc_engine::matching::channels::Trust;
 use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
-use clc_engine::matching::extract::Leftovers;
-use clc_engine::matching::messages::{InDoubt, MessageCounts, Trust};
+use clc_engine::matching::extracted::Leftovers;
+use clc_engine::matching::matched::{InDoubt, MessageCounts};
 use clc_engine::matching::threads::ThreadCount;
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::passes::Passes;
@@ -263,7 +264,7 @@ fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let messages = &sum.messages;
     if messages.doubtful > 0 {
         let name = |channel: &InDoubt| {
-            let comm = opened.definitions.communicators[channel.comm as usize].id;
+            let comm = opened.definitions.communicators[channel.comm.place()].id;
             format!("rank {} to {}, communicator {comm}, tag {}", channel.sender, channel.receiver, channel.tag)
         };
         let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
@@ -302,7 +303,7 @@ fn matching(
     let channel = |channel: &InDoubt| DoubtfulChannel {
         sender: channel.sender,
         receiver: channel.receiver,
-        communicator: definitions.communicators[channel.comm as usize].id.0,
+        communicator: definitions.communicators[channel.comm.place()].id.0,
         tag: channel.tag,
         sends: channel.sends,
         receives: channel.receives,
@@ -330,7 +331,7 @@ fn matching(
         },
         ..Matching::default()
     };
-    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::messages::Unmatched)| UnmatchedPair {
+    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::matched::Unmatched)| UnmatchedPair {
         sender,
         receiver,
         sends: pair.sends,

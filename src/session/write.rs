@@ -1,7 +1,7 @@
 //! From corrected communication events to a trace that is written, verified and put into place.
 
 use crate::details::regions::Regions;
-use crate::pipeline::moves::{LocationSum, MoveCounts};
+use crate::pipeline::displacement::{DisplacementCounts, LocationSum};
 use crate::pipeline::write::{map_markers, whole_span, write_globals, write_locations};
 use crate::session::{Prepared, Replayed, Session};
 use clc_engine::comm::{ReduceOp, agree};
@@ -11,8 +11,8 @@ use std::path::Path;
 
 /// Events as they were written.
 pub struct Written {
-    /// Moves of the hosted locations' events.
-    pub moves: MoveCounts,
+    /// Displacement of the hosted locations' events.
+    pub displacement: DisplacementCounts,
     /// The same by location (index into the definitions).
     pub by_location: Vec<(usize, LocationSum)>,
     /// Earliest and latest written time of the whole trace.
@@ -42,7 +42,7 @@ impl Session<'_> {
         let span = whole_span(self.transport, written.span)?;
         self.lap(if target.is_some() { "write" } else { "map" }, loaded.events());
         Ok(Written {
-            moves: written.moves,
+            displacement: written.displacement,
             by_location: written.by_location,
             span,
             deviating: written.deviating,

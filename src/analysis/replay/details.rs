@@ -9,8 +9,8 @@
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::replay::timeline_waits::{Detail, TimelineWaits, Wait, is_fence};
 use clc_engine::comm::{ReduceOp, Transport};
-use clc_engine::matching::extract::HashMap;
-use clc_engine::matching::messages::Trust;
+use clc_engine::matching::channels::Trust;
+use clc_engine::matching::hash::HashMap;
 use clc_engine::replay::bounds::message_bounds;
 use clc_engine::replay::contributions::{Contributions, Direction};
 use clc_engine::replay::program::Program;

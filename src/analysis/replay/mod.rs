@@ -1,8 +1,8 @@
 //! Waiting times and critical path by the exchanges of the replay, run once more: what travels are the times at which regions were
 //! entered. Knows [`clc_execution`] for the mathematics.
 
-pub mod details;
-pub mod operations;
-pub mod timeline_waits;
-pub mod waits;
-pub mod walk;
+pub(crate) mod details;
+pub(crate) mod operations;
+pub(crate) mod timeline_waits;
+pub(crate) mod waits;
+pub(crate) mod walk;

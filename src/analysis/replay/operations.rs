@@ -1,6 +1,6 @@
 //! What a process does between two synchronisation events that can wait: instances of MPI regions, in up to two stages of time.
 
-use clc_engine::matching::extract::HashMap;
+use clc_engine::matching::hash::HashMap;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Result};
 
@@ -50,11 +50,6 @@ impl Operations {
     /// Number of operations.
     pub fn len(&self) -> usize {
         self.call_path.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.call_path.is_empty()
     }
 
     /// A new operation that was entered at `enter` (by stage); left at the same time until [`Operations::leave`] says otherwise.

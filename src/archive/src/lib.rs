@@ -22,6 +22,6 @@ pub const WRITTEN_LIST: &str = ".clc-replay";
 
 pub use any::{Archive, Format, directory_of};
 pub use clc_otf2::{
-    LeftOut, MappedFile, Marker, MarkerScope, ScanSummary, Sibling, SiblingKind, Thing, TimeMap, copy, mapped_at,
+    ConversionLoss, Lost, MappedFile, Marker, MarkerScope, ScanSummary, Sibling, SiblingKind, TimeMap, copy, mapped_at,
     open_file,
 };

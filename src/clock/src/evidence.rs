@@ -6,16 +6,17 @@
 //! two models has a standard error, from stretches of the run.
 
 use super::delays::Delays;
-use super::observations::{Latencies, Observations, OneWay, Reading};
+use super::latencies::{Latencies, Reading};
+use super::observations::Observations;
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What travel times look like with some clocks.
 #[derive(Debug, Clone)]
 pub struct Travels {
     latencies: Latencies,
-    delays: BTreeMap<(u32, u32), Delays>,
+    /// By direction.
+    delays: Vec<Delays>,
 }
 
 /// A direction is learned to be no quicker than this many times the precision of the observations,
@@ -33,15 +34,19 @@ impl Travels {
         workers: Workers,
     ) -> Travels {
         let latencies = Latencies::new(observations, offsets, windows, reading, workers);
-        let directions: Vec<((u32, u32), &[OneWay])> = observations.directions().collect();
-        let delays = observations.worth(workers).map(directions.len(), |at| {
-            let (pair, seen) = directions[at];
-            let direction = latencies.direction(pair);
-            let excesses: Vec<f64> = seen.iter().map(|seen| direction.excess(seen, offsets, windows)).collect();
-            Delays::learn(&excesses, QUICKEST * observations.precision)
+        let directions = observations.directions();
+        let delays = directions.map(workers, |_, block| {
+            let mut excesses = Vec::new();
+            let learned = block.map(|at| {
+                let direction = latencies.at(at);
+                excesses.clear();
+                let messages = &observations.one_way[directions.messages(at)];
+                excesses.extend(messages.iter().map(|seen| direction.excess(seen, offsets, windows)));
+                Delays::learn(&excesses, QUICKEST * observations.precision)
+            });
+            learned.collect::<Vec<Delays>>()
         });
-        let delays = directions.iter().map(|(pair, _)| *pair).zip(delays).collect();
-        Travels { latencies, delays }
+        Travels { latencies, delays: delays.into_iter().flatten().collect() }
     }
 
     /// The latencies.
@@ -49,9 +54,9 @@ impl Travels {
         &self.latencies
     }
 
-    /// The density of the delays of a direction.
-    pub fn delays(&self, pair: (u32, u32)) -> Option<&Delays> {
-        self.delays.get(&pair)
+    /// The density of the delays of a direction, by its number among the observations that this was learned from.
+    pub(super) fn delays(&self, direction: usize) -> &Delays {
+        &self.delays[direction]
     }
 
     /// Judges clocks by `observations` that they were not made from.
@@ -59,9 +64,11 @@ impl Travels {
         let mut score = Score::default();
         let tolerance = TOLERANCE * observations.precision;
         let mut values = Vec::new();
-        for (pair, group) in observations.directions() {
-            let Some(delays) = self.delays(pair) else { continue };
-            let direction = self.latencies.direction(pair);
+        let directions = observations.directions();
+        for (at, pair) in directions.pairs().iter().enumerate() {
+            let Some(known) = self.latencies.find(*pair) else { continue };
+            let (direction, delays) = (self.latencies.at(known), self.delays(known));
+            let group = &observations.one_way[directions.messages(at)];
             values.clear();
             values.extend(group.iter().map(|seen| direction.excess(seen, offsets, windows)));
             delays.log_densities(&mut values, tolerance);

@@ -25,12 +25,16 @@
 //! ```
 #![deny(missing_docs)]
 
+pub mod anchor;
 mod banded;
+pub mod both_sides;
+pub mod bounds;
 mod cholesky;
 mod clock;
 mod clock_map;
 mod collector;
 mod delays;
+pub mod directions;
 mod estimate;
 pub mod estimator;
 pub mod evidence;
@@ -38,10 +42,13 @@ mod exponential;
 mod fit;
 mod gradients;
 pub mod graph;
+pub mod grid;
 pub mod hull;
 mod inspection;
 mod interval;
-pub mod kinds;
+pub mod kind;
+mod kinds;
+pub mod latencies;
 mod linear;
 pub mod network;
 pub mod observations;
@@ -50,9 +57,11 @@ pub mod quickest;
 pub mod reference;
 mod refined;
 pub mod regression;
-pub mod selection;
+mod sample;
+mod selection;
 mod solver;
 pub mod steps;
+mod view;
 pub mod waits;
 mod wide;
 pub mod windows;

@@ -14,23 +14,12 @@
 //! middles of both directions ([`super::observations::TwoWay`]) make the start. Everything runs on one rank in a fixed order: the
 //! same bits every time (`clock/src/solver.rs`).
 
+use super::anchor::Anchor;
 use super::evidence::Travels;
-use super::observations::{Latencies, Observations, Offsets, OneWay, Reading};
+use super::latencies::{Latencies, Reading};
+use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
 use clc_trace::workers::Workers;
-
-/// A recorded offset: the correction of a clock, known from elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Anchor {
-    /// Clock.
-    pub clock: u32,
-    /// Window.
-    pub window: u32,
-    /// Its correction, in ticks.
-    pub value: f64,
-    /// Standard deviation.
-    pub sigma: f64,
-}
 
 /// What to estimate from.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +83,7 @@ impl Problem<'_> {
                 }
                 self.hold_anchors(&mut system, &x, true);
                 self.stiffen(&mut system, &x, true);
-                system.minimise(&mut x, Tolerance::RESULT, self.workers);
+                system.minimise(&mut x, Tolerance::STEP, self.workers);
                 let leap = x.iter().zip(&before).map(|(x, before)| (x - before).abs()).fold(0.0, f64::max);
                 if leap * RELATIVE <= self.observations.floor {
                     break;
@@ -141,9 +130,10 @@ impl Problem<'_> {
     fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
         let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.workers);
-        for (pair, group) in self.observations.directions() {
-            let direction = latencies.direction(pair);
-            for seen in group {
+        let directions = self.observations.directions();
+        for at in directions.by_pair() {
+            let direction = latencies.at(at);
+            for seen in &self.observations.one_way[directions.messages(at)] {
                 let excess = direction.excess(seen, x, self.windows);
                 let trust = direction.weight(excess, scale * latencies.spread);
                 if trust >= NEGLIGIBLE {
@@ -162,30 +152,38 @@ impl Problem<'_> {
         let travels = Travels::learn(self.observations, x, self.windows, self.reading, self.workers);
         let precision = self.observations.precision;
         let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
-        let directions: Vec<((u32, u32), &[OneWay])> = self.observations.directions().collect();
-        let terms = self.observations.worth(self.workers).map(directions.len(), |at| {
-            let (pair, group) = directions[at];
-            let direction = travels.latencies().direction(pair);
-            let Some(delays) = travels.delays(pair) else { return Vec::new() };
-            let excess = |seen: &OneWay| direction.excess(seen, x, self.windows);
-            let mut forces: Vec<f64> = group.iter().map(excess).collect();
-            delays.forces(&mut forces);
-            let term = |(seen, force): (&OneWay, f64)| {
-                let excess = excess(seen);
-                let weight = if excess <= 0.0 {
-                    (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
-                } else if direction.is_known() {
-                    force / excess.max(scale)
-                } else {
-                    0.0
+        let directions = self.observations.directions();
+        let terms = directions.map(self.workers, |_, block| {
+            let (mut terms, mut forces) = (Vec::new(), Vec::new());
+            for at in block {
+                let direction = travels.latencies().at(at);
+                let group = &self.observations.one_way[directions.messages(at)];
+                let excess = |seen: &OneWay| direction.excess(seen, x, self.windows);
+                forces.clear();
+                forces.extend(group.iter().map(excess));
+                travels.delays(at).forces(&mut forces);
+                let term = |(seen, force): (&OneWay, &f64)| {
+                    let excess = excess(seen);
+                    let weight = if excess <= 0.0 {
+                        (FORCE * scale / excess.abs()).min(1.0) / (scale * scale)
+                    } else if direction.is_known() {
+                        force / excess.max(scale)
+                    } else {
+                        0.0
+                    };
+                    (-excess, weight)
                 };
-                (-excess, weight)
-            };
-            group.iter().zip(forces).map(term).collect()
+                terms.extend(group.iter().zip(&forces).map(term));
+            }
+            terms
         });
-        for ((_, group), terms) in directions.iter().zip(terms) {
-            for (seen, (miss, weight)) in group.iter().zip(terms).filter(|(_, (_, weight))| *weight > 0.0) {
-                system.tie(seen.window, [seen.a, seen.b], miss, weight);
+        let terms: Vec<(f64, f64)> = terms.into_iter().flatten().collect();
+        for at in directions.by_pair() {
+            let messages = directions.messages(at);
+            for (seen, (miss, weight)) in self.observations.one_way[messages.clone()].iter().zip(&terms[messages]) {
+                if *weight > 0.0 {
+                    system.tie(seen.window, [seen.a, seen.b], *miss, *weight);
+                }
             }
         }
     }

@@ -4,11 +4,15 @@
 //! Models are tried on some stretches of the run, with all the messages of the finest windows or the quickest ones of longer windows. Longer windows have
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
+use super::anchor::Anchor;
 use super::evidence::{Score, Travels};
-use super::network::{Anchor, LAST_ROUNDS, Problem};
-use super::observations::{Observations, Offsets, Reading};
+use super::grid::Grid;
+use super::latencies::Reading;
+use super::network::{LAST_ROUNDS, Problem};
+use super::observations::{Observations, Offsets};
+use super::sample::Sample;
 use super::solver::Tolerance;
-use super::windows::Grid;
+use super::view::View;
 use clc_trace::workers::Workers;
 use std::ops::Range;
 
@@ -28,21 +32,6 @@ impl Choice {
     pub fn roughness_for(&self, width: i64) -> f64 {
         self.roughness * (width as f64 / self.width as f64).powf(1.5)
     }
-}
-
-/// The messages in windows of one length, and the clocks by which they were seen.
-#[derive(Debug)]
-pub struct View {
-    /// The windows.
-    pub grid: Grid,
-    /// The messages.
-    pub observations: Observations,
-    /// The clocks so far.
-    pub now: Offsets,
-    /// Other clocks to begin with, if these predict messages better.
-    pub otherwise: Option<Offsets>,
-    /// Recorded offsets.
-    pub anchors: Vec<Anchor>,
 }
 
 /// What was chosen.
@@ -244,6 +233,16 @@ pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
 /// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
 pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
+    let Some(sample) = views.last().and_then(|longest| Sample::of(&longest.observations, like.fixed)) else {
+        return select_by(views, like, before, workers);
+    };
+    let views: Vec<View> = views.iter().map(|view| sample.view(view)).collect();
+    let fixed = sample.rows(like.fixed);
+    select_by(&views, &Problem { clocks: fixed.len(), fixed: &fixed, ..*like }, before, workers)
+}
+
+/// As [`select`], by all clocks.
+fn select_by(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
     let longest = views.last()?;
     let most = views.first().map_or(1, |view| view.grid.count);
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;

@@ -50,7 +50,7 @@ impl Parallelism {
     }
 
     /// n W at `time`: exact at the boundaries of windows, linear between them, rounded down.
-    pub fn scaled_weight(&self, time: i64) -> i128 {
+    pub(crate) fn scaled_weight(&self, time: i64) -> i128 {
         let time = time.clamp(self.windows.first, self.windows.last);
         let index = self.windows.window(time);
         let begin = self.windows.begin(index);

@@ -16,7 +16,7 @@ use std::path::Path;
 pub const EXTENSION: &str = "log";
 
 /// Between two moments at first, in seconds.
-pub const FIRST_INTERVAL: f64 = 1.0;
+pub(crate) const FIRST_INTERVAL: f64 = 1.0;
 /// After so many moments they are twice as far apart.
 const DOUBLED: u32 = 2048;
 /// No log gets longer, in bytes.

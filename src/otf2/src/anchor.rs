@@ -1,7 +1,7 @@
 //! The anchor file `NAME.otf2`.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::records::control;
+use crate::framing::control;
 use clc_trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
 use crate::bytes::{ByteOrder, Reader};
-use crate::records::{FRAMED, FRAMING, control, singleton_width};
+use crate::framing::{FRAMED, FRAMING, control, singleton_width};
 use crate::source::{Blocks, Bytes, Source};
 use clc_trace::{Error, Result};
 use std::ops::Range;

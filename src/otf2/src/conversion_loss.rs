@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is left out.
+/// What is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Thing {
+pub enum Lost {
     /// Whole events, by type.
     Events,
     /// The fields of events whose time and type are kept, by type.
@@ -29,50 +29,50 @@ pub enum Thing {
     Files,
 }
 
-impl Thing {
+impl Lost {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Thing::Events => "events",
-            Thing::EventFields => "fields of events",
-            Thing::Attributes => "attributes of events",
-            Thing::Definitions => "definitions",
-            Thing::DefinitionFields => "fields of definitions",
-            Thing::Markers => "markers",
-            Thing::Snapshots => "snapshot files",
-            Thing::Thumbnails => "thumbnails",
-            Thing::Properties => "properties",
-            Thing::Files => "other files",
+            Lost::Events => "events",
+            Lost::EventFields => "fields of events",
+            Lost::Attributes => "attributes of events",
+            Lost::Definitions => "definitions",
+            Lost::DefinitionFields => "fields of definitions",
+            Lost::Markers => "markers",
+            Lost::Snapshots => "snapshot files",
+            Lost::Thumbnails => "thumbnails",
+            Lost::Properties => "properties",
+            Lost::Files => "other files",
         }
     }
 }
 
-/// Counts of what is left out.
+/// Counts of what is lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut(BTreeMap<(Thing, String), u64>);
+pub struct ConversionLoss(BTreeMap<(Lost, String), u64>);
 
-impl LeftOut {
+impl ConversionLoss {
     /// Adds `count` things of a kind.
-    pub fn add(&mut self, thing: Thing, kind: impl Into<String>, count: u64) {
+    pub fn add(&mut self, thing: Lost, kind: impl Into<String>, count: u64) {
         if count > 0 {
             *self.0.entry((thing, kind.into())).or_default() += count;
         }
     }
 
     /// Adds the counts of others.
-    pub fn merge(&mut self, other: LeftOut) {
+    pub fn merge(&mut self, other: ConversionLoss) {
         for ((thing, kind), count) in other.0 {
             self.add(thing, kind, count);
         }
     }
 
     /// How many things of one sort are left out.
-    pub fn of(&self, thing: Thing) -> u64 {
+    pub fn of(&self, thing: Lost) -> u64 {
         self.iter().filter(|(own, _, _)| *own == thing).map(|(_, _, count)| count).sum()
     }
 
     /// All counts in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Thing, &str, u64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Lost, &str, u64)> + '_ {
         self.0.iter().map(|((thing, kind), &count)| (*thing, kind.as_str(), count))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bytes::{ByteOrder, Reader, Writer};
 use crate::event_record::EventRecord;
-use crate::records::{attribute_bound, bound, control, singleton_width};
+use crate::framing::{attribute_bound, bound, control, singleton_width};
 use crate::writer::ChunkWriter;
 use clc_trace::{Error, Event, Result};
 

@@ -225,7 +225,7 @@ mod tests {
     use crate::bytes::{ByteOrder, Reader, Writer};
     use crate::definition_record::DefinitionRecord;
     use crate::local::LocalDefinitions;
-    use crate::records;
+    use crate::{decode, framing};
     use proptest::prelude::*;
 
     const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
@@ -238,7 +238,7 @@ mod tests {
             let order = ORDERS[usize::from(big)];
             let local = LocalDefinitions::default();
             let fields = EventRecord::read(kind, &mut Reader::new(&payload, order));
-            let by_hand = records::decode_fields(kind, &mut Reader::new(&payload, order), &local);
+            let by_hand = decode::decode_fields(kind, &mut Reader::new(&payload, order), &local);
             match fields {
                 Ok(record) => {
                     prop_assert_eq!(by_hand.ok(), Some(Event::from(&record)));
@@ -267,8 +267,8 @@ mod tests {
             if let Ok(record) = EventRecord::read(kind, &mut Reader::new(&payload, order)) {
                 let mut writer = Writer::new(order);
                 record.write(&mut writer);
-                let framing = if records::singleton_width(kind).is_some() { 1 } else { 2 };
-                prop_assert!(writer.bytes.len() + framing <= records::bound(kind, &writer.bytes, order));
+                let framing = if framing::singleton_width(kind).is_some() { 1 } else { 2 };
+                prop_assert!(writer.bytes.len() + framing <= framing::bound(kind, &writer.bytes, order));
             }
         }
 

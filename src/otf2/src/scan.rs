@@ -3,9 +3,9 @@
 use crate::ScanSummary;
 use crate::bytes::Reader;
 use crate::chunks::{FileKind, Record, Records};
+use crate::decode::{decode, synchronises};
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
-use crate::records::{decode, synchronises};
 use clc_trace::{Event, LocationId, RegionId, Result};
 
 /// Types of records.

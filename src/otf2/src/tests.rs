@@ -3,8 +3,9 @@
 use crate::MappedFile;
 use crate::bytes::{ByteOrder, Writer};
 use crate::chunks::{FileKind, Records};
+use crate::decode::decode;
+use crate::framing::{attribute_bound, bound};
 use crate::local::LocalDefinitions;
-use crate::records::{attribute_bound, bound, decode};
 use crate::writer::{ChunkWriter, Source};
 use crate::{ArchiveWriter, CreateOptions, Otf2Archive, definitions};
 use clc_trace::{ClockProperties, CommId, CommMembers, Communicator, Definitions, LocationId, Result};

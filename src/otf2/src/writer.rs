@@ -2,7 +2,7 @@
 
 use crate::bytes::ByteOrder;
 use crate::chunks::{CHUNK_HEADER, Record};
-use crate::records::control;
+use crate::framing::control;
 use clc_trace::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};

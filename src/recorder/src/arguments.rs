@@ -1,8 +1,8 @@
 //! The arguments of a call, whatever language it comes from.
 
 use crate::abi::Abi;
+use crate::calls::Mode;
 use crate::format;
-use crate::wrappers::Mode;
 
 /// What a function was given, and may be given instead.
 pub struct Arguments<'a> {

@@ -5,7 +5,8 @@
 
 use crate::clock;
 use crate::exchange::{Batch, Exchange};
-use crate::samples;
+use crate::global_time;
+use crate::threads;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +73,7 @@ impl Server {
         let secret = u64::from_le_bytes(secret);
         let port = u32::from(socket.local_addr().ok()?.port());
         let ended: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        crate::helper::spawn("clc-clock", move || answer(&socket, secret, ended))?;
+        threads::spawn("clc-clock", move || answer(&socket, secret, ended))?;
         Some(Server { reach: Reach { secret, port, open: 1, addresses: addresses() }, ended })
     }
 
@@ -107,7 +108,7 @@ fn answer(socket: &UdpSocket, secret: u64, ended: &AtomicBool) {
             continue;
         }
         if packet[2] == GLOBAL {
-            packet[2] = samples::global_time();
+            packet[2] = global_time::now();
         } else {
             packet[2] = came;
             packet[3] = clock::before();

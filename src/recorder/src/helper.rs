@@ -4,30 +4,22 @@ use crate::clock;
 use crate::control;
 use crate::load::Load;
 use crate::monitor;
+use crate::samples;
 use crate::session::{self, Session};
 use crate::stream::Stream;
+use crate::threads::spawn;
 use crate::waits::Ticks;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Starts it. Without it, threads write their buffers themselves.
+/// Starts it, and what else goes on beside the program from now on. Without it, threads write their buffers themselves.
 pub fn start(session: &'static Session) {
     let _ = spawn("clc-recorder", move || run(session));
-}
-
-/// Starts a thread to which no signal of the program is ever delivered. None if the system refuses.
-pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<()> {
-    // SAFETY: masks are filled before they are read, and the program's is restored.
-    unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let started = std::thread::Builder::new().name(name.into()).stack_size(1 << 17).spawn(work);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        started.ok().map(|_| ())
+    if let Some(meter) = &session.meter {
+        meter.go_on(&session.streams);
+        samples::start(meter, &session.directory, session.rank as usize);
     }
 }
 
@@ -57,9 +49,7 @@ fn run(session: &'static Session) {
             next = (2 * looks).min(looks + 100);
             clock::anchor()
         });
-        let mut stream = session.streams.load(Ordering::Acquire);
-        // SAFETY: streams live as long as the process; of those of other threads only what allows it is used.
-        while let Some(one) = unsafe { stream.as_ref() } {
+        for one in session.streams.all() {
             if session::recording().is_none() {
                 return;
             }
@@ -75,7 +65,6 @@ fn run(session: &'static Session) {
             if let Some(anchor) = anchor {
                 one.buffers.file.anchor(anchor);
             }
-            stream = one.next.load(Ordering::Acquire);
         }
     }
 }

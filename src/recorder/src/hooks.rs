@@ -5,14 +5,15 @@ mod windows;
 
 use crate::abi::{Abi, Status};
 use crate::arguments::Arguments;
+use crate::calls::Call;
 use crate::clock;
 use crate::control;
 use crate::format::{Effect, Gives, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
+use crate::helper;
 use crate::layout::phase;
 use crate::monitor::{self, Slot};
 use crate::session::{self, Session};
 use crate::stream::Stream;
-use crate::wrappers::Call;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -188,7 +189,11 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         if let Effect::Init | Effect::InitThread = call.effect {
             if result == 0 {
                 let first = session::start(call.number, here.entered.get());
-                let ring = session::recording().is_some_and(|session| session.control.ring);
+                let session = session::recording();
+                if let Some(session) = session.filter(|_| !first.is_null()) {
+                    helper::start(session);
+                }
+                let ring = session.is_some_and(|session| session.control.ring);
                 (if ring { &here.kept } else { &here.stream }).set(first);
                 here.number.set(u64::from(!first.is_null()));
             }

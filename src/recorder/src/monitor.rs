@@ -4,11 +4,11 @@
 //! A call costs a handful of stores into one cache line.
 
 use crate::arguments::Arguments;
+use crate::calls::{Call, TABLE};
 use crate::clock;
 use crate::file::RawFile;
 use crate::format::{Effect, Form};
 use crate::layout::{self, field, phase, slot};
-use crate::wrappers::{Call, TABLE};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};

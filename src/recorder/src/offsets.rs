@@ -10,8 +10,8 @@ use crate::clock;
 use crate::endpoint::{Client, REACH, Reach, Server};
 use crate::exchange::{Batch, Exchange, Measured};
 use crate::format::measured::{KERNEL, MPI};
-use crate::helper;
-use crate::session::Session;
+use crate::streams::Streams;
+use crate::threads;
 use crate::waits::Ticks;
 use std::collections::HashSet;
 use std::ffi::c_int;
@@ -128,9 +128,9 @@ impl Meter {
     }
 
     /// Measures from now on in between, if that is wanted: within half of the period when the program waits in MPI, where it costs nothing; else then.
-    pub fn go_on(&'static self, session: &'static Session) {
+    pub fn go_on(&'static self, streams: &'static Streams) {
         if let Some(every) = self.every.filter(|_| self.partner.is_some()) {
-            let _ = helper::spawn("clc-offsets", move || {
+            let _ = threads::spawn("clc-offsets", move || {
                 let start = Instant::now();
                 let mut ticks = Ticks::new();
                 for turn in 1.. {
@@ -139,7 +139,7 @@ impl Meter {
                     ticks.look();
                     let nap = (every / 100).clamp(LOOKS[0], LOOKS[1]);
                     let is_open = || start.elapsed() < next + every / 2 && !self.ending.load(Ordering::Acquire);
-                    while is_open() && !ticks.any_waits(session) {
+                    while is_open() && !ticks.any_waits(streams) {
                         std::thread::sleep(nap);
                     }
                     if self.ending.load(Ordering::Acquire) {
@@ -148,8 +148,8 @@ impl Meter {
                     // Whoever is late leaves turns out.
                     if start.elapsed() < next + every {
                         // The program is not to notice it: what has begun while it waits ends when it goes on.
-                        let waited = ticks.any_waits(session);
-                        self.by_kernel(BRIEF, &|| !waited || ticks.any_waits(session));
+                        let waited = ticks.any_waits(streams);
+                        self.by_kernel(BRIEF, &|| !waited || ticks.any_waits(streams));
                     }
                 }
             });

@@ -8,14 +8,14 @@
 use crate::clock;
 use crate::endpoint::Client;
 use crate::format::sampled::{MAGIC, SUFFIX};
-use crate::helper;
+use crate::global_time::{self, raw};
 use crate::load::Usage;
 use crate::offsets::Meter;
 use crate::session;
+use crate::threads;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a partner is asked for the global time, and if it does not know it yet.
@@ -24,27 +24,18 @@ const RETRY: Duration = Duration::from_millis(20);
 /// It is looked at least so often whether the recording has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The global time is so much ahead of `CLOCK_MONOTONIC_RAW` here, if it is known.
-static AHEAD: AtomicI64 = AtomicI64::new(0);
-static KNOWN: AtomicBool = AtomicBool::new(false);
-
-/// The global time in nanoseconds; 0 if it is not known.
-pub fn global_time() -> u64 {
-    if KNOWN.load(Ordering::Acquire) { raw().wrapping_add_signed(AHEAD.load(Ordering::Relaxed)) } else { 0 }
-}
-
 /// Begins to sample, if that is wanted, and to follow the global time.
 pub fn start(meter: &Meter, directory: &Path, rank: usize) {
     let wanted = std::env::var("CLC_RECORDER_SAMPLE").unwrap_or_default();
     let Some((period, bound)) = wanted.split_once(':') else { return };
     let (Ok(period), Ok(bound)) = (period.parse::<u64>(), bound.parse::<u64>()) else { return };
     let partner = meter.another_client();
-    KNOWN.store(rank == 0, Ordering::Release);
+    global_time::begin(rank == 0);
     // Who knows no way to the global time cannot take part.
     let sampler = meter.first_of_node && period > 0 && (rank == 0 || partner.is_some());
     let file = if sampler { create(directory, rank, period, bound) } else { None };
     if file.is_some() || partner.is_some() {
-        let _ = helper::spawn("clc-samples", move || run(partner.as_ref(), file, period, bound));
+        let _ = threads::spawn("clc-samples", move || run(partner.as_ref(), file, period, bound));
     }
 }
 
@@ -61,10 +52,9 @@ fn run(partner: Option<&Client>, mut file: Option<File>, period: u64, bound: u64
     while session::recording().is_some() {
         if let Some(partner) = partner.filter(|_| asked.is_none_or(|at| at.elapsed() >= FOLLOW)) {
             if let Some(ahead) = partner.ahead() {
-                AHEAD.store(ahead, Ordering::Relaxed);
-                KNOWN.store(true, Ordering::Release);
+                global_time::follow(ahead);
             }
-            if !KNOWN.load(Ordering::Acquire) {
+            if !global_time::is_known() {
                 std::thread::sleep(RETRY);
                 continue;
             }
@@ -74,8 +64,8 @@ fn run(partner: Option<&Client>, mut file: Option<File>, period: u64, bound: u64
             std::thread::sleep(LOOK);
             continue;
         };
-        let turn = global_time() / period + 1;
-        let at = turn.wrapping_mul(period).wrapping_add_signed(-AHEAD.load(Ordering::Relaxed));
+        let turn = global_time::now() / period + 1;
+        let at = global_time::here(turn.wrapping_mul(period));
         sleep_until(at);
         if raw().saturating_sub(at) > bound || session::recording().is_none() {
             continue;
@@ -98,8 +88,4 @@ fn sleep_until(at: u64) {
         }
         std::thread::sleep(Duration::from_nanos(left).min(LOOK));
     }
-}
-
-fn raw() -> u64 {
-    clock::nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }

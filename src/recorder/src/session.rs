@@ -2,23 +2,22 @@
 
 use crate::abi::Abi;
 use crate::buffers::Buffers;
+use crate::calls::TABLE;
 use crate::clock;
 use crate::control::Control;
 use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
-use crate::helper;
+use crate::functions;
 use crate::layout;
 use crate::monitor::{self, Board, Member};
 use crate::offsets::Meter;
-use crate::samples;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
-use crate::user;
-use crate::wrappers::TABLE;
+use crate::streams::Streams;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// All there is to know about it.
 pub struct Session {
@@ -26,8 +25,10 @@ pub struct Session {
     pub abi: Abi,
     /// What the user wants.
     pub control: Control,
-    directory: PathBuf,
-    rank: u64,
+    /// Where the raw files go.
+    pub directory: PathBuf,
+    /// Of this process in `MPI_COMM_WORLD`.
+    pub rank: u64,
     size: u64,
     timer: u64,
     node: u64,
@@ -37,9 +38,10 @@ pub struct Session {
     command: Vec<u8>,
     /// Number of the next thread.
     threads: AtomicU64,
-    /// The last stream made; each knows the one before it.
-    pub streams: AtomicPtr<Stream>,
-    meter: Option<Meter>,
+    /// Those of all threads.
+    pub streams: Streams,
+    /// Who measures the clocks, unless MPI refuses.
+    pub meter: Option<Meter>,
     /// Group of `MPI_COMM_WORLD`.
     world_group: u64,
     /// What it is doing is also kept there.
@@ -75,8 +77,9 @@ pub fn stop(why: &str) {
     if RECORDING.swap(false, Ordering::AcqRel)
         && let Some(session) = SESSION.get()
     {
-        session
-            .each_stream(|stream| stream.buffers.file.number(field::STATE).store(format::STOPPED, Ordering::Release));
+        for stream in session.streams.all() {
+            stream.buffers.file.number(field::STATE).store(format::STOPPED, Ordering::Release);
+        }
         if let Some(board) = monitor::board() {
             board.phase(layout::phase::UNWATCHED);
         }
@@ -127,7 +130,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         library: library(&abi),
         command: command(),
         threads: AtomicU64::new(0),
-        streams: AtomicPtr::default(),
+        streams: Streams::default(),
         meter: None,
         world_group: 0,
         board: monitor::board(),
@@ -160,7 +163,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     if !first.reserve(64) {
         return null_mut();
     }
-    user::begin(first);
+    functions::begin(first);
     first.enter_at(number, entered);
     first.leave(clock::after(), false);
     first.commit();
@@ -173,11 +176,6 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         board.initialised(session.rank, session.size, [session.abi.world, session.abi.own]);
     }
     RECORDING.store(true, Ordering::Release);
-    helper::start(session);
-    if let Some(meter) = &session.meter {
-        meter.go_on(session);
-        samples::start(meter, &session.directory, rank as usize);
-    }
     stream
 }
 
@@ -212,7 +210,7 @@ pub fn finish(stream: *mut Stream, number: u64) {
     session.keep_addresses();
     if RECORDING.swap(false, Ordering::AcqRel) {
         let anchor = clock::anchor();
-        session.each_stream(|stream| {
+        for stream in session.streams.all() {
             stream.buffers.file.anchor(anchor);
             let complete = stream.buffers.end();
             let state = if complete.is_ok() { format::FINISHED } else { format::STOPPED };
@@ -220,7 +218,7 @@ pub fn finish(stream: *mut Stream, number: u64) {
             if let Err(error) = complete {
                 say(&format!("rank {}: the last events cannot be written: {error}", session.rank));
             }
-        });
+        }
     }
     let mut group = session.world_group;
     // SAFETY: it is the recorder's own, and not used any more.
@@ -232,15 +230,6 @@ pub fn finish(stream: *mut Stream, number: u64) {
 }
 
 impl Session {
-    fn each_stream(&self, act: impl Fn(&Stream)) {
-        let mut stream = self.streams.load(Ordering::Acquire);
-        // SAFETY: streams live as long as the process.
-        while let Some(next) = unsafe { stream.as_ref() } {
-            act(next);
-            stream = next.next.load(Ordering::Acquire);
-        }
-    }
-
     /// Number of a thread that has none.
     pub fn new_thread(&self) -> u64 {
         self.threads.fetch_add(1, Ordering::Relaxed)
@@ -286,16 +275,7 @@ impl Session {
         file.text(field::LIBRARY, field::LIBRARY_LENGTH, &self.library);
         file.text(field::COMMAND, field::COMMAND_LENGTH, &self.command);
         file.begin();
-        let stream = Box::into_raw(Box::new(Stream::new(buffers)));
-        let mut last = self.streams.load(Ordering::Acquire);
-        loop {
-            // SAFETY: it is not shared yet.
-            unsafe { (*stream).next.store(last, Ordering::Relaxed) };
-            match self.streams.compare_exchange_weak(last, stream, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(stream),
-                Err(now) => last = now,
-            }
-        }
+        Ok(self.streams.add(Stream::new(buffers)))
     }
 
     /// Rank of this process in a communicator.
@@ -358,12 +338,12 @@ impl Session {
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.
     #[cold]
     pub fn keep_addresses(&self) -> bool {
-        if user::has_functions() {
+        if functions::has_functions() {
             // Without it functions have no names.
             let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
             let _ = std::fs::write(self.directory.join(format!("{}.{MAPS}", self.rank)), maps);
         }
-        user::has_functions()
+        functions::has_functions()
     }
 
     /// Appends a group: number of members and their global ranks. Returns whether there was room.

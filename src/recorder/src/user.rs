@@ -3,53 +3,12 @@
 
 use crate::clock;
 use crate::format::{FUNCTION_ENTER, FUNCTION_LEAVE, LONGEST_TEXT, MARKER, METRIC, REGION_BEGIN, REGION_END};
+use crate::functions::{self, ROOM};
 use crate::hooks;
 use crate::monitor::Board;
 use crate::session;
-use crate::stream::{LONGEST, Stream};
-use std::cell::Cell;
+use crate::stream::LONGEST;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// So many functions that were entered before `MPI_Init` was called are kept.
-const DEPTH: usize = 64;
-
-/// Functions that a thread is in before anything is recorded: addresses and times.
-struct Early {
-    depth: Cell<usize>,
-    entered: [Cell<(usize, u64)>; DEPTH],
-}
-
-thread_local! {
-    static EARLY: Early = const { Early { depth: Cell::new(0), entered: [const { Cell::new((0, 0)) }; DEPTH] } };
-}
-
-/// Functions of the program have been recorded: addresses are to be kept.
-static FUNCTIONS: AtomicBool = AtomicBool::new(false);
-
-/// Whether functions of the program have been recorded.
-pub fn has_functions() -> bool {
-    FUNCTIONS.load(Ordering::Relaxed)
-}
-
-/// Integers of any record here.
-const ROOM: usize = 8;
-
-/// Records the functions that this thread is in when recording begins.
-pub fn begin(stream: &mut Stream) {
-    EARLY.with(|early| {
-        let depth = early.depth.get().min(DEPTH);
-        if depth == 0 || !stream.reserve(ROOM * depth) {
-            return;
-        }
-        FUNCTIONS.store(true, Ordering::Relaxed);
-        for (address, time) in early.entered[..depth].iter().map(Cell::get) {
-            stream.unsigned(FUNCTION_ENTER);
-            stream.stamp(time);
-            stream.address(address);
-        }
-    });
-}
 
 /// Called by compilers at the beginning of a function (`-finstrument-functions`).
 #[unsafe(no_mangle)]
@@ -61,17 +20,9 @@ extern "C" fn __cyg_profile_func_enter(function: *mut c_void, _: *mut c_void) {
             stream.stamp(clock::before());
             stream.address(function as usize);
         });
-        if !FUNCTIONS.load(Ordering::Relaxed) {
-            FUNCTIONS.store(true, Ordering::Relaxed);
-        }
+        functions::recorded();
     } else if !session::has_begun() {
-        EARLY.with(|early| {
-            let depth = early.depth.get();
-            if let Some(place) = early.entered.get(depth) {
-                place.set((function as usize, session::first_time()));
-            }
-            early.depth.set(depth + 1);
-        });
+        functions::enter_early(function as usize, session::first_time);
     }
 }
 
@@ -86,7 +37,7 @@ extern "C" fn __cyg_profile_func_exit(function: *mut c_void, _: *mut c_void) {
             stream.address(function as usize);
         });
     } else if !session::has_begun() {
-        EARLY.with(|early| early.depth.set(early.depth.get().saturating_sub(1)));
+        functions::leave_early();
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whether threads of the program wait in MPI: a good moment for whatever else is to be done.
 
 use crate::clock;
-use crate::session::Session;
 use crate::stream::Stream;
+use crate::streams::Streams;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -38,15 +38,7 @@ impl Ticks {
     }
 
     /// Whether any thread waits.
-    pub fn any_waits(&self, session: &Session) -> bool {
-        let mut stream = session.streams.load(Ordering::Acquire);
-        // SAFETY: streams live as long as the process; of those of other threads only what allows it is used.
-        while let Some(one) = unsafe { stream.as_ref() } {
-            if self.waits(one) {
-                return true;
-            }
-            stream = one.next.load(Ordering::Acquire);
-        }
-        false
+    pub fn any_waits(&self, streams: &Streams) -> bool {
+        streams.all().any(|stream| self.waits(stream))
     }
 }

@@ -2,18 +2,18 @@
 
 use super::element::{duration, escape, facts, figure, table};
 use super::plot::{Frame, ticks};
-use crate::report::{IntervalChange, Moves, Report, Slopes};
+use crate::report::{Displacement, IntervalChange, Report, Slopes};
 use clc_trace::format::{count, percent, sum};
 
 pub fn body(report: &Report) -> Option<String> {
-    let moves = report.moves.as_ref()?;
+    let displacement = report.displacement.as_ref()?;
     let mut html = facts(&[
-        ("Events moved", format!("{} of {}", count(moves.events_moved), count(moves.events))),
-        ("Largest move", duration(moves.largest_seconds)),
-        ("Mean move of those", duration(moves.mean_seconds)),
-        ("Largest move from the recorded times", duration(moves.from_recorded_largest_seconds)),
+        ("Events moved", format!("{} of {}", count(displacement.events_moved), count(displacement.events))),
+        ("Largest move", duration(displacement.largest_seconds)),
+        ("Mean move of those", duration(displacement.mean_seconds)),
+        ("Largest move from the recorded times", duration(displacement.from_recorded_largest_seconds)),
     ]);
-    html += &intervals(moves);
+    html += &intervals(displacement);
     if let Some(details) = &report.details {
         if let Some(slopes) = &details.slopes {
             html += &steepness(slopes, report.parameters.slope);
@@ -41,8 +41,8 @@ pub fn body(report: &Report) -> Option<String> {
     Some(html)
 }
 
-fn intervals(moves: &Moves) -> String {
-    let change = &moves.interval_change;
+fn intervals(displacement: &Displacement) -> String {
+    let change = &displacement.interval_change;
     let all = sum(change.classes.iter().map(|class| class.intervals));
     let rows = change.classes.iter().map(|class| {
         let name = match class.up_to_percent {

@@ -100,11 +100,18 @@ fn key_numbers(report: &Report) -> Vec<(&'static str, String)> {
     if report.violations.corrected.is_some() {
         list.push(("Worst after correction", shown(worst(&report.violations.corrected))));
     }
-    if let Some(moves) = &report.moves {
-        let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
+    if let Some(displacement) = &report.displacement {
+        let share = if displacement.events == 0 {
+            0.0
+        } else {
+            100.0 * displacement.events_moved as f64 / displacement.events as f64
+        };
         list.push(("Events moved", percent(share).replace(' ', "&nbsp;")));
-        list.push(("Largest move", duration(moves.largest_seconds)));
-        list.push(("Median change of intervals", percent(moves.interval_change.median_percent).replace('<', "&lt;")));
+        list.push(("Largest move", duration(displacement.largest_seconds)));
+        list.push((
+            "Median change of intervals",
+            percent(displacement.interval_change.median_percent).replace('<', "&lt;"),
+        ));
     }
     list
 }

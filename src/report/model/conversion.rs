@@ -1,7 +1,7 @@
 //! What `convert` has written, and what it could not.
 
 use crate::report::Warning;
-use clc_archive::{Format, Thing};
+use clc_archive::{Format, Lost};
 use serde::{Deserialize, Serialize};
 
 /// A trace in another format.
@@ -28,18 +28,19 @@ pub struct Conversion {
     /// Whether true times were taken along.
     pub truth: bool,
     /// What the new format cannot hold.
-    pub left_out: Vec<LeftOutCount>,
+    #[serde(rename = "left_out")]
+    pub losses: Vec<LossCount>,
     /// Time that it took, in seconds.
     pub seconds: f64,
     /// What is odd about the trace.
     pub warnings: Vec<Warning>,
 }
 
-/// Things of one kind that were left out.
+/// Things of one kind that were lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOutCount {
+pub struct LossCount {
     /// What they are.
-    pub what: Thing,
+    pub what: Lost,
     /// Type of record, name of the property or file.
     pub kind: String,
     /// How many.

@@ -21,7 +21,7 @@ pub struct Details {
     /// How steep the corrections are; none for `check`.
     pub slopes: Option<Slopes>,
     /// How far the events of each location were moved, those with the largest moves first; none for `check`.
-    pub locations: Vec<LocationMoves>,
+    pub locations: Vec<LocationDisplacement>,
     /// Number of locations that are not in the list.
     pub further_locations: u64,
 }
@@ -238,9 +238,9 @@ pub struct Slopes {
     pub decay: f64,
 }
 
-/// Moves of the events of one location.
+/// Displacement of the events of one location.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LocationMoves {
+pub struct LocationDisplacement {
     /// The location.
     pub location: LocationId,
     /// MPI rank of its process, if it has one.
@@ -257,7 +257,7 @@ pub struct LocationMoves {
     pub mean_seconds: f64,
 }
 
-impl LocationMoves {
+impl LocationDisplacement {
     /// Most locations in a report.
     pub const MOST: usize = 256;
 }

@@ -23,7 +23,7 @@ pub struct Matching {
     pub implied_orders: u64,
     /// Channels (sender, receiver, communicator, tag) of which records are missing.
     pub channels_in_doubt: u64,
-    /// Those that leave out most, in that order; at most [`Matching::CHANNELS`].
+    /// Those that leave out most, in that order; at most ten.
     pub doubtful_channels: Vec<DoubtfulChannel>,
     /// Messages and implied orders of channels in doubt that contradict the rest of the trace and are not used.
     pub contradicted_orders: u64,
@@ -50,8 +50,6 @@ pub struct Matching {
 impl Matching {
     /// How many unmatched pairs a report names.
     pub const PAIRS: usize = 10;
-    /// How many channels in doubt a report names.
-    pub const CHANNELS: usize = 10;
 
     /// Sets the unmatched pairs: the worst [`Matching::PAIRS`] with names, the others as a number.
     pub fn set_unmatched_pairs(&mut self, mut pairs: Vec<UnmatchedPair>) {
@@ -60,14 +58,6 @@ impl Matching {
         self.further_unmatched_pairs = pairs.len().saturating_sub(Self::PAIRS) as u64;
         pairs.truncate(Self::PAIRS);
         self.unmatched_pairs = pairs;
-    }
-
-    /// Whether something in the trace could not be matched and so is neither checked nor corrected.
-    pub fn is_complete(&self) -> bool {
-        self.unmatched_sends == 0
-            && self.unmatched_receives == 0
-            && self.undefined_peers == 0
-            && self.collectives.iter().all(|op| op.incomplete == 0 && op.inconsistent == 0)
     }
 }
 

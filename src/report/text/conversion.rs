@@ -27,14 +27,14 @@ pub fn conversion_text(conversion: &Conversion) -> String {
     }
     let speed = conversion.events as f64 / conversion.seconds.max(1e-9);
     text += &line("Time", format!("{}, {}", duration(conversion.seconds), rate(speed, "events/s")));
-    if conversion.left_out.is_empty() {
+    if conversion.losses.is_empty() {
         text += &line("Left out", "nothing".to_owned());
     } else {
         text += &format!("\nLeft out because the {} format cannot hold it:\n", conversion.to.name());
         let mut table = Table::default();
-        for left_out in &conversion.left_out {
-            let what = format!("  {}: {}", left_out.what.name(), shorten(&left_out.kind, 44));
-            table.row([&what, &count(left_out.count)]);
+        for loss in &conversion.losses {
+            let what = format!("  {}: {}", loss.what.name(), shorten(&loss.kind, 44));
+            table.row([&what, &count(loss.count)]);
         }
         text += &table.render(0);
     }

@@ -3,7 +3,7 @@
 use super::pairs::pairs;
 use super::table::{Table, labelled, shorten};
 use crate::report::{
-    CollectiveKind, DoubtfulChannel, EventPlace, IntervalChange, Matching, Moves, NodeClock, Replay, ReplayForm,
+    CollectiveKind, Displacement, DoubtfulChannel, EventPlace, IntervalChange, Matching, NodeClock, Replay, ReplayForm,
     Report, Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
 };
 use clc_clock::Method;
@@ -24,7 +24,7 @@ pub fn correction_text(report: &Report) -> String {
         violations(report),
         super::locks::text(report, INDENT),
         report.replay.as_ref().map(|replay| passes(replay, report.program.analysis_ranks)).unwrap_or_default(),
-        report.moves.as_ref().map(moves).unwrap_or_default(),
+        report.displacement.as_ref().map(displacement).unwrap_or_default(),
         left_out(report),
         phases(report),
         warnings_text(&report.warnings),
@@ -248,23 +248,27 @@ fn passes(replay: &Replay, ranks: u64) -> String {
     labelled("Replay", &form, INDENT) + &table.render(FIRST)
 }
 
-fn moves(moves: &Moves) -> String {
-    let share = if moves.events == 0 { 0.0 } else { 100.0 * moves.events_moved as f64 / moves.events as f64 };
+fn displacement(displacement: &Displacement) -> String {
+    let share = if displacement.events == 0 {
+        0.0
+    } else {
+        100.0 * displacement.events_moved as f64 / displacement.events as f64
+    };
     let mut text = labelled(
         "Moved",
-        &format!("{} ({}) after pre-synchronisation", plural(moves.events_moved, "event"), percent(share)),
+        &format!("{} ({}) after pre-synchronisation", plural(displacement.events_moved, "event"), percent(share)),
         INDENT,
     );
-    if moves.events_moved > 0 {
-        let (largest, mean) = (duration(moves.largest_seconds), duration(moves.mean_seconds));
+    if displacement.events_moved > 0 {
+        let (largest, mean) = (duration(displacement.largest_seconds), duration(displacement.mean_seconds));
         text += &labelled("", &format!("by {largest} at most, {mean} on average"), INDENT);
     }
-    if moves.from_recorded_events > 0 {
+    if displacement.from_recorded_events > 0 {
         let (events, largest) =
-            (plural(moves.from_recorded_events, "event"), duration(moves.from_recorded_largest_seconds));
+            (plural(displacement.from_recorded_events, "event"), duration(displacement.from_recorded_largest_seconds));
         text += &labelled("", &format!("{events} from the recorded times, by {largest} at most"), INDENT);
     }
-    text + &intervals(&moves.interval_change)
+    text + &intervals(&displacement.interval_change)
 }
 
 fn intervals(change: &IntervalChange) -> String {

@@ -1,14 +1,14 @@
 //! Results as text, in lines of less than 80 columns.
 
-pub mod analysis;
-pub mod conversion;
-pub mod correction;
-pub mod evaluation;
-pub mod info;
-pub mod locks;
-pub mod made;
-pub mod pairs;
-pub mod table;
+pub(crate) mod analysis;
+pub(crate) mod conversion;
+pub(crate) mod correction;
+pub(crate) mod evaluation;
+pub(crate) mod generated;
+pub(crate) mod info;
+pub(crate) mod locks;
+pub(crate) mod pairs;
+pub(crate) mod table;
 
 use crate::report::Report;
 

@@ -21,7 +21,7 @@ pub mod clocks;
 mod definitions;
 mod disturb;
 mod engine;
-pub mod latency;
+mod latency;
 mod measurement_plan;
 mod offsets;
 mod patterns;

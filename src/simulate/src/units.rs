@@ -62,7 +62,7 @@ pub fn parse_duration(text: &str) -> Result<i64> {
 ///
 /// # Errors
 /// As [`parse_duration`], and percentages outside 0 to 100.
-pub fn parse_span(text: &str) -> Result<Span> {
+pub(crate) fn parse_span(text: &str) -> Result<Span> {
     if !text.ends_with('%') {
         return Ok(Span::Time(parse_duration(text)?));
     }
@@ -77,7 +77,7 @@ pub fn parse_span(text: &str) -> Result<Span> {
 ///
 /// # Errors
 /// No number, an unknown unit, or more than 10 % (100000 ppm).
-pub fn parse_frequency(text: &str) -> Result<f64> {
+pub(crate) fn parse_frequency(text: &str) -> Result<f64> {
     let (value, unit) = split(text)?;
     let frequency = match unit {
         "ppm" => value / 1e6,

@@ -123,7 +123,7 @@ fn render(outcome: &Outcome) -> Result<()> {
             report::json(evaluation.as_ref())?;
         }
         Outcome::Converted(conversion) => drop(report::conversion_text(conversion)),
-        Outcome::Made(made) => drop(report::made_text(made)),
+        Outcome::Generated(generated) => drop(report::generated_text(generated)),
         Outcome::Text(_) => {}
     }
     Ok(())

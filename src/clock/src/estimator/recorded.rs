@@ -2,12 +2,12 @@
 
 use super::Estimator;
 use crate::RANGE;
+use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
 use crate::fit::Fit;
-use crate::network::Anchor;
+use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::steps::stepped;
-use crate::windows::Grid;
 use clc_trace::Ticks;
 use std::collections::BTreeMap;
 
@@ -157,6 +157,7 @@ impl Estimator {
             measured: (!off.is_empty()).then(|| most(&|off| off.0)),
             anywhere: most(&|off| off.1),
             half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
+            round_trips: !trips.is_empty(),
             gain: self.gain,
         }
     }

@@ -4,10 +4,10 @@ use super::{Estimator, shows};
 use crate::Method;
 use crate::clock_map::ClockMap;
 use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
+use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::reference::{Line, Reference, skew_to_median};
 use crate::steps::Step;
-use crate::windows::Grid;
 use clc_trace::format::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -69,10 +69,11 @@ impl Estimator {
         let mut sums = vec![Sums::default(); map.bases.len()];
         // By the smaller and the larger clock.
         let mut pairs: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
-        for ((a, b), seen) in self.observations.directions() {
+        let directions = self.observations.directions();
+        for (at, &(a, b)) in directions.pairs().iter().enumerate() {
             let direction = self.latencies.direction((a, b));
             let mut sum = Sums::default();
-            for seen in seen {
+            for seen in &self.observations.one_way[directions.messages(at)] {
                 let excess = direction.excess(seen, &flat, grid.count);
                 sum.add(excess, direction.weight(excess, self.latencies.spread));
             }

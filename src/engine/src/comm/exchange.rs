@@ -4,7 +4,7 @@ use crate::comm::{Channel, ReduceOp, Transport};
 use clc_trace::codec::{decode, encode};
 use clc_trace::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Sends messages to some ranks and returns those sent here, by sender in ascending order (messages of one sender in
 /// the order in which they were sent); messages to oneself included. Every rank takes part, nobody knows beforehand from
@@ -18,20 +18,53 @@ pub fn sparse_exchange(
     transport: &mut dyn Transport,
     outgoing: Vec<(usize, Vec<u64>)>,
 ) -> Result<Vec<(usize, Vec<u64>)>> {
+    exchange_outcomes(transport, outgoing.into_iter().map(|(destination, words)| (destination, Ok(words))))
+}
+
+/// As [`sparse_exchange`], with values: a list of them for each rank, and the lists of those that sent one here. Those to oneself are not encoded.
+///
+/// # Errors
+/// As [`sparse_exchange`]; a value that cannot be encoded (then on every rank), or is damaged.
+pub fn exchange_values<T: Serialize + DeserializeOwned>(
+    transport: &mut dyn Transport,
+    mut outgoing: BTreeMap<usize, Vec<T>>,
+) -> Result<Vec<(usize, Vec<T>)>> {
+    let here = transport.rank();
+    let own = outgoing.remove(&here);
+    let encoded = outgoing.into_iter().map(|(to, values)| (to, encode(&values).map(|bytes| pack(&bytes))));
+    let received = exchange_outcomes(transport, encoded)?;
+    let mut lists = Vec::with_capacity(received.len() + 1);
+    for (source, words) in received {
+        lists.push((source, unpack(&words)?));
+    }
+    if let Some(own) = own {
+        let place = lists.partition_point(|(source, _)| *source < here);
+        lists.insert(place, (here, own));
+    }
+    Ok(lists)
+}
+
+/// As [`sparse_exchange`]; of a message that could not be made every rank hears why.
+fn exchange_outcomes(
+    transport: &mut dyn Transport,
+    outgoing: impl Iterator<Item = (usize, Result<Vec<u64>>)>,
+) -> Result<Vec<(usize, Vec<u64>)>> {
     let channel = next_channel(transport);
     let here = transport.rank();
     let mut received = Vec::new();
     let mut failure = None;
     let mut balance = 0;
     for (destination, words) in outgoing {
-        if destination == here {
-            received.push((here, words));
-            continue;
-        }
-        match transport.post(destination, channel, words) {
-            Ok(()) => balance += 1,
-            Err(error) => failure = failure.or(Some(error)),
-        }
+        let posted = words.and_then(|words| {
+            if destination == here {
+                received.push((here, words));
+            } else {
+                transport.post(destination, channel, words)?;
+                balance += 1;
+            }
+            Ok(())
+        });
+        failure = failure.or(posted.err());
     }
     // All messages are sent before the first vote. So when sent and received are equal over all ranks, all have arrived.
     loop {
@@ -156,7 +189,8 @@ fn pack(bytes: &[u8]) -> Vec<u64> {
 
 fn unpack<T: DeserializeOwned>(words: &[u64]) -> Result<T> {
     let (length, words) = words.split_first().ok_or_else(|| Error::new("received an empty message"))?;
-    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut bytes = Vec::with_capacity(8 * words.len());
+    words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
     bytes.truncate(usize::try_from(*length).unwrap_or(usize::MAX));
     decode(&bytes)
 }

@@ -14,7 +14,8 @@ mod top2;
 mod watch;
 
 pub use exchange::{
-    agree, all_gather_values, broadcast_value, gather_values, merge_to_first, merge_values, sparse_exchange,
+    agree, all_gather_values, broadcast_value, exchange_values, gather_values, merge_to_first, merge_values,
+    sparse_exchange,
 };
 pub use launch::{start, started_by_launcher};
 pub use top2::Top2;

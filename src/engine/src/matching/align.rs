@@ -12,7 +12,7 @@
 //! With all lengths equal that is: of m sends and n receives nothing is certain unless m = n; if m > n, the k-th send comes before the k-th
 //! receive; if n > m, before the (n - m + k)-th.
 
-use crate::matching::extract::HashMap;
+use crate::matching::hash::HashMap;
 
 /// Most pairs of equal length that are looked at where records are missing at both ends; a channel with more of them is left out.
 const MOST_POINTS: usize = 1 << 22;

@@ -1,6 +1,6 @@
 //! Calls of MPI that say more than their records: which regions they are, and what is kept of one while a location is in it.
 
-use crate::matching::extract::HashMap;
+use crate::matching::hash::HashMap;
 use clc_trace::{Definitions, RegionId, WindowGroup};
 
 /// What a region of MPI does, as far as it synchronises by more than the records in it.

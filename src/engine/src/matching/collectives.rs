@@ -4,11 +4,13 @@
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::Transport;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
-use crate::matching::extract::{Extract, Participation};
+use crate::matching::extracted::{Extract, Participation};
 use crate::matching::fences::{self, Fences, Ours};
 use crate::matching::groups::{Word, has_two};
+use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{CollectiveOp, Error, Result, Root};
@@ -62,7 +64,7 @@ pub struct Instance {
 #[derive(Debug, Clone)]
 pub struct CollectiveComm {
     /// The communicator, as index into the definitions; windows follow the communicators.
-    pub comm: u32,
+    pub comm: CommIndex,
     /// Number of members, of an inter-communicator in both groups.
     pub size: u32,
     /// Of an inter-communicator: the number of members of its first group, whose ranks come first. 0 for others.
@@ -102,7 +104,7 @@ impl CollectiveComm {
     }
 
     /// The group by which member `rank` is constrained.
-    pub fn group_before(&self, rank: u32) -> usize {
+    pub(crate) fn group_before(&self, rank: u32) -> usize {
         self.groups() - 1 - self.group_of(rank)
     }
 
@@ -117,7 +119,7 @@ impl CollectiveComm {
     }
 
     /// The same communicator without members and instances.
-    pub fn clone_without_lists(&self) -> CollectiveComm {
+    pub(crate) fn clone_without_lists(&self) -> CollectiveComm {
         CollectiveComm {
             comm: self.comm,
             size: self.size,
@@ -153,7 +155,7 @@ pub struct CollectiveCounts {
     /// By operation (OTF2 number).
     pub by_op: BTreeMap<u8, InstanceCounts>,
     /// Communicators (definition index) with inconsistent instances, with the number of the first one (0-based).
-    pub first_inconsistent: BTreeMap<u32, u64>,
+    pub first_inconsistent: BTreeMap<CommIndex, u64>,
 }
 
 impl CollectiveCounts {
@@ -233,30 +235,25 @@ pub fn match_collectives(
         }
     }
     let home_of =
-        |comm: u32| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
-    let mut homes: BTreeMap<u32, AtHome> = BTreeMap::new();
+        |comm: CommIndex| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
+    let mut homes: BTreeMap<CommIndex, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
 
     // How many instances does everybody have?
     let announce = ours.iter().flat_map(|(&comm, members)| {
-        members
-            .iter()
-            .map(move |(rank, _, list)| (home_of(comm), [u64::from(comm), u64::from(*rank), list.len() as u64]))
+        members.iter().map(move |(rank, _, list)| (home_of(comm), (comm, *rank, list.len() as u64)))
     });
-    for words in exchange(transport, announce)? {
-        for record in words.1.chunks_exact(3) {
-            let comm = record[0] as u32;
-            let home = homes.entry(comm).or_default();
-            home.counts.resize(size_of(table, comm), 0);
-            home.counts[record[1] as usize] = record[2];
-        }
+    for (comm, rank, count) in exchange(transport, announce)? {
+        let home = homes.entry(comm).or_default();
+        home.counts.resize(size_of(table, comm), 0);
+        home.counts[rank as usize] = count;
     }
-    let complete: BTreeMap<u32, u64> =
+    let complete: BTreeMap<CommIndex, u64> =
         homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
     let complete_here = tell_hosts(transport, placement, table, &complete)?;
     let mut valid = complete_here.clone();
     // What is left over is counted once: by the member that took part most often, the first of those.
-    let most: BTreeMap<u32, u64> = homes
+    let most: BTreeMap<CommIndex, u64> = homes
         .iter()
         .map(|(&comm, home)| {
             let most = home.counts.iter().copied().max().unwrap_or(0);
@@ -268,18 +265,14 @@ pub fn match_collectives(
     // Did everybody do the same in them?
     let announce = ours.iter().flat_map(|(&comm, members)| {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
-        members.iter().map(move |(rank, _, list)| {
-            (home_of(comm), [u64::from(comm), u64::from(*rank), checksum(&list[..valid.min(list.len())])])
-        })
+        members.iter().map(move |(_, _, list)| (home_of(comm), (comm, checksum(&list[..valid.min(list.len())]))))
     });
-    for words in exchange(transport, announce)? {
-        for record in words.1.chunks_exact(3) {
-            if let Some(home) = homes.get_mut(&(record[0] as u32)) {
-                home.checksums.push(record[2]);
-            }
+    for (comm, checksum) in exchange(transport, announce)? {
+        if let Some(home) = homes.get_mut(&comm) {
+            home.checksums.push(checksum);
         }
     }
-    let suspicious: BTreeMap<u32, u64> = homes
+    let suspicious: BTreeMap<CommIndex, u64> = homes
         .iter()
         .filter(|(comm, _)| complete[comm] > 0)
         .filter(|(comm, home)| has_two(table, **comm) || home.checksums.windows(2).any(|pair| pair[0] != pair[1]))
@@ -291,22 +284,16 @@ pub fn match_collectives(
     let announce = ours.iter().filter(|(comm, _)| asked.contains_key(comm)).flat_map(|(&comm, members)| {
         let valid = asked[&comm] as usize;
         members.iter().map(move |(rank, _, list)| {
-            let mut words = vec![u64::from(comm), u64::from(*rank), valid as u64];
-            match table.first_group(comm) {
-                0 => words.extend(list[..valid].iter().map(signature)),
-                first => words.extend(list[..valid].iter().map(|own| Word::of(own, *rank, first).0)),
-            }
-            (home_of(comm), words)
+            let words: Vec<u64> = match table.first_group(comm) {
+                0 => list[..valid].iter().map(signature).collect(),
+                first => list[..valid].iter().map(|own| Word::of(own, *rank, first).0).collect(),
+            };
+            (home_of(comm), (comm, words))
         })
     });
-    for (_, words) in exchange(transport, announce)? {
-        let mut rest = &words[..];
-        while let [comm, _, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            if let Some(home) = homes.get_mut(&(*comm as u32)) {
-                home.lists.push(list.to_vec());
-            }
-            rest = next;
+    for (comm, words) in exchange(transport, announce)? {
+        if let Some(home) = homes.get_mut(&comm) {
+            home.lists.push(words);
         }
     }
     let mut corrected = BTreeMap::new();
@@ -333,12 +320,12 @@ pub fn match_collectives(
     }
     valid.extend(tell_hosts(transport, placement, table, &corrected)?);
     if table.has_two_groups() {
-        let words: BTreeMap<u32, Vec<u64>> = homes
+        let words: BTreeMap<CommIndex, Vec<u64>> = homes
             .into_iter()
             .filter(|(comm, _)| has_two(table, *comm))
             .map(|(comm, home)| (comm, home.words))
             .collect();
-        for (comm, words) in tell_hosts_lists(transport, placement, table, &words)? {
+        for (comm, words) in tell_hosts(transport, placement, table, &words)? {
             for (_, _, list) in ours.get_mut(&comm).into_iter().flatten() {
                 list.iter_mut().zip(&words).for_each(|(own, &word)| own.part.root = Word(word).root());
             }
@@ -379,7 +366,7 @@ impl Collectives {
     #[allow(clippy::too_many_arguments)] // one caller; a struct for them would only hide that
     fn add(
         &mut self,
-        comm: u32,
+        comm: CommIndex,
         mut participants: Vec<(u32, u32, Vec<Participation>)>,
         valid: usize,
         home: usize,
@@ -477,7 +464,7 @@ impl Collectives {
     }
 }
 
-fn size_of(table: &CommTable<'_>, comm: u32) -> usize {
+fn size_of(table: &CommTable<'_>, comm: CommIndex) -> usize {
     table.participants(comm).map_or(0, |processes| processes.len())
 }
 
@@ -506,67 +493,4 @@ fn checksum(list: &[Participation]) -> u64 {
         hasher.write_u64(signature(participation));
     }
     hasher.finish()
-}
-
-/// Sends words to ranks and returns what came back.
-pub(super) fn exchange<W: AsRef<[u64]>>(
-    transport: &mut dyn Transport,
-    items: impl Iterator<Item = (usize, W)>,
-) -> Result<Vec<(usize, Vec<u64>)>> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (host, words) in items {
-        outgoing.entry(host).or_default().extend_from_slice(words.as_ref());
-    }
-    sparse_exchange(transport, outgoing.into_iter().collect())
-}
-
-/// From the home of each communicator to all ranks that host members of it.
-fn tell_hosts(
-    transport: &mut dyn Transport,
-    placement: &Placement,
-    table: &CommTable<'_>,
-    values: &BTreeMap<u32, u64>,
-) -> Result<BTreeMap<u32, u64>> {
-    let mut outgoing: Vec<(usize, [u64; 2])> = Vec::new();
-    for (&comm, &value) in values {
-        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, [u64::from(comm), value])));
-    }
-    let mut told = BTreeMap::new();
-    for (_, words) in exchange(transport, outgoing.into_iter())? {
-        told.extend(words.chunks_exact(2).map(|record| (record[0] as u32, record[1])));
-    }
-    Ok(told)
-}
-
-/// As [`tell_hosts`], a list each.
-pub(super) fn tell_hosts_lists(
-    transport: &mut dyn Transport,
-    placement: &Placement,
-    table: &CommTable<'_>,
-    lists: &BTreeMap<u32, Vec<u64>>,
-) -> Result<BTreeMap<u32, Vec<u64>>> {
-    let mut outgoing: Vec<(usize, Vec<u64>)> = Vec::new();
-    for (&comm, list) in lists {
-        let words = [&[u64::from(comm), list.len() as u64], &list[..]].concat();
-        outgoing.extend(hosts_of(placement, table, comm).into_iter().map(|host| (host, words.clone())));
-    }
-    let mut told = BTreeMap::new();
-    for (_, words) in exchange(transport, outgoing.into_iter())? {
-        let mut rest = &words[..];
-        while let [comm, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            told.insert(*comm as u32, list.to_vec());
-            rest = next;
-        }
-    }
-    Ok(told)
-}
-
-/// The analysis ranks that host members of a communicator.
-fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: u32) -> Vec<usize> {
-    let processes = table.participants(comm).map_or(&[][..], |processes| processes);
-    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of(process)).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    hosts
 }

@@ -1,7 +1,9 @@
 //! Resolution of communicators and ranks, and the repair of communicators that a tracer defined several times.
 
 use crate::comm::{Transport, all_gather_values};
-use crate::matching::extract::{Extract, MessageKey};
+use crate::matching::comm_index::CommIndex;
+use crate::matching::extracted::Extract;
+use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
 use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,25 +13,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct CommTable<'a> {
     definitions: &'a Definitions,
-    by_id: HashMap<CommId, u32>,
-    window_by_id: HashMap<WindowId, u32>,
+    by_id: HashMap<CommId, CommIndex>,
+    window_by_id: HashMap<WindowId, CommIndex>,
     /// Both groups one after the other, by index of the inter-communicator; not of those whose groups overlap or are empty.
-    joint: HashMap<u32, Arc<[u32]>>,
+    joint: HashMap<CommIndex, Arc<[u32]>>,
 }
-
-/// The rank with which OTF2 says "undefined".
-pub const UNDEFINED_RANK: u32 = u32::MAX;
 
 impl<'a> CommTable<'a> {
     /// Indexes the communicators of `definitions`. The first definition of an id wins.
     pub fn new(definitions: &'a Definitions) -> Self {
         let mut by_id = HashMap::new();
         for (index, communicator) in definitions.communicators.iter().enumerate() {
-            by_id.entry(communicator.id).or_insert(index as u32);
+            by_id.entry(communicator.id).or_insert(CommIndex(index as u32));
         }
         let mut window_by_id = HashMap::new();
         for (index, window) in (definitions.communicators.len() as u32..).zip(&definitions.windows) {
-            window_by_id.entry(window.id).or_insert(index);
+            window_by_id.entry(window.id).or_insert(CommIndex(index));
         }
         let mut joint = HashMap::new();
         for (index, communicator) in (0..).zip(&definitions.communicators) {
@@ -38,7 +37,7 @@ impl<'a> CommTable<'a> {
             {
                 let both: BTreeSet<u32> = a.iter().chain(b.iter()).copied().collect();
                 if both.len() == a.len() + b.len() {
-                    joint.insert(index, a.iter().chain(b.iter()).copied().collect());
+                    joint.insert(CommIndex(index), a.iter().chain(b.iter()).copied().collect());
                 }
             }
         }
@@ -46,7 +45,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Index into [`Definitions::communicators`].
-    pub fn index(&self, id: CommId) -> Result<u32> {
+    pub fn index(&self, id: CommId) -> Result<CommIndex> {
         self.by_id.get(&id).copied().ok_or_else(|| {
             Error::new(format!("communicator {id} is not defined"))
                 .hint("the definitions and events of the archive are inconsistent")
@@ -61,36 +60,36 @@ impl<'a> CommTable<'a> {
     }
 
     /// Whether the trace has windows.
-    pub fn has_windows(&self) -> bool {
+    pub(crate) fn has_windows(&self) -> bool {
         !self.definitions.windows.is_empty()
     }
 
     /// Whether the trace has inter-communicators.
-    pub fn has_two_groups(&self) -> bool {
+    pub(crate) fn has_two_groups(&self) -> bool {
         !self.joint.is_empty()
     }
 
     /// Whether `index` is that of a window.
-    pub fn is_window(&self, index: u32) -> bool {
-        index as usize >= self.definitions.communicators.len()
+    pub(crate) fn is_window(&self, index: CommIndex) -> bool {
+        index.place() >= self.definitions.communicators.len()
     }
 
     /// Index of a window; `None` if it is not defined.
-    pub fn window(&self, id: WindowId) -> Option<u32> {
+    pub fn window(&self, id: WindowId) -> Option<CommIndex> {
         self.window_by_id.get(&id).copied()
     }
 
     /// Index of the communicator that `index` is, or that the window `index` was made on.
-    fn communicator(&self, index: u32) -> Option<usize> {
+    fn communicator(&self, index: CommIndex) -> Option<usize> {
         let communicators = self.definitions.communicators.len();
-        match self.definitions.windows.get((index as usize).wrapping_sub(communicators)) {
-            Some(window) => self.by_id.get(&window.comm).map(|&index| index as usize),
-            None => Some(index as usize).filter(|&index| index < communicators),
+        match self.definitions.windows.get(index.place().wrapping_sub(communicators)) {
+            Some(window) => self.by_id.get(&window.comm).map(|index| index.place()),
+            None => Some(index.place()).filter(|&index| index < communicators),
         }
     }
 
     /// Members of communicator `index`.
-    pub fn members(&self, index: u32) -> &'a CommMembers {
+    pub fn members(&self, index: CommIndex) -> &'a CommMembers {
         match self.communicator(index) {
             Some(index) => &self.definitions.communicators[index].members,
             None => &CommMembers::Undefined,
@@ -98,7 +97,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// All processes that take part in collective operations on communicator `index`: of an inter-communicator both groups, one after the other.
-    pub fn participants(&self, index: u32) -> Option<&Arc<[u32]>> {
+    pub(crate) fn participants(&self, index: CommIndex) -> Option<&Arc<[u32]>> {
         match self.members(index) {
             CommMembers::Intra(members) => Some(members),
             CommMembers::Inter(..) => self.joint.get(&index),
@@ -107,7 +106,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Number of members of the first group of an inter-communicator; 0 for others.
-    pub fn first_group(&self, index: u32) -> u32 {
+    pub fn first_group(&self, index: CommIndex) -> u32 {
         match self.members(index) {
             CommMembers::Inter(a, _) => a.len() as u32,
             _ => 0,
@@ -115,7 +114,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// Communicator or window `index`, for messages.
-    pub fn name(&self, index: u32) -> String {
+    pub fn name(&self, index: CommIndex) -> String {
         name(self.definitions, index)
     }
 
@@ -123,7 +122,7 @@ impl<'a> CommTable<'a> {
     ///
     /// # Errors
     /// It is no communicator of MPI processes, or its group is not defined.
-    pub fn peer(&self, index: u32, rank: u32, process: u32) -> Result<Option<u32>> {
+    pub fn peer(&self, index: CommIndex, rank: u32, process: u32) -> Result<Option<u32>> {
         if rank == UNDEFINED_RANK {
             return Ok(None);
         }
@@ -143,7 +142,7 @@ impl<'a> CommTable<'a> {
             CommMembers::NotMpi => {
                 return Err(Error::new(format!(
                     "communicator {} is used by MPI, but its group does not consist of MPI processes",
-                    self.definitions.communicators[index as usize].id
+                    self.definitions.communicators[index.place()].id
                 )));
             }
             CommMembers::Undefined => {
@@ -154,12 +153,12 @@ impl<'a> CommTable<'a> {
     }
 
     /// Whether ranks in the events of communicator `index` are global ones.
-    fn has_global_ranks(&self, index: u32) -> bool {
+    fn has_global_ranks(&self, index: CommIndex) -> bool {
         self.communicator(index).is_some_and(|index| self.definitions.communicators[index].global_ranks)
     }
 
     /// The root of a collective on communicator `index`, as a rank of the communicator.
-    pub fn root(&self, index: u32, root: Root) -> Root {
+    pub fn root(&self, index: CommIndex, root: Root) -> Root {
         match root {
             Root::Rank(process) if self.has_global_ranks(index) => {
                 // A process that is no member becomes a rank that no member has.
@@ -170,22 +169,22 @@ impl<'a> CommTable<'a> {
     }
 
     /// Rank of `process` among the participants of communicator `index`.
-    pub fn rank_of(&self, index: u32, process: u32) -> Option<u32> {
+    pub fn rank_of(&self, index: CommIndex, process: u32) -> Option<u32> {
         place(self.participants(index)?, process).map(|rank| rank as u32)
     }
 
     /// Communicators that have the same members in the same order as another one, by members.
-    pub fn twins(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn twins(&self) -> Vec<Vec<CommIndex>> {
         // Lists that are shared need not be compared.
-        let mut by_list: HashMap<*const u32, (&[u32], Vec<u32>)> = HashMap::new();
+        let mut by_list: HashMap<*const u32, (&[u32], Vec<CommIndex>)> = HashMap::new();
         for (index, communicator) in self.definitions.communicators.iter().enumerate() {
             if let CommMembers::Intra(members) = &communicator.members
                 && members.len() > 1
             {
-                by_list.entry(members.as_ptr()).or_insert((members, Vec::new())).1.push(index as u32);
+                by_list.entry(members.as_ptr()).or_insert((members, Vec::new())).1.push(CommIndex(index as u32));
             }
         }
-        let mut by_members: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
+        let mut by_members: BTreeMap<&[u32], Vec<CommIndex>> = BTreeMap::new();
         for (members, twins) in by_list.into_values() {
             by_members.entry(members).or_default().extend(twins);
         }
@@ -195,11 +194,11 @@ impl<'a> CommTable<'a> {
 }
 
 /// What the index of a [`CommTable`] stands for.
-pub fn name(definitions: &Definitions, index: u32) -> String {
-    match definitions.communicators.get(index as usize) {
+pub fn name(definitions: &Definitions, index: CommIndex) -> String {
+    match definitions.communicators.get(index.place()) {
         Some(communicator) => format!("communicator {}", communicator.id),
         None => {
-            let window = definitions.windows.get(index as usize - definitions.communicators.len());
+            let window = definitions.windows.get(index.place() - definitions.communicators.len());
             window.map_or_else(|| "an unknown window".to_owned(), |window| format!("window {}", window.id))
         }
     }
@@ -214,7 +213,7 @@ fn place(members: &[u32], process: u32) -> Option<usize> {
 }
 
 /// Which communicator stands for which, per process: (process, communicator) -> communicator.
-pub type Merged = HashMap<(u32, u32), u32>;
+pub(crate) type Merged = HashMap<(u32, CommIndex), CommIndex>;
 
 /// Joins communicators that a tracer defined once per process (EZTrace gives one communicator different ids on different
 /// processes; members and order of creation agree).
@@ -223,20 +222,20 @@ pub type Merged = HashMap<(u32, u32), u32>;
 /// members use is whole and left alone. The rest is joined only if the picture is unambiguous: every member uses the same number of
 /// them, and no two fragments that would become one are used by the same process; then the k-th of one process is the
 /// k-th of every other.
-pub fn join_fragments(twins: &[u32], members: &[u32], used: &BTreeSet<(u32, u32)>) -> Merged {
-    let uses = |process: u32, comm: u32| used.contains(&(process, comm));
-    let fragments: Vec<u32> =
+pub(crate) fn join_fragments(twins: &[CommIndex], members: &[u32], used: &BTreeSet<(u32, CommIndex)>) -> Merged {
+    let uses = |process: u32, comm: CommIndex| used.contains(&(process, comm));
+    let fragments: Vec<CommIndex> =
         twins.iter().copied().filter(|&comm| !members.iter().all(|&process| uses(process, comm))).collect();
     // In the order of the communicators, as `twins` and so the fragments are.
-    let of_process = |p: u32| used.range((p, 0)..=(p, u32::MAX)).map(|&(_, comm)| comm);
-    let own: Vec<Vec<u32>> =
+    let of_process = |p: u32| used.range((p, CommIndex(0))..=(p, CommIndex(u32::MAX))).map(|&(_, comm)| comm);
+    let own: Vec<Vec<CommIndex>> =
         members.iter().map(|&p| of_process(p).filter(|comm| fragments.binary_search(comm).is_ok()).collect()).collect();
     let mut merged = Merged::new();
     let count = own.first().map_or(0, Vec::len);
     if count == 0 || own.iter().any(|list| list.len() != count) {
         return merged;
     }
-    let mut class_of: HashMap<u32, usize> = HashMap::new();
+    let mut class_of: HashMap<CommIndex, usize> = HashMap::new();
     for list in &own {
         for (k, &comm) in list.iter().enumerate() {
             if *class_of.entry(comm).or_insert(k) != k {
@@ -270,15 +269,15 @@ pub fn join_everywhere(
     if twins.is_empty() {
         return Ok(0);
     }
-    let interesting: BTreeSet<u32> = twins.iter().flatten().copied().collect();
+    let interesting: BTreeSet<CommIndex> = twins.iter().flatten().copied().collect();
     let mut own = Vec::new();
     for (local, extract) in extracts.iter().enumerate() {
         let receives = extract.receives.keys().chain(extract.unplaced.keys());
         let messages = extract.sends.keys().chain(receives).map(|key| key.comm);
-        let used: BTreeSet<u32> = messages.chain(extract.collectives.keys().copied()).collect();
+        let used: BTreeSet<CommIndex> = messages.chain(extract.collectives.keys().copied()).collect();
         own.extend(used.intersection(&interesting).map(|&comm| (first + local as u32, comm)));
     }
-    let used: BTreeSet<(u32, u32)> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
+    let used: BTreeSet<(u32, CommIndex)> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
     let mut merged = Merged::new();
     for group in &twins {
         if let CommMembers::Intra(members) = table.members(group[0]) {
@@ -287,7 +286,7 @@ pub fn join_everywhere(
     }
     for (local, extract) in extracts.iter_mut().enumerate() {
         let process = first + local as u32;
-        let rename = |comm: u32| merged.get(&(process, comm)).copied().unwrap_or(comm);
+        let rename = |comm: CommIndex| merged.get(&(process, comm)).copied().unwrap_or(comm);
         let renamed = |key: MessageKey| MessageKey { comm: rename(key.comm), ..key };
         for lists in [&mut extract.sends, &mut extract.receives, &mut extract.unplaced] {
             *lists = lists.drain().map(|(key, list)| (renamed(key), list)).collect();
@@ -304,22 +303,26 @@ pub fn join_everywhere(
 mod tests {
     use super::*;
 
+    fn used<const N: usize>(by: [(u32, u32); N]) -> BTreeSet<(u32, CommIndex)> {
+        by.map(|(process, comm)| (process, CommIndex(comm))).into()
+    }
+
     #[test]
     fn a_communicator_with_an_id_per_process_becomes_one() {
-        let used = BTreeSet::from([(0, 5), (1, 6), (0, 7), (1, 8)]);
-        let merged = join_fragments(&[5, 6, 7, 8], &[0, 1], &used);
-        assert_eq!(merged, Merged::from([((1, 6), 5), ((1, 8), 7)]));
+        let used = used([(0, 5), (1, 6), (0, 7), (1, 8)]);
+        let merged = join_fragments(&[5, 6, 7, 8].map(CommIndex), &[0, 1], &used);
+        assert_eq!(merged, Merged::from([((1, CommIndex(6)), CommIndex(5)), ((1, CommIndex(8)), CommIndex(7))]));
     }
 
     #[test]
     fn whole_communicators_are_left_alone() {
-        let used = BTreeSet::from([(0, 5), (1, 5), (0, 6), (1, 6)]);
-        assert!(join_fragments(&[5, 6], &[0, 1], &used).is_empty());
+        let used = used([(0, 5), (1, 5), (0, 6), (1, 6)]);
+        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1], &used).is_empty());
     }
 
     #[test]
     fn nothing_is_joined_when_it_is_ambiguous() {
-        let used = BTreeSet::from([(0, 5), (1, 5), (1, 6), (2, 6)]);
-        assert!(join_fragments(&[5, 6], &[0, 1, 2], &used).is_empty());
+        let used = used([(0, 5), (1, 5), (1, 6), (2, 6)]);
+        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1, 2], &used).is_empty());
     }
 }

@@ -7,12 +7,15 @@
 //! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
 //! place.
 
-use crate::comm::{ReduceOp, Transport, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::align::{Alignment, align};
-use crate::matching::extract::{MessageEnd, MessageKey};
-use crate::matching::messages::{InChannel, InDoubt, Messages, Offer, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::matched::{InDoubt, MessageCounts, Messages};
+use crate::matching::message_ends::{MessageEnd, MessageKey};
+use crate::matching::offers::{Offer, tell_indices};
 use crate::matching::undefined::{Fit, Gaps};
 use clc_trace::Result;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A channel in doubt at the host of its receiver.
@@ -41,8 +44,10 @@ pub(super) struct Doubt {
 }
 
 /// What is decided about the sends of an offer: which of them are messages, which are only before some receive.
-#[derive(Debug, Default)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Decision {
+    /// Number of the offer.
+    offer: u32,
     /// Index of the receiving end, and positions among the sends; by [`Trust::Aligned`] and [`Trust::Implied`].
     parts: [(u32, Vec<u32>); 2],
 }
@@ -88,27 +93,13 @@ pub(super) fn settle(
         }
         alignments = doubts.iter().map(Doubt::align).collect();
     }
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Vec<Decision>> = BTreeMap::new();
     for (doubt, alignment) in doubts.into_iter().zip(alignments) {
-        let answer = answers.entry(doubt.host as usize).or_default();
-        answer.push(u64::from(doubt.offer));
-        doubt.decide(first, alignment, messages, answer)?;
+        let answers = answers.entry(doubt.host as usize).or_default();
+        answers.push(doubt.decide(first, alignment, messages)?);
     }
-    let mut decisions: BTreeMap<u32, Decision> = BTreeMap::new();
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [offer, tail @ ..] = rest {
-            rest = tail;
-            let decision = decisions.entry(*offer as u32).or_default();
-            for (index, sends) in &mut decision.parts {
-                if let [remote, count, tail @ ..] = rest {
-                    let (places, next) = tail.split_at(*count as usize);
-                    (*index, *sends) = (*remote as u32, places.iter().map(|&place| place as u32).collect());
-                    rest = next;
-                }
-            }
-        }
-    }
+    let decided = exchange_values(transport, answers)?.into_iter().flat_map(|(_, decisions)| decisions);
+    let mut decisions: BTreeMap<u32, Decision> = decided.map(|decision| (decision.offer, decision)).collect();
     for (number, offer) in (0..).zip(offers) {
         match decisions.remove(&number) {
             None => messages.outgoing.push(offer.into_channel(Trust::Sound)),
@@ -122,39 +113,20 @@ pub(super) fn settle(
 
 /// Tells the hosts of the receivers the lengths of the sends that they asked for.
 fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], doubts: &mut [Doubt]) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    // By number of the offer.
+    let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
     for &number in asked {
         let offer = &offers[number as usize];
-        let words = outgoing.entry(offer.host as usize).or_default();
-        words.extend([u64::from(number), offer.sends.len() as u64]);
-        let word = |pair: &[MessageEnd]| pair.iter().rev().fold(0, |word, end| word << 32 | u64::from(end.length));
-        words.extend(offer.sends.chunks(2).map(word));
+        let lengths = offer.sends.iter().map(|end| end.length).collect();
+        outgoing.entry(offer.host as usize).or_default().push((number, lengths));
     }
     let places: BTreeMap<(usize, u32), usize> =
         doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host as usize, doubt.offer), place)).collect();
-    for (host, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [offer, count, tail @ ..] = rest {
-            let (lengths, next) = tail.split_at(count.div_ceil(2) as usize);
-            rest = next;
-            if let Some(&place) = places.get(&(host, *offer as u32)) {
-                let lengths = lengths.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
-                doubts[place].sends = lengths.take(*count as usize).collect();
+    for (host, offers) in exchange_values(transport, outgoing)? {
+        for (offer, lengths) in offers {
+            if let Some(&place) = places.get(&(host, offer)) {
+                doubts[place].sends = lengths;
             }
-        }
-    }
-    Ok(())
-}
-
-/// Outgoing channels have got their indices: tells them the receiving ends.
-pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (index, channel) in (0u64..).zip(&messages.outgoing) {
-        outgoing.entry(channel.host as usize).or_default().extend([u64::from(channel.remote), index]);
-    }
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        for pair in words.chunks_exact(2) {
-            messages.incoming[pair[0] as usize].remote = pair[1] as u32;
         }
     }
     Ok(())
@@ -210,8 +182,8 @@ impl Doubt {
         align(&self.sends, &receives, &unplaced)
     }
 
-    /// Makes the receiving ends, counts, and tells the sender: twice the receiving end's index, number of sends and their positions.
-    fn decide(self, first: u32, alignment: Alignment, messages: &mut Messages, answer: &mut Vec<u64>) -> Result<()> {
+    /// Makes the receiving ends and counts; what the sender's host has to know.
+    fn decide(self, first: u32, alignment: Alignment, messages: &mut Messages) -> Result<Decision> {
         let (sender, receiver) = (self.key.peer, first + self.destination);
         let receives = self.receives.len() + self.unplaced.len();
         let (matched, implied) = (alignment.pairs.len(), alignment.implied.len());
@@ -230,17 +202,14 @@ impl Doubt {
             matched: matched as u64,
             implied: implied as u64,
         });
-        if counts.in_doubt.len() > 4 * super::messages::MessageCounts::EXAMPLES {
+        if counts.in_doubt.len() > 4 * MessageCounts::EXAMPLES {
             counts.keep_examples();
         }
-        for (trust, pairs) in TRUSTS.into_iter().zip([alignment.pairs, alignment.implied]) {
-            if pairs.is_empty() {
-                answer.extend([u64::MAX, 0]);
-                continue;
-            }
+        let mut decision = Decision { offer: self.offer, parts: Default::default() };
+        let found = TRUSTS.into_iter().zip([alignment.pairs, alignment.implied]);
+        for ((trust, pairs), part) in found.zip(&mut decision.parts).filter(|((_, pairs), _)| !pairs.is_empty()) {
             let index = checked_index(messages.incoming.len())?;
-            answer.extend([u64::from(index), pairs.len() as u64]);
-            answer.extend(pairs.iter().map(|(send, _)| u64::from(*send)));
+            *part = (index, pairs.iter().map(|(send, _)| *send).collect());
             messages.incoming.push(InChannel {
                 source: sender,
                 host: self.host,
@@ -250,7 +219,7 @@ impl Doubt {
                 receives: pairs.iter().map(|(_, receive)| self.receives[*receive as usize].event).collect(),
             });
         }
-        Ok(())
+        Ok(decision)
     }
 }
 

@@ -4,151 +4,19 @@
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::matching::calls::{Call, Calls, Inside};
-use crate::matching::communicators::{CommTable, UNDEFINED_RANK};
-use crate::matching::orders::GroupKey;
+use crate::matching::comm_index::CommIndex;
+use crate::matching::communicators::CommTable;
+use crate::matching::extracted::{Extract, GroupKey, Participation};
+use crate::matching::hash::HashMap;
+use crate::matching::message_ends::{MessageEnd, MessageKey, UNDEFINED_RANK, short};
 use crate::matching::requests::OpenRequests;
-use crate::matching::sync::SyncTimeline;
-use crate::matching::threads::{ThreadCounts, ThreadOrder};
+use crate::matching::sync::Place;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
     WindowGroup, WindowId, WindowLock,
 };
 use controlled_logical_clock::semantics::Part;
-use serde::{Deserialize, Serialize};
-
-/// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
-pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
-
-/// What distinguishes the messages between two processes for the matching rules of MPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageKey {
-    /// The other process (global MPI rank); [`UNDEFINED_RANK`] within an [`Extractor`] only.
-    pub peer: u32,
-    /// Communicator, as index into the definitions.
-    pub comm: u32,
-    /// Message tag.
-    pub tag: u32,
-}
-
-/// One process's part in one collective instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Participation {
-    /// Index of the begin event.
-    pub begin: u32,
-    /// Index of the end event.
-    pub end: u32,
-    /// What of its end record decides who waits for whom.
-    pub part: Part,
-}
-
-/// What a process did that cannot take part in the replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leftovers {
-    /// Receives posted whose completion was never recorded.
-    pub never_completed: u64,
-    /// Requests that were cancelled.
-    pub cancelled: u64,
-    /// Messages to or from a rank that is undefined or not in the communicator.
-    pub undefined_peer: u64,
-    /// Collectives whose end was never recorded (or whose begin was not).
-    pub open_collectives: u64,
-    /// Collectives on inter-communicators.
-    pub inter_collectives: u64,
-    /// Collectives on communicators of one member.
-    pub solo_collectives: u64,
-    /// Collectives on windows that are not defined or belong to no MPI processes.
-    pub foreign_windows: u64,
-    /// One-sided operations on windows that are not defined or belong to no MPI processes, as transfers between hosts and accelerators are.
-    pub foreign_accesses: u64,
-    /// One-sided operations between two fences, which are synchronised by them.
-    pub fence_accesses: u64,
-    /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
-    pub lock_accesses: u64,
-    /// One-sided operations between `MPI_Win_start` and `MPI_Win_complete`.
-    pub group_accesses: u64,
-}
-
-impl Leftovers {
-    /// Adds those of another process.
-    pub fn add(&mut self, other: &Leftovers) {
-        self.never_completed += other.never_completed;
-        self.cancelled += other.cancelled;
-        self.undefined_peer += other.undefined_peer;
-        self.open_collectives += other.open_collectives;
-        self.inter_collectives += other.inter_collectives;
-        self.solo_collectives += other.solo_collectives;
-        self.foreign_windows += other.foreign_windows;
-        self.foreign_accesses += other.foreign_accesses;
-        self.fence_accesses += other.fence_accesses;
-        self.lock_accesses += other.lock_accesses;
-        self.group_accesses += other.group_accesses;
-    }
-}
-
-/// One end of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MessageEnd {
-    /// The visited event.
-    pub event: u32,
-    /// Its length in bytes, see [`short`]: good for comparing the two ends of a message, and for nothing else.
-    pub length: u32,
-}
-
-/// A length in 32 bits: itself if it fits. Equal lengths stay equal.
-pub fn short(length: u64) -> u32 {
-    (length ^ length >> 32) as u32
-}
-
-/// The synchronisation events of one process and what they refer to.
-#[derive(Debug, Default)]
-pub struct Extract {
-    /// Visited events.
-    pub sync: SyncTimeline,
-    /// Sends by message key, in program order.
-    pub sends: HashMap<MessageKey, Vec<MessageEnd>>,
-    /// Receives by message key, in the order in which they were posted.
-    pub receives: HashMap<MessageKey, Vec<MessageEnd>>,
-    /// Completed non-blocking receives whose request was not recorded: nobody knows when they were posted. Not in `receives`.
-    pub unplaced: HashMap<MessageKey, Vec<MessageEnd>>,
-    /// Where sends without a peer may be missing in `sends`.
-    pub send_gaps: HashMap<MessageKey, Gaps>,
-    /// Where receives without a peer may be missing in `receives`.
-    pub receive_gaps: HashMap<MessageKey, Gaps>,
-    /// The first events without a peer, in program order, and whether they are sends.
-    pub undefined: Vec<(u32, bool)>,
-    /// Collective participations by communicator (index into the definitions), in program order of the begins.
-    pub collectives: HashMap<u32, Vec<Participation>>,
-    /// The ends of synchronous sends, by the send.
-    pub synchronous: HashMap<u32, u32>,
-    /// Where receives were posted, by the receive; filled only where regions are read.
-    pub posts: HashMap<u32, u32>,
-    /// Steps on windows that others wait for, in program order.
-    pub group_sends: HashMap<GroupKey, Vec<u32>>,
-    /// Steps on windows that wait for others, in program order.
-    pub group_receives: HashMap<GroupKey, Vec<u32>>,
-    /// By location: 0 if it is in the timeline of its process, else the number of its own one. Empty if all are.
-    pub part_of: Vec<u32>,
-    /// What orders threads with timelines of their own.
-    pub thread_orders: Vec<ThreadOrder>,
-    /// Steps of threads.
-    pub threads: ThreadCounts,
-    /// Everything else.
-    pub leftovers: Leftovers,
-}
-
-/// Where an event stands.
-#[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// Pre-synchronised time C.
-    pub time: i64,
-    /// Raw local time.
-    pub raw: i64,
-    /// 1-based number in its location.
-    pub number: u64,
-    /// Index of its location within the timeline.
-    pub location: u32,
-}
 
 /// Reads the events of one process in timeline order (see [`clc_trace::Position`]).
 #[derive(Debug)]
@@ -171,7 +39,7 @@ pub struct Extractor<'a> {
     /// Begin of the blocking collective that each location is in.
     open_begins: HashMap<u32, u32>,
     /// Cache of the communicator looked up last.
-    last_comm: Option<(CommId, u32)>,
+    last_comm: Option<(CommId, CommIndex)>,
     /// Begin of the collective operation on a window that each location is in.
     open_window_begins: HashMap<u32, u32>,
     /// What this process does on each window.
@@ -401,7 +269,7 @@ impl<'a> Extractor<'a> {
         self.out
     }
 
-    fn comm(&mut self, id: CommId) -> Result<u32> {
+    fn comm(&mut self, id: CommId) -> Result<CommIndex> {
         match self.last_comm {
             Some((last, index)) if last == id => Ok(index),
             _ => {
@@ -484,7 +352,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// A collective operation on communicator or window `comm` that has both ends.
-    fn participate(&mut self, process: u32, comm: u32, mut own: Participation) -> Result<()> {
+    fn participate(&mut self, process: u32, comm: CommIndex, mut own: Participation) -> Result<()> {
         match self.table.members(comm) {
             CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
             CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
@@ -543,7 +411,8 @@ impl<'a> Extractor<'a> {
 
     /// A one-sided operation.
     fn access(&mut self, window: WindowId) -> bool {
-        let of_mpi = |index: u32| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
+        let of_mpi =
+            |index: CommIndex| !matches!(self.table.members(index), CommMembers::NotMpi | CommMembers::Undefined);
         if !self.table.window(window).is_some_and(of_mpi) {
             self.out.leftovers.foreign_accesses += 1;
             return false;
@@ -706,14 +575,14 @@ mod tests {
             Event::MpiIrecv(message(7), 1),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0]);
     }
 
     #[test]
     fn a_receive_without_a_recorded_request_has_no_place_in_the_order() {
         let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
         let extract = extract(&events_of).unwrap();
-        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
         assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
     }
 
@@ -729,7 +598,7 @@ mod tests {
         extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
         extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
         let extract = extractor.finish();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1, 0, 2]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0, 2]);
     }
 
     #[test]
@@ -741,7 +610,7 @@ mod tests {
             Event::MpiIsendComplete(2),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: 0, tag: 7 }]), [1]);
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1]);
         assert_eq!(extract.leftovers.cancelled, 1);
     }
 
@@ -762,7 +631,7 @@ mod tests {
             Event::MpiIrecv(undefined(u32::MAX), 2),
         ];
         let extract = extract(&events).unwrap();
-        let key = MessageKey { peer: 1, comm: 0, tag: 7 };
+        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
         assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
         assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
         assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));
@@ -788,7 +657,7 @@ mod tests {
             Event::NonBlockingCollectiveComplete(end, 1),
         ];
         let extract = extract(&events).unwrap();
-        let begins: Vec<_> = extract.collectives[&0].iter().map(|p| (p.begin, p.end)).collect();
+        let begins: Vec<_> = extract.collectives[&CommIndex(0)].iter().map(|p| (p.begin, p.end)).collect();
         assert_eq!(begins, [(0, 3), (1, 2)]);
     }
 }

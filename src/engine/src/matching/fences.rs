@@ -12,9 +12,10 @@
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
 use crate::comm::Transport;
-use crate::matching::collectives::{exchange, tell_hosts_lists};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
-use crate::matching::extract::{Extract, Participation};
+use crate::matching::extracted::{Extract, Participation};
+use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, Result};
 use controlled_logical_clock::semantics::Part;
@@ -59,7 +60,7 @@ const SAME_RATE: i64 = 64;
 const FEW: usize = 16;
 
 /// What the members of a window say of one of its fences, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Fence {
     /// The time since the fence before is at least so long,
     least: i64,
@@ -130,7 +131,7 @@ fn is_fence(participation: &Participation) -> bool {
 }
 
 /// The participations of members hosted here, by communicator: rank, local timeline, and what it took part in.
-pub(super) type Ours = BTreeMap<u32, Vec<(u32, u32, Vec<Participation>)>>;
+pub(super) type Ours = BTreeMap<CommIndex, Vec<(u32, u32, Vec<Participation>)>>;
 
 /// Gives fences without operations an operation of their own: those that count as barriers [`CollectiveOp::WIN_FENCE_ASSUMED`], and of those and all others
 /// that constrain nobody [`CollectiveOp::WIN_FENCE_UNORDERED`]. All members
@@ -144,14 +145,14 @@ pub(super) fn settle(
     table: &CommTable<'_>,
     extracts: &[Extract],
     ours: &mut Ours,
-    valid: &BTreeMap<u32, u64>,
+    valid: &BTreeMap<CommIndex, u64>,
     choice: Fences,
 ) -> Result<()> {
     if !table.has_windows() {
         return Ok(());
     }
-    let home_of = |window: u32| table.participants(window).map_or(0, |processes| placement.host_of(processes[0]));
-    let mut outgoing: Vec<(usize, Vec<u64>)> = Vec::new();
+    let home_of = |window: CommIndex| table.participants(window).map_or(0, |processes| placement.host_of(processes[0]));
+    let mut outgoing: Vec<(usize, (CommIndex, Vec<Fence>))> = Vec::new();
     for (&window, members) in ours.iter().filter(|(index, _)| table.is_window(**index)) {
         let count = valid.get(&window).copied().unwrap_or(0) as usize;
         let fences = fences_of(members, count);
@@ -159,36 +160,27 @@ pub(super) fn settle(
         for (_, timeline, list) in members {
             of_member(list, &fences, &extracts[*timeline as usize].sync.raw, &mut known);
         }
-        let mut words = vec![u64::from(window), known.len() as u64];
-        words.extend(known.iter().flat_map(|f| [f.least as u64, f.most as u64, u64::from(f.accessed)]));
-        outgoing.push((home_of(window), words));
+        outgoing.push((home_of(window), (window, known)));
     }
-    let mut known: BTreeMap<u32, Vec<Fence>> = BTreeMap::new();
-    for (_, words) in exchange(transport, outgoing.into_iter())? {
-        let mut rest = &words[..];
-        while let [window, length, tail @ ..] = rest {
-            let (fences, next) = tail.split_at(3 * *length as usize);
-            let all = known.entry(*window as u32).or_insert_with(|| vec![Fence::UNKNOWN; *length as usize]);
-            for (fence, words) in all.iter_mut().zip(fences.chunks_exact(3)) {
-                fence.merge(Fence { least: words[0] as i64, most: words[1] as i64, accessed: words[2] != 0 });
-            }
-            rest = next;
-        }
+    let mut known: BTreeMap<CommIndex, Vec<Fence>> = BTreeMap::new();
+    for (window, fences) in exchange(transport, outgoing.into_iter())? {
+        let all = known.entry(window).or_insert_with(|| vec![Fence::UNKNOWN; fences.len()]);
+        all.iter_mut().zip(fences).for_each(|(fence, more)| fence.merge(more));
     }
-    let decided: BTreeMap<u32, Vec<u64>> = known
+    let decided: BTreeMap<CommIndex, Vec<CollectiveOp>> = known
         .into_iter()
         .map(|(window, fences)| {
             let barriers = decide(&fences, choice);
-            let ops = fences.iter().zip(barriers).map(|(fence, barrier)| u64::from(op_of(fence, barrier).0));
+            let ops = fences.iter().zip(barriers).map(|(fence, barrier)| op_of(fence, barrier));
             (window, ops.collect())
         })
         .collect();
-    for (window, ops) in tell_hosts_lists(transport, placement, table, &decided)? {
+    for (window, ops) in tell_hosts(transport, placement, table, &decided)? {
         let Some(members) = ours.get_mut(&window) else { continue };
         let fences = fences_of(members, valid.get(&window).copied().unwrap_or(0) as usize);
         for (_, _, list) in members {
             for (&k, &op) in fences.iter().zip(&ops) {
-                list[k].part = Part { op: CollectiveOp(op as u8), ..list[k].part };
+                list[k].part = Part { op, ..list[k].part };
             }
         }
     }

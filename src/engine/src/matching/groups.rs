@@ -3,8 +3,9 @@
 //! Members of the group that the root is not in record its rank in the other group; the root records that it is the root itself, the others of its group
 //! that the root is one of them. Here the members of both groups have one numbering, the first group's before the second's.
 
+use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
-use crate::matching::extract::Participation;
+use crate::matching::extracted::Participation;
 use clc_trace::Root;
 use controlled_logical_clock::semantics::{CollectiveClass, Part};
 
@@ -54,7 +55,7 @@ impl Word {
 }
 
 /// Whether a communicator has two groups.
-pub(super) fn has_two(table: &CommTable<'_>, comm: u32) -> bool {
+pub(super) fn has_two(table: &CommTable<'_>, comm: CommIndex) -> bool {
     table.first_group(comm) > 0
 }
 

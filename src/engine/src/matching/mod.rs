@@ -1,22 +1,30 @@
 //! Who talks to whom: messages and collective instances, resolved before any replay.
 //!
-//! [`extract`] turns the events of one timeline into its synchronisation events; [`messages`] joins sends and receives over all
-//! analysis ranks ([`doubts`] and [`align`] where records are missing), [`orders`] what is no message but orders two
-//! processes as well, [`collectives`] the members of collective instances ([`groups`]
+//! [`extract`] turns the events of one timeline into its synchronisation events ([`extracted`]); [`messages`] joins sends and receives over all
+//! analysis ranks to [`channels`], which [`matched`] gathers (`doubts` and `align` where records are missing), `orders` what is no message but orders two
+//! processes as well, [`collectives`] the members of collective instances (`groups`
 //! of inter-communicators, [`fences`] of windows). What threads of a process do with each other is in [`threads`], and [`split`] gives those whose clocks
 //! differ timelines of their own. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
-pub mod align;
+mod align;
 pub mod calls;
+pub mod channels;
 pub mod collectives;
+pub mod comm_index;
 pub mod communicators;
-pub mod doubts;
+mod doubts;
 pub mod extract;
+pub mod extracted;
 pub mod fences;
-pub mod groups;
+mod groups;
+pub mod hash;
+mod homes;
+pub mod matched;
+pub mod message_ends;
 pub mod messages;
-pub mod orders;
+mod offers;
+mod orders;
 pub mod placement;
 pub mod requests;
 pub mod split;

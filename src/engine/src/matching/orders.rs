@@ -13,28 +13,34 @@
 //! of the end with more belongs to the k-th of the other or an earlier one (counted from the begin where receives are missing, from the end where
 //! sends are), so that an order is implied all the same ([`Trust::Implied`]).
 
-use crate::comm::{Transport, sparse_exchange};
-use crate::matching::doubts::tell_indices;
-use crate::matching::extract::Extract;
-use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::comm::{Transport, exchange_values};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::comm_index::CommIndex;
+use crate::matching::extracted::{Extract, GroupKey};
+use crate::matching::matched::Messages;
+use crate::matching::offers::tell_indices;
 use crate::matching::placement::Placement;
 use clc_trace::Result;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What orders of a group are between two processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupKey {
-    /// The other process (global MPI rank).
-    pub peer: u32,
-    /// The window, as index of the table of communicators.
-    pub window: u32,
-    /// Of the two orders of an epoch: from post to complete, or from complete to wait.
-    pub completes: bool,
+/// What a host tells another one.
+#[derive(Serialize, Deserialize)]
+enum Announcement {
+    /// Of these messages of an incoming channel of the other host, the sends are synchronous: their ends are the receiving end `index` here.
+    Synchronous { channel: u32, index: u32, places: Vec<u32> },
+    /// So many steps of a process, for which another one waits.
+    Group { source: u32, destination: u32, window: CommIndex, completes: bool, offer: u32, steps: u32 },
 }
 
-/// First words of what hosts tell each other.
-const ACKNOWLEDGED: u64 = 0;
-const GROUPED: u64 = 1;
+/// What the other host answers.
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    /// The postings of these of the places are known.
+    Synchronous { index: u32, kept: Vec<u32> },
+    /// So many steps of an offer belong to the receiving end `index`; whether they are only implied.
+    Group { offer: u32, index: u32, implied: bool, steps: u32 },
+}
 
 /// Adds the orders of the timelines of `extracts`, the first of which has the global number `first`, to the channels of the messages. Collective over the
 /// analysis ranks.
@@ -48,60 +54,48 @@ pub(super) fn add(
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<usize, Vec<Announcement>> = BTreeMap::new();
     acknowledgements(extracts, messages, &mut outgoing)?;
     let offers = groups(placement, first, extracts, &mut outgoing);
 
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (host, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        let mut rest = &words[..];
-        let answer = answers.entry(host).or_default();
-        while let [what, tail @ ..] = rest {
-            rest = match (*what, tail) {
-                (ACKNOWLEDGED, [channel, index, count, tail @ ..]) => {
-                    let (places, next) = tail.split_at(*count as usize);
-                    acknowledge(extracts, messages, host, (*channel as usize, *index as u32), places, answer);
-                    next
+    let mut answers: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
+    for (host, announced) in exchange_values(transport, outgoing)? {
+        let answers = answers.entry(host).or_default();
+        for announcement in announced {
+            answers.push(match announcement {
+                Announcement::Synchronous { channel, index, places } => {
+                    acknowledge(extracts, messages, host, (channel, index), &places)
                 }
-                (GROUPED, [source, destination, window, completes, offer, count, next @ ..]) => {
-                    let key = GroupKey { peer: *source as u32, window: *window as u32, completes: *completes != 0 };
-                    let local = *destination as u32 - first;
+                Announcement::Group { source, destination, window, completes, offer, steps } => {
+                    let key = GroupKey { peer: source, window, completes };
+                    let local = destination - first;
                     let receives = extracts[local as usize].group_receives.remove(&key).unwrap_or_default();
-                    answer.extend(pair(messages, host, local, key.peer, receives, (*offer as u32, *count as usize))?);
-                    next
+                    pair(messages, host, local, source, receives, (offer, steps as usize))?
                 }
-                _ => break,
-            };
+            });
         }
     }
     let left = extracts.iter_mut().flat_map(|extract| std::mem::take(&mut extract.group_receives).into_values());
     messages.counts.loose_steps += left.map(|receives| receives.len() as u64).sum::<u64>();
 
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [what, index, tail @ ..] = rest {
-            rest = match (*what, tail) {
-                (ACKNOWLEDGED, [count, tail @ ..]) => {
-                    let (kept, next) = tail.split_at(*count as usize);
-                    let channel = &mut messages.incoming[*index as usize];
-                    channel.receives = kept.iter().map(|&place| channel.receives[place as usize]).collect();
-                    messages.counts.acknowledged += kept.len() as u64;
-                    next
-                }
-                (_, [remote, implied, count, next @ ..]) => {
-                    let offer = &offers[*index as usize];
-                    messages.outgoing.push(OutChannel {
-                        source: offer.source,
-                        destination: offer.key.peer,
-                        host: placement.host_of(offer.key.peer) as u32,
-                        remote: *remote as u32,
-                        trust: if *implied == 0 { Trust::Grouped } else { Trust::Implied },
-                        sends: offer.sends[..*count as usize].to_vec(),
-                    });
-                    next
-                }
-                _ => break,
-            };
+    for answer in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
+        match answer {
+            Answer::Synchronous { index, kept } => {
+                let channel = &mut messages.incoming[index as usize];
+                channel.receives = kept.iter().map(|&place| channel.receives[place as usize]).collect();
+                messages.counts.acknowledged += kept.len() as u64;
+            }
+            Answer::Group { offer, index, implied, steps } => {
+                let offer = &offers[offer as usize];
+                messages.outgoing.push(OutChannel {
+                    source: offer.source,
+                    destination: offer.key.peer,
+                    host: placement.host_of(offer.key.peer) as u32,
+                    remote: index,
+                    trust: if implied { Trust::Implied } else { Trust::Grouped },
+                    sends: offer.sends[..steps as usize].to_vec(),
+                });
+            }
         }
     }
     messages.outgoing.sort_by_key(|channel| channel.source);
@@ -114,19 +108,18 @@ pub(super) fn add(
 fn acknowledgements(
     extracts: &[Extract],
     messages: &mut Messages,
-    outgoing: &mut BTreeMap<usize, Vec<u64>>,
+    outgoing: &mut BTreeMap<usize, Vec<Announcement>>,
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
         let ends = &extracts[channel.source as usize].synchronous;
-        let found = (0u64..).zip(&channel.sends).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
-        let (places, receives): (Vec<u64>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
+        let found = (0u32..).zip(&channel.sends).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
+        let (places, receives): (Vec<u32>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
         if places.is_empty() {
             continue;
         }
         let index = checked_index(messages.incoming.len())?;
-        let words = outgoing.entry(channel.host as usize).or_default();
-        words.extend([ACKNOWLEDGED, u64::from(channel.remote), u64::from(index), places.len() as u64]);
-        words.extend(places);
+        let announcement = Announcement::Synchronous { channel: channel.remote, index, places };
+        outgoing.entry(channel.host as usize).or_default().push(announcement);
         messages.incoming.push(InChannel {
             source: channel.destination,
             host: channel.host,
@@ -145,21 +138,18 @@ fn acknowledge(
     extracts: &[Extract],
     messages: &mut Messages,
     host: usize,
-    (channel, index): (usize, u32),
-    places: &[u64],
-    answer: &mut Vec<u64>,
-) {
-    let channel = &messages.incoming[channel];
+    (channel, index): (u32, u32),
+    places: &[u32],
+) -> Answer {
+    let channel = &messages.incoming[channel as usize];
     let posts = &extracts[channel.destination as usize].posts;
-    let post = |place: u64| posts.get(&channel.receives[place as usize]).copied();
-    let found = (0u64..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
-    let (mut kept, mut sends): (Vec<u64>, Vec<u32>) = found.unzip();
+    let post = |place: u32| posts.get(&channel.receives[place as usize]).copied();
+    let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
+    let (mut kept, mut sends): (Vec<u32>, Vec<u32>) = found.unzip();
     // Sends of a channel are in the order of the timeline, which posts of several threads need not be.
     if !sends.is_sorted() {
         (kept, sends) = Default::default();
     }
-    answer.extend([ACKNOWLEDGED, u64::from(index), kept.len() as u64]);
-    answer.extend(kept);
     messages.outgoing.push(OutChannel {
         source: channel.destination,
         destination: channel.source,
@@ -168,6 +158,7 @@ fn acknowledge(
         trust: Trust::Acknowledged,
         sends,
     });
+    Answer::Synchronous { index, kept }
 }
 
 /// What a process does with a group, before it is known what the others did.
@@ -182,7 +173,7 @@ fn groups(
     placement: &Placement,
     first: u32,
     extracts: &mut [Extract],
-    outgoing: &mut BTreeMap<usize, Vec<u64>>,
+    outgoing: &mut BTreeMap<usize, Vec<Announcement>>,
 ) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (local, extract) in (0u32..).zip(extracts) {
@@ -190,9 +181,14 @@ fn groups(
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, mut sends) in keys {
             sends.sort_unstable();
-            let words = outgoing.entry(placement.host_of(key.peer)).or_default();
-            words.extend([GROUPED, u64::from(first + local), u64::from(key.peer), u64::from(key.window)]);
-            words.extend([u64::from(key.completes), offers.len() as u64, sends.len() as u64]);
+            outgoing.entry(placement.host_of(key.peer)).or_default().push(Announcement::Group {
+                source: first + local,
+                destination: key.peer,
+                window: key.window,
+                completes: key.completes,
+                offer: offers.len() as u32,
+                steps: sends.len() as u32,
+            });
             offers.push(Offer { source: local, key, sends });
         }
     }
@@ -207,7 +203,7 @@ fn pair(
     source: u32,
     mut receives: Vec<u32>,
     (offer, count): (u32, usize),
-) -> Result<[u64; 5]> {
+) -> Result<Answer> {
     let paired = receives.len().min(count);
     let implied = receives.len() != count;
     messages.counts.loose_steps += receives.len().abs_diff(count) as u64;
@@ -227,5 +223,5 @@ fn pair(
         trust: if implied { Trust::Implied } else { Trust::Grouped },
         receives,
     });
-    Ok([GROUPED, u64::from(offer), u64::from(index), u64::from(implied), paired as u64])
+    Ok(Answer::Group { offer, index, implied, steps: paired as u32 })
 }

@@ -1,6 +1,6 @@
 //! Requests that have begun and are not complete.
 
-use crate::matching::extract::HashMap;
+use crate::matching::hash::HashMap;
 
 /// So many are looked through one by one, which is faster than a hash table; applications rarely have more open at a time.
 const FEW: usize = 16;

@@ -4,13 +4,15 @@
 //! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
 //! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`Bound`]).
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{Transport, exchange_values};
+use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::collectives::Collectives;
-use crate::matching::doubts::tell_indices;
-use crate::matching::extract::Extract;
-use crate::matching::messages::{InChannel, Messages, OutChannel, Trust, checked_index};
+use crate::matching::extracted::Extract;
+use crate::matching::matched::Messages;
+use crate::matching::offers::tell_indices;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use clc_trace::{Error, Event, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The timeline of one or more locations that were of one process.
@@ -168,27 +170,20 @@ fn take_apart(parts: &[Part], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u3
     Ok(moved)
 }
 
-/// Words: channel at the receiver of them, how many, and the number of the timeline of each event at the sender's end.
-fn tell(outgoing: &mut BTreeMap<usize, Vec<u64>>, host: u32, remote: u32, numbers: impl Iterator<Item = u64>) {
-    let words = outgoing.entry(host as usize).or_default();
-    words.extend([u64::from(remote), 0]);
-    let before = words.len();
-    words.extend(numbers);
-    words[before - 1] = (words.len() - before) as u64;
-}
+/// For each host: a channel of its, and the number of the timeline of each event at the other end.
+type Ends = BTreeMap<usize, Vec<(u32, Vec<u32>)>>;
 
 /// What the other ends have told, by channel.
-fn told(received: Vec<(usize, Vec<u64>)>) -> BTreeMap<u32, Vec<u32>> {
-    let mut by_channel = BTreeMap::new();
-    for (_, words) in received {
-        let mut rest = &words[..];
-        while let [channel, count, tail @ ..] = rest {
-            let (numbers, next) = tail.split_at(*count as usize);
-            by_channel.insert(*channel as u32, numbers.iter().map(|&number| number as u32).collect());
-            rest = next;
-        }
-    }
-    by_channel
+fn told(received: Vec<(usize, Vec<(u32, Vec<u32>)>)>) -> BTreeMap<u32, Vec<u32>> {
+    received.into_iter().flat_map(|(_, channels)| channels).collect()
+}
+
+/// Of a channel at the host of its sending end: where the receiving end of one of its pieces is now.
+#[derive(Serialize, Deserialize)]
+struct NewEnd {
+    channel: u32,
+    piece: u32,
+    index: u32,
 }
 
 /// Channels of timelines that were taken apart become one per pair of timelines.
@@ -198,32 +193,32 @@ fn split_channels(
     moved: &BTreeMap<u32, Moved>,
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut ends = Ends::new();
     for channel in &messages.outgoing {
         if let Some(moved) = moved.get(&channel.source) {
-            let number = |&event: &u32| u64::from(numbers.of(moved[event as usize].0));
-            tell(&mut outgoing, channel.host, channel.remote, channel.sends.iter().map(number));
+            let numbers = channel.sends.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
+            ends.entry(channel.host as usize).or_default().push((channel.remote, numbers));
         }
     }
-    let sources = told(sparse_exchange(transport, outgoing.into_iter().collect())?);
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let sources = told(exchange_values(transport, ends)?);
+    let mut ends = Ends::new();
     for channel in &messages.incoming {
         if let Some(moved) = moved.get(&channel.destination) {
-            let number = |&event: &u32| u64::from(numbers.of(moved[event as usize].0));
-            tell(&mut outgoing, channel.host, channel.remote, channel.receives.iter().map(number));
+            let numbers = channel.receives.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
+            ends.entry(channel.host as usize).or_default().push((channel.remote, numbers));
         }
     }
-    let destinations = told(sparse_exchange(transport, outgoing.into_iter().collect())?);
+    let destinations = told(exchange_values(transport, ends)?);
 
     // The pieces of a channel are in the order of the numbers of their two timelines, at both ends.
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Vec<NewEnd>> = BTreeMap::new();
     let mut incoming: Vec<InChannel> = Vec::with_capacity(messages.incoming.len());
     for (index, channel) in (0..).zip(std::mem::take(&mut messages.incoming)) {
         let moved = moved.get(&channel.destination);
         let sources = sources.get(&index);
-        let words = answers.entry(channel.host as usize).or_default();
+        let answers = answers.entry(channel.host as usize).or_default();
         if moved.is_none() && sources.is_none() {
-            words.extend([u64::from(channel.remote), 0, u64::from(checked_index(incoming.len())?)]);
+            answers.push(NewEnd { channel: channel.remote, piece: 0, index: checked_index(incoming.len())? });
             incoming.push(channel);
             continue;
         }
@@ -243,9 +238,9 @@ fn split_channels(
         let to_itself = |piece: &InChannel| piece.source == numbers.of(piece.destination);
         let itself = pieces.values().filter(|piece| to_itself(piece)).map(|piece| piece.receives.len() as u64).sum();
         messages.counts.keep_to_self(channel.trust, itself);
-        for (number, piece) in (0..).zip(pieces.into_values().filter(|piece| !to_itself(piece))) {
-            words.extend([u64::from(channel.remote), number, u64::from(checked_index(incoming.len())?)]);
-            incoming.push(piece);
+        for (piece, end) in (0..).zip(pieces.into_values().filter(|piece| !to_itself(piece))) {
+            answers.push(NewEnd { channel: channel.remote, piece, index: checked_index(incoming.len())? });
+            incoming.push(end);
         }
     }
     messages.incoming = incoming;
@@ -272,11 +267,9 @@ fn split_channels(
         }
         split.push(pieces.into_values().filter(|piece| numbers.of(piece.source) != piece.destination).collect());
     }
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        for answer in words.chunks_exact(3) {
-            if let Some(piece) = split[answer[0] as usize].get_mut(answer[1] as usize) {
-                piece.remote = answer[2] as u32;
-            }
+    for end in exchange_values(transport, answers)?.into_iter().flat_map(|(_, ends)| ends) {
+        if let Some(piece) = split[end.channel as usize].get_mut(end.piece as usize) {
+            piece.remote = end.index;
         }
     }
     messages.outgoing = split.into_iter().flatten().collect();

@@ -2,6 +2,19 @@
 
 use clc_trace::{Error, Places, Position, Result, Ticks};
 
+/// Where an event stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Pre-synchronised time C.
+    pub time: i64,
+    /// Raw local time.
+    pub raw: i64,
+    /// 1-based number in its location.
+    pub number: u64,
+    /// Index of its location within the timeline.
+    pub location: u32,
+}
+
 /// What a visited event does in the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -113,14 +126,14 @@ impl SyncTimeline {
 
     /// Gives event `index` its part in the replay; `link` is below [`SyncTimeline::LINKS`].
     #[inline]
-    pub fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
+    pub(crate) fn activate(&mut self, index: u32, kind: SyncKind, link: u32) {
         self.part[index as usize] = link << KIND_BITS | kind as u32;
     }
 
     /// As [`SyncTimeline::activate`] for a send or receive, of an event that may have that part on another channel already: then all of them are a list among
     /// `several`.
     #[inline]
-    pub fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) {
+    pub(crate) fn link_to(&mut self, index: u32, kind: SyncKind, channel: u32, several: &mut Vec<Vec<u32>>) {
         match self.kind(index as usize) {
             SyncKind::Fan | SyncKind::Join => several[self.link(index as usize)].push(channel),
             own if own == kind => {
@@ -141,7 +154,7 @@ impl SyncTimeline {
     }
 
     /// Takes all parts back.
-    pub fn forget_parts(&mut self) {
+    pub(crate) fn forget_parts(&mut self) {
         self.part.fill(SyncKind::Local as u32);
     }
 

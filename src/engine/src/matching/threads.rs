@@ -14,8 +14,8 @@
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
 //! the clocks differ, which is found out here ([`ThreadSteps::divide`]).
 
-use crate::matching::extract::Place;
-use crate::matching::messages::Trust;
+use crate::matching::channels::Trust;
+use crate::matching::sync::Place;
 use clc_trace::{CommId, Event, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub struct ThreadSteps<'a> {
 }
 
 /// An order that a replay has to keep: kind, and the visited events.
-pub type ThreadOrder = (Trust, u32, u32);
+pub(crate) type ThreadOrder = (Trust, u32, u32);
 
 /// Which locations of a process have timelines of their own, and what ties them together.
 #[derive(Debug, Default)]

@@ -8,11 +8,12 @@
 //!   Each holds its place in the order; the partner at that place stays unmatched, all others keep theirs.
 //! - The other end has another number more: nobody knows which are missing. Only the messages before the first undefined event are matched so.
 //!
-//! [`crate::matching::doubts`] uses that for channels of which not more events are missing than are undefined, and only if the lengths of
+//! `doubts` uses that for channels of which not more events are missing than are undefined, and only if the lengths of
 //! the messages that would be matched agree.
 
-use crate::matching::communicators::UNDEFINED_RANK;
-use crate::matching::extract::{HashMap, MessageKey};
+use crate::matching::comm_index::CommIndex;
+use crate::matching::hash::HashMap;
+use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
 use clc_trace::LocationId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -41,7 +42,7 @@ impl fmt::Display for UndefinedPeer {
 }
 
 /// Where events may be missing in one end of a channel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
     /// How many.
     pub count: u64,
@@ -56,7 +57,7 @@ impl Gaps {
     /// Takes the events without a peer out of `lists`, each of which is in order, and tells where they may be missing in the others.
     pub fn take<T: Ord + Copy>(lists: &mut HashMap<MessageKey, Vec<T>>) -> (Vec<T>, HashMap<MessageKey, Gaps>) {
         let keys: Vec<MessageKey> = lists.keys().filter(|key| key.peer == UNDEFINED_RANK).copied().collect();
-        let undefined: HashMap<(u32, u32), Vec<T>> =
+        let undefined: HashMap<(CommIndex, u32), Vec<T>> =
             keys.iter().filter_map(|key| Some(((key.comm, key.tag), lists.remove(key)?))).collect();
         let mut gaps = HashMap::default();
         if !undefined.is_empty() {
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     fn key(peer: u32, tag: u32) -> MessageKey {
-        MessageKey { peer, comm: 0, tag }
+        MessageKey { peer, comm: CommIndex(0), tag }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
-use crate::replay::common::common_times;
+use crate::replay::common::{Shared, common_times};
 use crate::replay::finish::finish;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::{Mirrored, Passes};
@@ -33,17 +33,6 @@ impl Corrected {
             None => program.times(|timeline| &timeline.time),
         }
     }
-}
-
-/// What the correction of a trace consists of beside its replays.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Shared {
-    /// The most that the common motion moved any moment.
-    pub largest: Ticks,
-    /// Its steepest change, in ticks per tick.
-    pub slope: f64,
-    /// The most that an event was moved at last, to restore latencies and distances.
-    pub finish: Ticks,
 }
 
 /// Backward amortisation of the last pass: the caps of the logical sends by the exchange that suits the replay, then the curves; the same for

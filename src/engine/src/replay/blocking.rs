@@ -65,10 +65,10 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
     for (index, comm) in program.collectives.comms.iter().enumerate() {
         let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(rank)).collect();
-        groups.forward.push(transport.create_group(&hosts, 2 * comm.comm)?);
+        groups.forward.push(transport.create_group(&hosts, 2 * comm.comm.0)?);
         if has_prefix(comm) {
             let reversed: Vec<usize> = hosts.into_iter().rev().collect();
-            groups.reversed.insert(index, transport.create_group(&reversed, 2 * comm.comm + 1)?);
+            groups.reversed.insert(index, transport.create_group(&reversed, 2 * comm.comm.0 + 1)?);
         }
     }
     Ok(Some(groups))

@@ -4,16 +4,13 @@
 //! in one vector, all instances of a communicator in one vector reduction. This serves every check of the clock condition. The
 //! other direction is [`crate::replay::caps`].
 
-use crate::comm::{ReduceOp, Transport, sparse_exchange};
+use crate::comm::Transport;
 use crate::matching::collectives::Member;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
+use crate::replay::rounds::{Rounds, TimeLists};
 use clc_trace::Result;
-use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Words that a rank sends at once.
-const ROUND: usize = 1 << 20;
 
 /// For each visited event of the hosted timelines its bound under the given `times`: the latest logical send plus μ for each logical
 /// receive, [`NO_LOWER_BOUND`] for other events. Collective over the analysis ranks.
@@ -79,28 +76,21 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
     let mut rounds = Rounds::new(transport, lengths)?;
     let mut arrived = vec![0usize; if rounds.any() { messages.incoming.len() } else { 0 }];
     while let Some(parts) = rounds.next() {
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        let mut lists = TimeLists::default();
         for (channel, range) in parts {
             let channel = &messages.outgoing[channel];
             let latency = program.message_latency(program.number(channel.source), channel.destination);
             let sender = times[channel.source as usize].as_ref();
-            let words = outgoing.entry(channel.host as usize).or_default();
-            words.extend([u64::from(channel.remote), range.len() as u64]);
-            words.extend(channel.sends[range].iter().map(|&send| (sender[send as usize] + latency) as u64));
+            let sends = channel.sends[range].iter();
+            lists.push(channel.host, channel.remote, sends.map(|&send| sender[send as usize] + latency));
         }
-        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-            let mut rest = &words[..];
-            while let [channel, length, tail @ ..] = rest {
-                let (values, next) = tail.split_at(*length as usize);
-                let channel = *channel as usize;
-                let receives = &messages.incoming[channel].receives[arrived[channel]..];
-                for (&receive, &value) in receives.iter().zip(values) {
-                    visit(channel, receive, value as i64);
-                }
-                arrived[channel] += values.len();
-                rest = next;
+        lists.exchange(transport, |channel, times| {
+            let receives = &messages.incoming[channel].receives[arrived[channel]..];
+            arrived[channel] += times.len();
+            for (&receive, time) in receives.iter().zip(times.iter()) {
+                visit(channel, receive, time);
             }
-        }
+        })?;
     }
     Ok(())
 }
@@ -110,7 +100,7 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn collective_bounds<T: AsRef<[i64]>>(
+pub(crate) fn collective_bounds<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
@@ -125,50 +115,4 @@ pub fn collective_bounds<T: AsRef<[i64]>>(
         });
     }
     Ok(())
-}
-
-/// Divides lists of values, one per channel, into rounds of limited size: memory for an exchange does not grow with the trace.
-pub(super) struct Rounds {
-    lengths: Vec<usize>,
-    channel: usize,
-    offset: usize,
-    /// Rounds that all ranks still make.
-    left: i64,
-}
-
-impl Rounds {
-    /// For channels with these `lengths`. Collective over the analysis ranks, which all make the same number of rounds.
-    pub(super) fn new(transport: &mut dyn Transport, lengths: impl Iterator<Item = usize>) -> Result<Rounds> {
-        let lengths: Vec<usize> = lengths.collect();
-        let mut left = [lengths.iter().sum::<usize>().div_ceil(ROUND) as i64];
-        transport.all_reduce(ReduceOp::Max, &mut left)?;
-        Ok(Rounds { lengths, channel: 0, offset: 0, left: left[0] })
-    }
-
-    /// What this rank sends next: parts of channels, in order. `None` after the last round of all ranks.
-    pub(super) fn next(&mut self) -> Option<Vec<(usize, Range<usize>)>> {
-        self.left -= 1;
-        if self.left < 0 {
-            return None;
-        }
-        let mut parts = Vec::new();
-        let mut room = ROUND;
-        while room > 0 && self.channel < self.lengths.len() {
-            let end = self.lengths[self.channel].min(self.offset + room);
-            if end > self.offset {
-                parts.push((self.channel, self.offset..end));
-                room -= end - self.offset;
-            }
-            self.offset = end;
-            if end == self.lengths[self.channel] {
-                (self.channel, self.offset) = (self.channel + 1, 0);
-            }
-        }
-        Some(parts)
-    }
-
-    /// Whether anything is sent at all.
-    pub(super) fn any(&self) -> bool {
-        self.left > 0
-    }
 }

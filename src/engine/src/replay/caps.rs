@@ -2,13 +2,13 @@
 //!
 //! They need no order of execution, and for messages within an analysis rank no memory: they are looked up when they are needed.
 
-use crate::comm::{Transport, sparse_exchange};
-use crate::matching::extract::HashMap;
-use crate::matching::messages::InChannel;
+use crate::comm::Transport;
+use crate::matching::channels::InChannel;
+use crate::matching::hash::HashMap;
 use crate::matching::sync::SyncKind;
-use crate::replay::bounds::Rounds;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
+use crate::replay::rounds::{Rounds, TimeLists};
 use clc_trace::Result;
 use std::collections::BTreeMap;
 
@@ -94,21 +94,13 @@ pub fn of_receives(
     });
     let mut rounds = Rounds::new(transport, lengths)?;
     while let Some(parts) = rounds.next() {
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        let mut lists = TimeLists::default();
         for (channel, range) in parts {
             let channel = &messages.incoming[channel];
-            let words = outgoing.entry(channel.host as usize).or_default();
-            words.extend([u64::from(channel.remote), range.len() as u64]);
-            words.extend(channel.receives[range].iter().map(|&event| value(channel, event) as u64));
+            let values = channel.receives[range].iter().map(|&event| value(channel, event));
+            lists.push(channel.host, channel.remote, values);
         }
-        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-            let mut rest = &words[..];
-            while let [channel, length, tail @ ..] = rest {
-                let (values, next) = tail.split_at(*length as usize);
-                remote[*channel as usize].extend(values.iter().map(|&value| value as i64));
-                rest = next;
-            }
-        }
+        lists.exchange(transport, |channel, values| remote[channel].extend(values.iter()))?;
     }
     Ok(remote)
 }

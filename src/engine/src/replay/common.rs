@@ -3,7 +3,7 @@
 //! At each end of a window it is the mean, over the timelines that constraints tie to each other, of how far the corrected moment is ahead of
 //! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
 
-use crate::comm::{ReduceOp, Transport, all_gather_values, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, all_gather_values, exchange_values};
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::components::components;
 use crate::replay::program::Program;
@@ -14,6 +14,17 @@ use std::sync::Arc;
 
 /// Most ends of windows, of all components together.
 const MOST_ENDS: usize = 1 << 16;
+
+/// What the correction of a trace consists of beside its replays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shared {
+    /// The most that the common motion moved any moment.
+    pub largest: Ticks,
+    /// Its steepest change, in ticks per tick.
+    pub slope: f64,
+    /// The most that an event was moved at last, to restore latencies and distances.
+    pub finish: Ticks,
+}
 
 /// The sums of `values` over all ranks. Collective over the analysis ranks.
 ///
@@ -147,19 +158,18 @@ fn medians(
     of_timeline: impl Fn(usize) -> Option<usize>,
 ) -> Result<Vec<Vec<i64>>> {
     let ranks = transport.size();
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    // Places and advances.
+    let mut outgoing: BTreeMap<usize, Vec<(u64, i64)>> = BTreeMap::new();
     for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
         let Some(component) = of_timeline(local) else { continue };
         grid.advances(timeline, times, |end, advance| {
             let place = (component * grid.ends + end) as u64;
-            outgoing.entry(end % ranks).or_default().extend([place, advance as u64]);
+            outgoing.entry(end % ranks).or_default().push((place, advance));
         });
     }
     let mut lists: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        for pair in words.chunks_exact(2) {
-            lists.entry(pair[0]).or_default().push(pair[1] as i64);
-        }
+    for (place, advance) in exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, advances)| advances) {
+        lists.entry(place).or_default().push(advance);
     }
     let own: Vec<(u64, i64)> = lists.into_iter().map(|(place, list)| (place, median(list))).collect();
     let mut advances = vec![vec![0; grid.ends]; components];

@@ -125,8 +125,8 @@ impl Forest {
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
-    use crate::matching::messages::Trust;
-    use crate::matching::messages::{Messages, OutChannel};
+    use crate::matching::channels::{OutChannel, Trust};
+    use crate::matching::matched::Messages;
 
     /// A pipeline 0 to 1 to 2, with answers of 1 to 0.
     fn program() -> Program {

@@ -1,7 +1,8 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
-use crate::comm::{Top2, Transport, sparse_exchange};
+use crate::comm::{Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Member};
+use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use clc_trace::Result;
 use controlled_logical_clock::semantics::CollectiveClass;
@@ -46,6 +47,41 @@ fn ends_of(member: &Member, instance: usize, direction: Direction) -> (Option<u3
     }
 }
 
+impl OfInstances for Contributions {
+    fn clear(&mut self) {
+        self.largest.fill(Top2::NONE);
+        self.prefix.iter_mut().for_each(BTreeMap::clear);
+    }
+
+    /// Three words per instance, then per prefix instance a count and (rank, value) pairs.
+    fn encode(&self, words: &mut Vec<u64>) {
+        for top in &self.largest {
+            words.extend([top.max as u64, top.holder as u64, top.second as u64]);
+        }
+        for members in &self.prefix {
+            words.push(members.len() as u64);
+            words.extend(members.iter().flat_map(|(&rank, &value)| [u64::from(rank), value as u64]));
+        }
+    }
+
+    fn merge<'w>(&mut self, mut words: &'w [u64]) -> &'w [u64] {
+        for top in &mut self.largest {
+            if let [max, holder, second, tail @ ..] = words {
+                *top = top.merge(Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 });
+                words = tail;
+            }
+        }
+        for members in &mut self.prefix {
+            if let [length, tail @ ..] = words {
+                let (pairs, next) = tail.split_at(2 * *length as usize);
+                members.extend(pairs.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1] as i64)));
+                words = next;
+            }
+        }
+        words
+    }
+}
+
 impl Contributions {
     fn of_members<T: AsRef<[i64]>>(
         program: &Program,
@@ -82,41 +118,6 @@ impl Contributions {
         contributions
     }
 
-    fn clear(&mut self) {
-        self.largest.fill(Top2::NONE);
-        self.prefix.iter_mut().for_each(BTreeMap::clear);
-    }
-
-    /// Layout: communicator, then three words per instance, then per prefix instance a count and (rank, value) pairs.
-    fn encode(&self, comm: u32, words: &mut Vec<u64>) {
-        words.push(u64::from(comm));
-        for top in &self.largest {
-            words.extend([top.max as u64, top.holder as u64, top.second as u64]);
-        }
-        for members in &self.prefix {
-            words.push(members.len() as u64);
-            words.extend(members.iter().flat_map(|(&rank, &value)| [u64::from(rank), value as u64]));
-        }
-    }
-
-    /// Adds what [`Contributions::encode`] wrote (without the communicator) and returns the rest.
-    fn merge<'w>(&mut self, mut words: &'w [u64]) -> &'w [u64] {
-        for top in &mut self.largest {
-            if let [max, holder, second, tail @ ..] = words {
-                *top = top.merge(Top2 { max: *max as i64, holder: *holder as i64, second: *second as i64 });
-                words = tail;
-            }
-        }
-        for members in &mut self.prefix {
-            if let [length, tail @ ..] = words {
-                let (pairs, next) = tail.split_at(2 * *length as usize);
-                members.extend(pairs.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1] as i64)));
-                words = next;
-            }
-        }
-        words
-    }
-
     /// Those of all communicators with members here under the given `times` of the visited events, complete: contributions of several
     /// hosts meet at the communicator's home. Collective over the analysis ranks.
     ///
@@ -132,37 +133,7 @@ impl Contributions {
         let mut contributions: Vec<Contributions> =
             comms.iter().map(|comm| Contributions::of_members(program, comm, times, direction)).collect();
 
-        // What hosts contribute to communicators whose home is elsewhere, and what homes hand out.
-        let here = transport.rank();
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for (comm, contribution) in comms.iter().zip(&contributions) {
-            if comm.home != here {
-                contribution.encode(comm.comm, outgoing.entry(comm.home).or_default());
-            }
-        }
-        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-            let mut rest = &words[..];
-            while let [comm, tail @ ..] = rest {
-                let index = program.comm_index[&(*comm as u32)] as usize;
-                rest = contributions[index].merge(tail);
-            }
-        }
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for (comm, contribution) in comms.iter().zip(&contributions) {
-            if comm.home == here {
-                for &(host, _) in comm.hosts.iter().filter(|(host, _)| *host != here) {
-                    contribution.encode(comm.comm, outgoing.entry(host).or_default());
-                }
-            }
-        }
-        for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-            let mut rest = &words[..];
-            while let [comm, tail @ ..] = rest {
-                let index = program.comm_index[&(*comm as u32)] as usize;
-                contributions[index].clear();
-                rest = contributions[index].merge(tail);
-            }
-        }
+        homes::meet(transport, program, &mut contributions)?;
         Ok(contributions)
     }
 

@@ -4,8 +4,9 @@
 //! from it, the latest begin on any *other* clock is kept beside it. A receiver of a prefix operation (Scan) waits for the members
 //! before it only, so there each member has its own.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::Transport;
 use crate::matching::collectives::CollectiveComm;
+use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
 use clc_trace::Result;
 use controlled_logical_clock::semantics::CollectiveClass;
@@ -60,6 +61,39 @@ pub struct Begins {
     prefix: BTreeMap<usize, BTreeMap<u32, Latest>>,
 }
 
+impl OfInstances for Begins {
+    /// The latest of every instance, number of prefix instances, and for each which one, the number of its members, and theirs.
+    fn encode(&self, words: &mut Vec<u64>) {
+        self.all.iter().for_each(|latest| latest.encode(words));
+        words.push(self.prefix.len() as u64);
+        for (&instance, members) in &self.prefix {
+            words.extend([instance as u64, members.len() as u64]);
+            for (&rank, latest) in members {
+                words.push(u64::from(rank));
+                latest.encode(words);
+            }
+        }
+    }
+
+    fn merge<'w>(&mut self, words: &'w [u64]) -> &'w [u64] {
+        const WORDS: usize = 4;
+        let (all, words) = words.split_at(self.all.len() * WORDS);
+        for (latest, words) in self.all.iter_mut().zip(all.chunks_exact(WORDS)) {
+            latest.merge(Latest::decode(words));
+        }
+        let Some((&count, mut words)) = words.split_first() else { return words };
+        for _ in 0..count {
+            if let [instance, length, tail @ ..] = words {
+                let (members, rest) = tail.split_at(*length as usize * (1 + WORDS));
+                let own = members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, Latest::decode(&words[1..])));
+                self.prefix.entry(*instance as usize).or_default().extend(own);
+                words = rest;
+            }
+        }
+        words
+    }
+}
+
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
     pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> Latest {
@@ -92,40 +126,6 @@ impl Begins {
         begins
     }
 
-    /// Layout: communicator, the latest of every instance, number of prefix instances, and for each which one, the number of its members,
-    /// and theirs.
-    fn encode(&self, comm: u32, words: &mut Vec<u64>) {
-        words.push(u64::from(comm));
-        self.all.iter().for_each(|latest| latest.encode(words));
-        words.push(self.prefix.len() as u64);
-        for (&instance, members) in &self.prefix {
-            words.extend([instance as u64, members.len() as u64]);
-            for (&rank, latest) in members {
-                words.push(u64::from(rank));
-                latest.encode(words);
-            }
-        }
-    }
-
-    /// Adds what [`Begins::encode`] wrote (without the communicator) and returns the rest.
-    fn merge<'w>(&mut self, words: &'w [u64]) -> &'w [u64] {
-        const WORDS: usize = 4;
-        let (all, words) = words.split_at(self.all.len() * WORDS);
-        for (latest, words) in self.all.iter_mut().zip(all.chunks_exact(WORDS)) {
-            latest.merge(Latest::decode(words));
-        }
-        let Some((&count, mut words)) = words.split_first() else { return words };
-        for _ in 0..count {
-            if let [instance, length, tail @ ..] = words {
-                let (members, rest) = tail.split_at(*length as usize * (1 + WORDS));
-                let own = members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, Latest::decode(&words[1..])));
-                self.prefix.entry(*instance as usize).or_default().extend(own);
-                words = rest;
-            }
-        }
-        words
-    }
-
     /// From the begins of members to those of all up to them.
     fn accumulate(&mut self) {
         for members in self.prefix.values_mut() {
@@ -150,26 +150,8 @@ impl Begins {
     ) -> Result<Vec<Begins>> {
         let comms = &program.collectives.comms;
         let mut all: Vec<Begins> = comms.iter().map(|comm| Begins::of_members(comm, times, clocks)).collect();
-        let here = transport.rank();
-        // First to the home, then back to all hosts: what a host said itself comes back to it, and changes nothing.
-        for to_home in [true, false] {
-            let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-            for (comm, begins) in comms.iter().zip(&all) {
-                if to_home && comm.home != here {
-                    begins.encode(comm.comm, outgoing.entry(comm.home).or_default());
-                } else if !to_home && comm.home == here {
-                    for &(host, _) in comm.hosts.iter().filter(|(host, _)| *host != here) {
-                        begins.encode(comm.comm, outgoing.entry(host).or_default());
-                    }
-                }
-            }
-            for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-                let mut rest = &words[..];
-                while let [comm, tail @ ..] = rest {
-                    rest = all[program.comm_index[&(*comm as u32)] as usize].merge(tail);
-                }
-            }
-        }
+        // What a host said itself comes back to it, and changes nothing.
+        homes::meet(transport, program, &mut all)?;
         all.iter_mut().for_each(Begins::accumulate);
         Ok(all)
     }
@@ -211,9 +193,9 @@ mod tests {
             // Two hosts.
             let mut whole = collect(&|rank| rank < cut);
             let mut words = Vec::new();
-            collect(&|rank| rank >= cut).encode(7, &mut words);
+            collect(&|rank| rank >= cut).encode(&mut words);
             words.push(99);
-            prop_assert_eq!(whole.merge(&words[1..]), &[99][..]);
+            prop_assert_eq!(whole.merge(&words), &[99][..]);
             whole.accumulate();
             for clock in 0..3 {
                 let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();

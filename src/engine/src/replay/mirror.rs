@@ -6,13 +6,15 @@
 //! Indexes of events count from the end. The k-th message of a channel is the k-th one *sent*, here as there; ranks of communicators with
 //! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{Transport, exchange_values};
+use crate::matching::channels::{InChannel, OutChannel};
 use crate::matching::collectives::{CollectiveComm, Collectives, Instance, Member, Membership};
-use crate::matching::messages::{InChannel, Messages, OutChannel};
+use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
 use clc_trace::Result;
 use controlled_logical_clock::semantics::CollectiveClass;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The mirrored `program`. Collective over the analysis ranks: receivers tell in which order messages were received, where that is
@@ -55,6 +57,15 @@ fn from_end(timeline: &SyncTimeline, event: u32) -> u32 {
     timeline.len() as u32 - 1 - event
 }
 
+/// Of an outgoing channel at its host: where its other end goes.
+#[derive(Serialize, Deserialize)]
+struct OtherEnd {
+    channel: u32,
+    place: u32,
+    /// The order of its messages there; empty if it is as here, from the end.
+    order: Vec<u32>,
+}
+
 /// All channels the other way round, and for each incoming channel its place among the outgoing ones of the mirrored program, which are in the
 /// order of the timelines.
 fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Messages, Vec<u32>)> {
@@ -65,8 +76,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
     for (new, &index) in (0..).zip(&order) {
         place[index] = new;
     }
-    // Per outgoing channel: where its other end goes, and the order of its messages there (empty: as it is, from the end).
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<usize, Vec<OtherEnd>> = BTreeMap::new();
     let mut sends: Vec<OutChannel> = Vec::with_capacity(order.len());
     for &index in &order {
         let channel = &channels.incoming[index];
@@ -76,11 +86,11 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         if !sorted {
             messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
         }
-        let words = outgoing.entry(channel.host as usize).or_default();
-        words.extend([u64::from(channel.remote), u64::from(place[index])]);
-        let told = if sorted { &[][..] } else { &messages };
-        words.push(told.len() as u64);
-        words.extend(told.iter().map(|&k| u64::from(k)));
+        outgoing.entry(channel.host as usize).or_default().push(OtherEnd {
+            channel: channel.remote,
+            place: place[index],
+            order: if sorted { Vec::new() } else { messages.clone() },
+        });
         sends.push(OutChannel {
             source: channel.destination,
             destination: channel.source,
@@ -105,17 +115,12 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
             }
         })
         .collect();
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [index, remote, length, tail @ ..] = rest {
-            let (messages, next) = tail.split_at(*length as usize);
-            rest = next;
-            let (channel, mirrored) = (&channels.outgoing[*index as usize], &mut receives[*index as usize]);
-            mirrored.remote = *remote as u32;
-            if !messages.is_empty() {
-                let timeline = &program.timelines[channel.source as usize];
-                mirrored.receives = messages.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
-            }
+    for end in exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, ends)| ends) {
+        let (channel, mirrored) = (&channels.outgoing[end.channel as usize], &mut receives[end.channel as usize]);
+        mirrored.remote = end.place;
+        if !end.order.is_empty() {
+            let timeline = &program.timelines[channel.source as usize];
+            mirrored.receives = end.order.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
         }
     }
     let joins = channels.fans.clone();
@@ -192,7 +197,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
 mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
-    use crate::matching::messages::Trust;
+    use crate::matching::channels::Trust;
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {

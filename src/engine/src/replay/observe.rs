@@ -1,14 +1,16 @@
 //! What messages and collectives say about the clocks: the table of [`clc_clock::windows`], from all analysis ranks.
 //!
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
-//! senders says anything tight ([`super::latest`]): to every logical receiver it is a message from the clock of that sender.
+//! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{Transport, gather_values};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
-use clc_clock::kinds::Kind;
-use clc_clock::windows::{Bound, BoundTable, Grid};
+use clc_clock::bounds::Bound;
+use clc_clock::grid::Grid;
+use clc_clock::kind::Kind;
+use clc_clock::windows::BoundTable;
 use clc_clock::{Collector, Inspected, Stretch};
 use clc_trace::Result;
 use clc_trace::progress::Silent;

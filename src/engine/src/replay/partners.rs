@@ -1,12 +1,24 @@
 //! Which send belongs to a receive: asked for some messages only, of the analysis ranks that host the senders.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{Transport, exchange_values};
 use crate::replay::program::Program;
 use crate::replay::survey::{EventPlace, place};
-use clc_trace::{LocationId, Result};
+use clc_trace::Result;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The sends of the messages `wanted`: positions in each incoming channel, in the order of [`crate::matching::messages::Messages`].
+/// For the host of the sending end of a channel: which sends.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    /// Index of the sending end there.
+    sending: u32,
+    /// Index of the receiving end here.
+    receiving: u32,
+    /// Positions.
+    wanted: Vec<u32>,
+}
+
+/// The sends of the messages `wanted`: positions in each incoming channel, in the order of [`crate::matching::matched::Messages`].
 /// The answer has the same shape, with times from `times` (one per visited event of the hosted timelines). Collective over the
 /// analysis ranks.
 ///
@@ -18,48 +30,26 @@ pub fn senders<T: AsRef<[i64]>>(
     times: &[T],
     wanted: &[Vec<u32>],
 ) -> Result<Vec<Vec<EventPlace>>> {
-    // Question: the sending end's index, the receiving end's index, how many, which. Answer: the receiving end's index, how
-    // many, and location, event number and time of each.
-    let mut questions: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (index, (channel, wanted)) in program.messages.incoming.iter().zip(wanted).enumerate() {
+    let mut questions: BTreeMap<usize, Vec<Question>> = BTreeMap::new();
+    for (receiving, (channel, wanted)) in (0..).zip(program.messages.incoming.iter().zip(wanted)) {
         if !wanted.is_empty() {
-            let words = questions.entry(channel.host as usize).or_default();
-            words.extend([u64::from(channel.remote), index as u64, wanted.len() as u64]);
-            words.extend(wanted.iter().map(|&k| u64::from(k)));
+            let question = Question { sending: channel.remote, receiving, wanted: wanted.clone() };
+            questions.entry(channel.host as usize).or_default().push(question);
         }
     }
-    let mut answers: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (asker, words) in sparse_exchange(transport, questions.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [sending, receiving, length, tail @ ..] = rest {
-            let (positions, next) = tail.split_at(*length as usize);
-            rest = next;
-            let channel = &program.messages.outgoing[*sending as usize];
-            let answer = answers.entry(asker).or_default();
-            answer.extend([*receiving, *length]);
-            for &k in positions {
-                let at = place(program, times, channel.source as usize, channel.sends[k as usize] as usize);
-                answer.extend([at.location.0, at.number, at.time as u64]);
-            }
+    let mut answers: BTreeMap<usize, Vec<(u32, Vec<EventPlace>)>> = BTreeMap::new();
+    for (asker, questions) in exchange_values(transport, questions)? {
+        let answers = answers.entry(asker).or_default();
+        for Question { sending, receiving, wanted } in questions {
+            let channel = &program.messages.outgoing[sending as usize];
+            let place_of = |k: u32| place(program, times, channel.source as usize, channel.sends[k as usize] as usize);
+            answers.push((receiving, wanted.into_iter().map(place_of).collect()));
         }
     }
     let mut found: Vec<Vec<EventPlace>> = vec![Vec::new(); wanted.len()];
-    for (_, words) in sparse_exchange(transport, answers.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [receiving, length, tail @ ..] = rest {
-            let (places, next) = tail.split_at(3 * *length as usize);
-            rest = next;
-            let process = program.messages.incoming[*receiving as usize].source;
-            found[*receiving as usize] = places
-                .chunks_exact(3)
-                .map(|words| EventPlace {
-                    process,
-                    location: LocationId(words[0]),
-                    number: words[1],
-                    time: words[2] as i64,
-                })
-                .collect();
-        }
+    for (receiving, places) in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
+        let process = program.messages.incoming[receiving as usize].source;
+        found[receiving as usize] = places.into_iter().map(|place| EventPlace { process, ..place }).collect();
     }
     Ok(found)
 }

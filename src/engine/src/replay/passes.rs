@@ -2,9 +2,8 @@
 
 use crate::comm::local::LocalTransport;
 use crate::comm::{ReduceOp, Transport};
-use crate::replay::amortise::Shared;
 use crate::replay::blocking::{self, Groups};
-use crate::replay::common::sum;
+use crate::replay::common::{Shared, sum};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
 use crate::replay::mirror::mirrored;
@@ -276,7 +275,7 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matching::messages::{InChannel, OutChannel, Trust};
+    use crate::matching::channels::{InChannel, OutChannel, Trust};
     use crate::matching::sync::{SyncKind, SyncTimeline};
     use clc_trace::progress::Silent;
 

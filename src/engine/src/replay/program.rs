@@ -1,7 +1,8 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
 use crate::matching::collectives::{CollectiveComm, Collectives, Member};
-use crate::matching::messages::Messages;
+use crate::matching::comm_index::CommIndex;
+use crate::matching::matched::Messages;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::UndefinedPeer;
 use clc_trace::LocationId;
@@ -30,10 +31,10 @@ pub struct Program {
     pub undefined_peers: Vec<UndefinedPeer>,
     /// Smallest μ over all pairs of members, per entry of `collectives.comms`.
     pub shared_latency: Vec<i64>,
-    /// Whether this is the program of a mirrored replay ([`crate::replay::mirror`]).
+    /// Whether this is the program of a mirrored replay (`mirror`).
     pub mirrored: bool,
     /// Index into `collectives.comms` by definition index of the communicator.
-    pub comm_index: HashMap<u32, u32>,
+    pub comm_index: HashMap<CommIndex, u32>,
     /// Locations with timelines of their own.
     pub own: OwnTimelines,
 }
@@ -78,7 +79,7 @@ impl Program {
     }
 
     /// μ of the messages from process `source` to process `destination`; none within a process.
-    pub fn message_latency(&self, source: u32, destination: u32) -> i64 {
+    pub(crate) fn message_latency(&self, source: u32, destination: u32) -> i64 {
         if !self.own.of.is_empty() && self.process_of(source) == self.process_of(destination) {
             return 0;
         }
@@ -122,7 +123,7 @@ impl Program {
 /// μ of the end of `member` in an instance of `comm`: of its pair with the root where there is exactly one sender, else
 /// the smallest of the pairs that meet in the maximum. `shared` is the smallest over all pairs of the communicator
 /// ([`controlled_logical_clock::latency::Spread::all_pairs`]), computed once by the caller.
-pub fn instance_latency(
+pub(crate) fn instance_latency(
     comm: &CollectiveComm,
     instance: usize,
     member: &Member,
@@ -148,7 +149,12 @@ pub fn instance_latency(
 
 /// What `member` adds to its contribution to an instance of `comm`, beside the latency that all receivers add: mirrored, a 1-to-N operation
 /// has become an N-to-1 one, but every pair with its root keeps its own μ.
-pub fn contribution_latency(comm: &CollectiveComm, instance: usize, member: &Member, latency: &MinimumLatency) -> i64 {
+pub(crate) fn contribution_latency(
+    comm: &CollectiveComm,
+    instance: usize,
+    member: &Member,
+    latency: &MinimumLatency,
+) -> i64 {
     let instance = &comm.instances[instance];
     if !comm.mirrored || instance.class != CollectiveClass::NToOne || instance.root == member.rank {
         return 0;

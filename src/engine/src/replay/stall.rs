@@ -1,7 +1,8 @@
 //! What to say when a replay cannot go on, and which channels in doubt may be at fault.
 
 use crate::comm::{Transport, all_gather_values};
-use crate::matching::messages::Trust;
+use crate::matching::channels::Trust;
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 32;
 
 /// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
-type Instance = (u32, u32, u32);
+type Instance = (CommIndex, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,9 +40,9 @@ enum Cause {
 pub struct Ends {
     /// What its pairs are.
     pub trust: Trust,
-    /// In [`crate::matching::messages::Messages::outgoing`].
+    /// In [`crate::matching::matched::Messages::outgoing`].
     pub sending: (u32, u32),
-    /// In [`crate::matching::messages::Messages::incoming`].
+    /// In [`crate::matching::matched::Messages::incoming`].
     pub receiving: (u32, u32),
 }
 

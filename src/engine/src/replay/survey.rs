@@ -1,6 +1,7 @@
 //! Every happened-before pair, checked against given times.
 
-use crate::comm::{ReduceOp, Transport, broadcast_value, merge_values, sparse_exchange};
+use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
@@ -33,7 +34,7 @@ pub struct EventPlace {
 /// The worst violation of a survey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst {
-    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::messages::Trust::op`]).
+    /// `None` for a message, else the collective operation, or what else it is ([`crate::matching::channels::Trust::op`]).
     pub op: Option<CollectiveOp>,
     /// By how many ticks the receive is too early.
     pub ticks: i64,
@@ -82,7 +83,7 @@ pub(super) enum Question {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
-    Instance { comm: u32, instance: u32, receiver: u32 },
+    Instance { comm: CommIndex, instance: u32, receiver: u32 },
 }
 
 /// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
@@ -163,24 +164,18 @@ fn collective_tallies(
     survey: &mut Survey,
 ) -> Result<()> {
     let here = transport.rank();
-    let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    // The violated instances of each communicator.
+    let mut outgoing: BTreeMap<usize, Vec<(CommIndex, Vec<u32>)>> = BTreeMap::new();
     for (comm, early) in program.collectives.comms.iter().zip(early) {
-        let violated: Vec<u64> = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
-        let words = outgoing.entry(comm.home).or_default();
-        words.extend([u64::from(comm.comm), violated.len() as u64]);
-        words.extend(violated);
+        let violated = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
+        outgoing.entry(comm.home).or_default().push((comm.comm, violated));
     }
     let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-    for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
-        let mut rest = &words[..];
-        while let [comm, length, tail @ ..] = rest {
-            let (list, next) = tail.split_at(*length as usize);
-            let index = program.comm_index[&(*comm as u32)] as usize;
-            let instances = program.collectives.comms[index].instances.len();
-            let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
-            list.iter().for_each(|&instance| flags[instance as usize] = true);
-            rest = next;
-        }
+    for (comm, violated) in exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, comms)| comms) {
+        let index = program.comm_index[&comm] as usize;
+        let instances = program.collectives.comms[index].instances.len();
+        let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
+        violated.into_iter().for_each(|instance| flags[instance as usize] = true);
     }
     // What is between two processes is counted by the one that receives.
     let mut tallies = orders;

@@ -68,7 +68,7 @@ impl Entry {
 
 /// A log that is written.
 #[derive(Debug)]
-pub struct ClockLog {
+pub(crate) struct ClockLog {
     /// None when it is full, or the disk is: what was written stays.
     file: Option<BufWriter<File>>,
     written: usize,

@@ -4,7 +4,7 @@ use super::identity;
 use super::layer::Change;
 use super::message::{Contact, Message, Record, RecordKey};
 use super::node::{Distant, Node, died};
-use super::round::Outgoing;
+use super::outgoing::Outgoing;
 use super::seal::{ANYBODY, Header, Kind, Refused, open};
 use super::status;
 use super::types::{Arrival, EventKind, Liveness, NodeId, RoundTrip, Time};

@@ -12,6 +12,7 @@ mod intake;
 mod layer;
 mod message;
 mod node;
+mod outgoing;
 mod peers;
 mod records;
 mod round;

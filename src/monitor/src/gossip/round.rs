@@ -3,9 +3,9 @@
 use super::config::Choice;
 use super::message::{Contact, Message, RecordKey};
 use super::node::Node;
+use super::outgoing::Outgoing;
 use super::seal::{ANYBODY, Header, Kind, seal};
 use super::types::{Liveness, NodeId, Packet, Time};
-use std::net::SocketAddr;
 
 /// Every how many rounds one who is dead gets a message all the same, in case it is not.
 const TRY_DEAD: u64 = 10;
@@ -19,24 +19,6 @@ const MOST_TOLD: usize = 64;
 const MOST_NEWS: usize = 64;
 /// Contacts for a newcomer.
 const INTRODUCTIONS: usize = 8;
-
-/// A packet that is made when the caller asks for it, so that its time is that of sending.
-#[derive(Debug, Clone)]
-pub(crate) enum Outgoing {
-    /// Asks whoever is there.
-    Join(SocketAddr),
-    /// Answers that.
-    Welcome(Contact),
-    /// Gossip to somebody who does not know this node yet.
-    Hello(Contact),
-    Gossip(Contact),
-    /// Records for a newcomer, and others whom it should know.
-    Everything(Contact, Vec<RecordKey>),
-    /// These records at once.
-    News(Contact, Vec<RecordKey>),
-    /// The times of a probe: t1, t2.
-    Answer(Contact, Time, Time),
-}
 
 impl Node {
     /// Does what is due, and gives the packets to send now.

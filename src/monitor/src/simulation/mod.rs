@@ -142,7 +142,7 @@ fn number(address: SocketAddr) -> Option<u32> {
 const START: Time = 1_000 * SECOND;
 
 /// Bytes of the headers of UDP and IPv4, which count in all figures.
-pub const HEADERS: u64 = 28;
+pub(crate) const HEADERS: u64 = 28;
 
 /// How often the run looks at events of nodes.
 const LOOK: Time = 10 * MILLISECOND;

@@ -140,7 +140,7 @@ impl Operation {
 
 impl RankState {
     /// The communicators that its call is about.
-    pub fn comms_of_call(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn comms_of_call(&self) -> impl Iterator<Item = u64> {
         let call = self.call.iter();
         call.flat_map(|call| call.what.iter().chain(&call.waits)).filter_map(|operation| operation.comm)
     }
@@ -167,7 +167,7 @@ impl RankState {
     }
 
     /// It ended before `MPI_Finalize` was over.
-    pub fn died(&self) -> bool {
+    pub(crate) fn died(&self) -> bool {
         self.life == Life::Gone && !matches!(self.phase, Phase::Finalized | Phase::Unwatched)
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! A rank whose thread has panicked or dropped its transport is an error for those who wait for it, never a hang.
 
-mod hub;
-mod meeting;
+mod collective_rounds;
+mod departures;
+mod shared_world;
 
 use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
-use hub::Hub;
-use meeting::{Meeting, Operation, Payload, Round};
+use collective_rounds::{CollectiveRounds, Operation, Payload, Round};
+use shared_world::SharedWorld;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 pub struct LocalTransport {
     rank: usize,
     size: usize,
-    hub: Arc<Hub>,
+    shared: Arc<SharedWorld>,
     world: Group,
     votes: Group,
     farewell: Group,
@@ -36,7 +37,7 @@ pub struct LocalTransport {
 /// This rank's view of a group.
 #[derive(Debug)]
 struct Group {
-    meeting: Arc<Meeting>,
+    rounds: Arc<CollectiveRounds>,
     /// This rank's rank in the group.
     rank: usize,
     /// Operations begun so far.
@@ -44,29 +45,29 @@ struct Group {
 }
 
 impl Group {
-    fn new(meeting: &Arc<Meeting>, rank: usize) -> Group {
-        Group { meeting: meeting.clone(), rank, round: 0 }
+    fn new(rounds: &Arc<CollectiveRounds>, rank: usize) -> Group {
+        Group { rounds: rounds.clone(), rank, round: 0 }
     }
 
     fn begin(&mut self, operation: Operation, payload: Payload) -> Result<()> {
         self.round += 1;
-        self.meeting.give(self.round, self.rank, operation, payload)
+        self.rounds.give(self.round, self.rank, operation, payload)
     }
 
-    fn outcome<T>(&self, hub: &Hub, take: impl FnOnce(&mut Round) -> T) -> Result<T> {
-        let taken = self.meeting.take(&hub.departures, self.round, self.rank, Some(None), take)?;
+    fn outcome<T>(&self, shared: &SharedWorld, take: impl FnOnce(&mut Round) -> T) -> Result<T> {
+        let taken = self.rounds.take(&shared.departures, self.round, self.rank, Some(None), take)?;
         taken.ok_or_else(|| Error::new("an operation without a time limit ended without a result"))
     }
 
     fn run<T>(
         &mut self,
-        hub: &Hub,
+        shared: &SharedWorld,
         operation: Operation,
         payload: Payload,
         take: impl FnOnce(&mut Round) -> T,
     ) -> Result<T> {
         self.begin(operation, payload)?;
-        self.outcome(hub, take)
+        self.outcome(shared, take)
     }
 }
 
@@ -122,13 +123,13 @@ impl LocalTransport {
 
     /// A world of `size` ranks, one for each thread.
     pub fn world(size: usize) -> Vec<LocalTransport> {
-        let hub = Arc::new(Hub::new(size));
-        let [world, votes, farewell] = [(); 3].map(|()| hub.meeting((0..size).collect()));
+        let shared = Arc::new(SharedWorld::new(size));
+        let [world, votes, farewell] = [(); 3].map(|()| shared.collective_rounds((0..size).collect()));
         (0..size)
             .map(|rank| LocalTransport {
                 rank,
                 size,
-                hub: hub.clone(),
+                shared: shared.clone(),
                 world: Group::new(&world, rank),
                 votes: Group::new(&votes, rank),
                 farewell: Group::new(&farewell, rank),
@@ -154,9 +155,9 @@ impl LocalTransport {
         self
     }
 
-    fn group(&mut self, group: GroupId) -> Result<(&mut Group, &Hub)> {
+    fn group(&mut self, group: GroupId) -> Result<(&mut Group, &SharedWorld)> {
         match self.groups.get_mut(group.0) {
-            Some(group) => Ok((group, &self.hub)),
+            Some(group) => Ok((group, &self.shared)),
             None => Err(Error::new("unknown group of analysis ranks")),
         }
     }
@@ -164,7 +165,7 @@ impl LocalTransport {
 
 impl Drop for LocalTransport {
     fn drop(&mut self) {
-        self.hub.depart(self.rank, std::thread::panicking());
+        self.shared.depart(self.rank, std::thread::panicking());
     }
 }
 
@@ -186,11 +187,11 @@ impl Transport for LocalTransport {
     }
 
     fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
-        self.hub.post(self.rank, destination, channel, words)
+        self.shared.post(self.rank, destination, channel, words)
     }
 
     fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
-        let message = self.hub.poll(self.rank, channel)?;
+        let message = self.shared.poll(self.rank, channel)?;
         if message.is_some() {
             self.backoff.success();
         }
@@ -217,7 +218,7 @@ impl Transport for LocalTransport {
         }
         let votes = &self.votes;
         let take = |round: &mut Round| round.combined(|round| reduce(ReduceOp::Sum, round)).to_vec();
-        let sums = votes.meeting.take(&self.hub.departures, votes.round, votes.rank, None, take)?;
+        let sums = votes.rounds.take(&self.shared.departures, votes.round, votes.rank, None, take)?;
         if sums.is_some() {
             self.voting = false;
             self.backoff.success();
@@ -235,12 +236,12 @@ impl Transport for LocalTransport {
     }
 
     fn barrier(&mut self) -> Result<()> {
-        self.world.run(&self.hub, Operation::Barrier, words(&[]), |_| ())
+        self.world.run(&self.shared, Operation::Barrier, words(&[]), |_| ())
     }
 
     fn all_reduce(&mut self, op: ReduceOp, values: &mut [i64]) -> Result<()> {
         let take = |round: &mut Round| round.combined(|round| reduce(op, round));
-        let combined = self.world.run(&self.hub, Operation::AllReduce(op), words(values), take)?;
+        let combined = self.world.run(&self.shared, Operation::AllReduce(op), words(values), take)?;
         if combined.len() != values.len() {
             return Err(Error::new("analysis ranks contribute different numbers of values"));
         }
@@ -249,21 +250,22 @@ impl Transport for LocalTransport {
     }
 
     fn all_gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let all = self.world.run(&self.hub, Operation::AllGather, bytes(own), all_bytes)?;
+        let all = self.world.run(&self.shared, Operation::AllGather, bytes(own), all_bytes)?;
         Ok(all.iter().map(|payload| payload.bytes().to_vec()).collect())
     }
 
     fn gather(&mut self, root: usize, own: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let here = root == self.rank;
         let take = |round: &mut Round| here.then(|| all_bytes(round));
-        let all = self.world.run(&self.hub, Operation::Gather(root), bytes(own), take)?;
+        let all = self.world.run(&self.shared, Operation::Gather(root), bytes(own), take)?;
         Ok(all.map(|all| all.iter().map(|payload| payload.bytes().to_vec()).collect()))
     }
 
     fn broadcast(&mut self, root: usize, own: Vec<u8>) -> Result<Vec<u8>> {
         let here = root == self.rank;
         let payload = bytes(if here { &own } else { &[] });
-        let given = self.world.run(&self.hub, Operation::Broadcast(root), payload, |round| round.of(root).cloned())?;
+        let given =
+            self.world.run(&self.shared, Operation::Broadcast(root), payload, |round| round.of(root).cloned())?;
         Ok(if here { own } else { given.map(|payload| payload.bytes().to_vec()).unwrap_or_default() })
     }
 
@@ -271,48 +273,48 @@ impl Transport for LocalTransport {
         let rank = crate::comm::place_in_group(members, self.rank, self.size)?;
         let occurrence = self.made.entry((members.to_vec(), tag)).or_default();
         *occurrence += 1;
-        let meeting = self.hub.join(members, tag, *occurrence);
-        self.groups.push(Group::new(&meeting, rank));
+        let rounds = self.shared.join(members, tag, *occurrence);
+        self.groups.push(Group::new(&rounds, rank));
         Ok(GroupId(self.groups.len() - 1))
     }
 
     fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
-        self.hub.send_time(self.rank, destination, words)
+        self.shared.send_time(self.rank, destination, words)
     }
 
     fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
-        self.hub.receive_time(source, self.rank)
+        self.shared.receive_time(source, self.rank)
     }
 
     fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
-        let (group, hub) = self.group(group)?;
+        let (group, shared) = self.group(group)?;
         let take = |round: &mut Round| round.of(root).and_then(|payload| payload.words().first().copied());
-        let given = group.run(hub, Operation::Broadcast(root), words(&[value]), take)?;
+        let given = group.run(shared, Operation::Broadcast(root), words(&[value]), take)?;
         given.ok_or_else(|| Error::new("the root of a broadcast contributed no data"))
     }
 
     fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
-        let (group, hub) = self.group(group)?;
+        let (group, shared) = self.group(group)?;
         let here = group.rank == root;
         let take = |round: &mut Round| here.then(|| round.combined(reduce_tops));
-        let top = group.run(hub, Operation::ReduceTop(root), top_payload(value), take)?;
+        let top = group.run(shared, Operation::ReduceTop(root), top_payload(value), take)?;
         Ok(top.map(|words| top_of(&words)))
     }
 
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
-        let (group, hub) = self.group(group)?;
+        let (group, shared) = self.group(group)?;
         let take = |round: &mut Round| round.combined(reduce_tops);
-        group.run(hub, Operation::AllReduceTop, top_payload(value), take).map(|words| top_of(&words))
+        group.run(shared, Operation::AllReduceTop, top_payload(value), take).map(|words| top_of(&words))
     }
 
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
-        let (group, hub) = self.group(group)?;
+        let (group, shared) = self.group(group)?;
         let rank = group.rank;
         let take = |round: &mut Round| {
             let lower = (0..rank).filter_map(|rank| round.of(rank));
             lower.filter_map(|payload| payload.words().first().copied()).max()
         };
-        group.run(hub, Operation::Exscan, words(&[value]), take)
+        group.run(shared, Operation::Exscan, words(&[value]), take)
     }
 
     fn leave(&mut self, patience: Duration) -> Farewell {
@@ -321,7 +323,7 @@ impl Transport for LocalTransport {
         if farewell.round == 0 && farewell.begin(Operation::Barrier, words(&[])).is_err() {
             return Farewell::First;
         }
-        match farewell.meeting.take(&self.hub.departures, 1, farewell.rank, Some(deadline), |_| ()) {
+        match farewell.rounds.take(&self.shared.departures, 1, farewell.rank, Some(deadline), |_| ()) {
             Ok(Some(())) => Farewell::Together,
             _ => Farewell::First,
         }

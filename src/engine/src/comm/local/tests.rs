@@ -1,8 +1,9 @@
 //! What concerns threads only; the operations themselves are tested on both transports.
 
 use super::*;
-use crate::comm::sparse_exchange;
+use crate::comm::{exchange_values, sparse_exchange};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn on_all<T: Send>(size: usize, run: impl Fn(&mut LocalTransport) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
@@ -50,6 +51,60 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn values_are_exchanged_as_words_are((size, plan) in exchanges()) {
+        // Of each value its length as well, in a list: nothing is like its neighbours.
+        let value = |from: usize, number: usize, length: usize| (from as u32, vec![-(number as i64); length]);
+        let results = on_all(size, |t| {
+            let mut all = Vec::new();
+            for exchange in &plan {
+                let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<i64>)>> = BTreeMap::new();
+                for (number, &(to, length)) in exchange[t.rank()].iter().enumerate() {
+                    outgoing.entry(to).or_default().push(value(t.rank(), number, length));
+                }
+                all.push(exchange_values(t, outgoing).unwrap());
+            }
+            all
+        });
+        for (rank, received) in results.iter().enumerate() {
+            for (exchange, received) in plan.iter().zip(received) {
+                let mut expected = Vec::new();
+                for (source, messages) in exchange.iter().enumerate() {
+                    let to_rank = messages.iter().enumerate().filter(|(_, (to, _))| *to == rank);
+                    let list: Vec<_> = to_rank.map(|(number, &(_, length))| value(source, number, length)).collect();
+                    if !list.is_empty() {
+                        expected.push((source, list));
+                    }
+                }
+                prop_assert_eq!(received, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_encoded_is_an_error_on_all_ranks() {
+    struct Broken;
+    impl serde::Serialize for Broken {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("broken"))
+        }
+    }
+    impl<'de> serde::Deserialize<'de> for Broken {
+        fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+            Ok(Broken)
+        }
+    }
+    let said = on_all(3, |t| {
+        let outgoing = if t.rank() == 1 { BTreeMap::from([(2, vec![Broken])]) } else { BTreeMap::new() };
+        exchange_values(t, outgoing).err().map(|error| error.message.contains("broken"))
+    });
+    assert_eq!(said, vec![Some(true); 3]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The plain Lamport clock (γ = 0, δ = 0), whose largest advance is D₀.
 
-use crate::matching::extract::HashMap;
+use crate::matching::hash::HashMap;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::Ticks;
 

@@ -18,6 +18,7 @@ mod lamport;
 
 use crate::comm::{Channel, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance, Member};
+use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
@@ -63,7 +64,7 @@ pub fn replay(transport: &mut dyn Transport, program: &Program, parameters: Forw
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_from(
+pub(crate) fn replay_from(
     transport: &mut dyn Transport,
     program: &Program,
     base: Vec<&[i64]>,
@@ -77,7 +78,7 @@ pub fn replay_from(
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_with_lamport(
+pub(crate) fn replay_with_lamport(
     transport: &mut dyn Transport,
     program: &Program,
     parameters: ForwardParameters,
@@ -129,7 +130,7 @@ pub struct Stopped {
 ///
 /// # Errors
 /// Failures of the transport.
-pub fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
+pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
     let times = program.times(|timeline| &timeline.time);
     let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, false);
     let finished = replay.run()?;
@@ -459,14 +460,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             if comm.home == self.here {
                 return self.prefix_at_home(index, instance, rank, values);
             }
-            let head = [u64::from(comm.comm) << TAG_BITS | PREFIX_PARTIAL, (instance as u64) << 32 | u64::from(rank)];
+            let head = [u64::from(comm.comm.0) << TAG_BITS | PREFIX_PARTIAL, (instance as u64) << 32 | u64::from(rank)];
             return self.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
         let Some((top, count)) = complete else { return Ok(()) };
         if comm.home == self.here {
             return self.at_home(index, slot, top, count);
         }
-        let head = [u64::from(comm.comm) << TAG_BITS | PARTIAL, (slot as u64) << 32 | u64::from(count)];
+        let head = [u64::from(comm.comm.0) << TAG_BITS | PARTIAL, (slot as u64) << 32 | u64::from(count)];
         self.post(comm.home, &head, words_of(top).as_flattened())
     }
 
@@ -504,7 +505,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             if host == self.here {
                 self.result(index, slot, top);
             } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let head = [u64::from(comm.comm) << TAG_BITS | RESULT, slot as u64];
+                let head = [u64::from(comm.comm.0) << TAG_BITS | RESULT, slot as u64];
                 self.post(host, &head, words_of(top).as_flattened())?;
             }
         }
@@ -559,7 +560,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
                 self.prefix_result(index, instance, rank, largest);
             } else {
                 let head =
-                    [u64::from(comm.comm) << TAG_BITS | PREFIX_RESULT, (instance as u64) << 32 | u64::from(rank)];
+                    [u64::from(comm.comm.0) << TAG_BITS | PREFIX_RESULT, (instance as u64) << 32 | u64::from(rank)];
                 self.post(host, &head, &largest.map(i64::cast_unsigned))?;
             }
         }
@@ -619,7 +620,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let program = self.program;
         while let [head, rest @ ..] = words {
             let what = head >> TAG_BITS;
-            let comm = || program.comm_index[&(what as u32)] as usize;
+            let comm = || program.comm_index[&CommIndex(what as u32)] as usize;
             let (which, rest) = match (head & ((1 << TAG_BITS) - 1), rest) {
                 (MESSAGE, _) => (0, rest),
                 (_, [which, rest @ ..]) => (*which, rest),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Differences of the corrected from the pre-synchronised times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Moves {
+pub struct Displacement {
     /// Number of events.
     pub events: u64,
     /// Number of events whose time was changed.

@@ -1,58 +1,11 @@
-//! What the ranks of an in-process world share: mailboxes, and who has left.
+//! What the ranks of an in-process world share: mailboxes, collective operations, and who has left.
 
 use crate::comm::Channel;
-use crate::comm::local::meeting::Meeting;
+use crate::comm::local::collective_rounds::CollectiveRounds;
+use crate::comm::local::departures::{Departures, departed, lock, wait};
 use clc_trace::{Error, Result};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
-
-/// Locks, also after a panic of another rank: every change under these locks is complete when it is made.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Waits for a notification; see [`lock`].
-pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// The ranks that have dropped their transport, so that nobody waits for them.
-#[derive(Debug)]
-pub struct Departures {
-    gone: Vec<AtomicBool>,
-    count: AtomicUsize,
-    panicked: AtomicBool,
-}
-
-impl Departures {
-    fn new(size: usize) -> Departures {
-        let gone = (0..size).map(|_| AtomicBool::new(false)).collect();
-        Departures { gone, count: AtomicUsize::new(0), panicked: AtomicBool::new(false) }
-    }
-
-    /// The first of these ranks that has left.
-    pub fn first_of(&self, mut ranks: impl Iterator<Item = usize>) -> Option<usize> {
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return None;
-        }
-        ranks.find(|&rank| self.gone.get(rank).is_some_and(|gone| gone.load(Ordering::SeqCst)))
-    }
-
-    /// # Errors
-    /// A rank has panicked.
-    pub fn check(&self) -> Result<()> {
-        if self.panicked.load(Ordering::SeqCst) {
-            return Err(Error::new("another analysis rank panicked"));
-        }
-        Ok(())
-    }
-}
-
-/// The failure of an operation that waits for a rank that has left.
-pub fn departed(rank: usize) -> Error {
-    Error::new(format!("analysis rank {rank} ended while others wait for it"))
-}
+use std::sync::{Arc, Condvar, Mutex, Weak};
 
 /// What has arrived at one rank.
 #[derive(Debug, Default)]
@@ -73,23 +26,23 @@ type GroupKey = (Vec<usize>, u32, u64);
 
 /// The shared part of a world.
 #[derive(Debug)]
-pub struct Hub {
+pub struct SharedWorld {
     mailboxes: Vec<Mailbox>,
     /// Who has left.
     pub departures: Departures,
     /// Groups that not all members have joined yet, with the number of those that have.
-    joining: Mutex<HashMap<GroupKey, (Arc<Meeting>, usize)>>,
-    meetings: Mutex<Vec<Weak<Meeting>>>,
+    joining: Mutex<HashMap<GroupKey, (Arc<CollectiveRounds>, usize)>>,
+    collectives: Mutex<Vec<Weak<CollectiveRounds>>>,
 }
 
-impl Hub {
+impl SharedWorld {
     /// For `size` ranks.
-    pub fn new(size: usize) -> Hub {
-        Hub {
+    pub fn new(size: usize) -> SharedWorld {
+        SharedWorld {
             mailboxes: (0..size).map(|_| Mailbox::default()).collect(),
             departures: Departures::new(size),
             joining: Mutex::default(),
-            meetings: Mutex::default(),
+            collectives: Mutex::default(),
         }
     }
 
@@ -97,24 +50,25 @@ impl Hub {
         self.mailboxes.get(rank).ok_or_else(|| Error::new(format!("there is no analysis rank {rank}")))
     }
 
-    /// A new meeting of these ranks, whose waiting members hear of departures.
-    pub fn meeting(&self, members: Vec<usize>) -> Arc<Meeting> {
-        let meeting = Arc::new(Meeting::new(members));
-        lock(&self.meetings).push(Arc::downgrade(&meeting));
-        meeting
+    /// Collective operations of these ranks, whose waiting members hear of departures.
+    pub fn collective_rounds(&self, members: Vec<usize>) -> Arc<CollectiveRounds> {
+        let rounds = Arc::new(CollectiveRounds::new(members));
+        lock(&self.collectives).push(Arc::downgrade(&rounds));
+        rounds
     }
 
-    /// The meeting of a group that is made by each of its members.
-    pub fn join(&self, members: &[usize], tag: u32, occurrence: u64) -> Arc<Meeting> {
+    /// The collective operations of a group that is made by each of its members.
+    pub fn join(&self, members: &[usize], tag: u32, occurrence: u64) -> Arc<CollectiveRounds> {
         let mut joining = lock(&self.joining);
         let key = (members.to_vec(), tag, occurrence);
-        let (meeting, joined) = joining.entry(key.clone()).or_insert_with(|| (self.meeting(members.to_vec()), 0));
+        let (rounds, joined) =
+            joining.entry(key.clone()).or_insert_with(|| (self.collective_rounds(members.to_vec()), 0));
         *joined += 1;
-        let meeting = meeting.clone();
+        let rounds = rounds.clone();
         if *joined == members.len() {
             joining.remove(&key);
         }
-        meeting
+        rounds
     }
 
     /// Puts a message into the mailbox of `destination`.
@@ -162,21 +116,15 @@ impl Hub {
 
     /// Tells everybody that `rank` takes part in nothing any more.
     pub fn depart(&self, rank: usize, panicked: bool) {
-        if let Some(gone) = self.departures.gone.get(rank) {
-            gone.store(true, Ordering::SeqCst);
-        }
-        self.departures.count.fetch_add(1, Ordering::SeqCst);
-        if panicked {
-            self.departures.panicked.store(true, Ordering::SeqCst);
-        }
+        self.departures.note(rank, panicked);
         // With the lock held once, nobody can be between looking and waiting.
         for mailbox in &self.mailboxes {
             drop(lock(&mailbox.mail));
             mailbox.time_came.notify_all();
         }
-        let meetings: Vec<_> = lock(&self.meetings).iter().filter_map(Weak::upgrade).collect();
-        for meeting in meetings {
-            meeting.wake();
+        let collectives: Vec<_> = lock(&self.collectives).iter().filter_map(Weak::upgrade).collect();
+        for rounds in collectives {
+            rounds.wake();
         }
     }
 }

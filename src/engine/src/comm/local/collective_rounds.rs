@@ -1,7 +1,7 @@
 //! Collective operations of an in-process world: each member contributes to a round and waits for those it needs.
 
 use crate::comm::ReduceOp;
-use crate::comm::local::hub::{Departures, departed, lock, wait};
+use crate::comm::local::departures::{Departures, departed, lock, wait};
 use clc_trace::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -121,18 +121,18 @@ impl Round {
     }
 }
 
-/// The place where the members of a group meet, round by round.
+/// The collective operations of a group, one round each.
 #[derive(Debug)]
-pub struct Meeting {
+pub struct CollectiveRounds {
     members: Vec<usize>,
     rounds: Mutex<HashMap<u64, Round>>,
     changed: Condvar,
 }
 
-impl Meeting {
+impl CollectiveRounds {
     /// Of these ranks of the world, in the order of the group.
-    pub fn new(members: Vec<usize>) -> Meeting {
-        Meeting { members, rounds: Mutex::default(), changed: Condvar::new() }
+    pub fn new(members: Vec<usize>) -> CollectiveRounds {
+        CollectiveRounds { members, rounds: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Number of members.

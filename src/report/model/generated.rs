@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A trace that was simulated or perturbed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct Generated {
     /// [`crate::report::SCHEMA`].
     pub schema: u32,
     /// The subcommand: `simulate` or `perturb`.

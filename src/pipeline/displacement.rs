@@ -1,6 +1,6 @@
 //! How far events move and what that does to local intervals, counted while events stream by.
 
-use crate::report::{ChangeOctave, IntervalChange, Moves};
+use crate::report::{ChangeOctave, Displacement, IntervalChange};
 use clc_trace::Ticks;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ const LOWEST: i32 = -40;
 
 /// Counts over the events of one or more locations. Sums of integers only: the same for any distribution over ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MoveCounts {
+pub struct DisplacementCounts {
     events: u64,
     moved: u64,
     largest: i64,
@@ -27,7 +27,7 @@ pub struct MoveCounts {
     histogram: Vec<u64>,
 }
 
-/// Moves of the events of one location.
+/// Displacement of the events of one location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocationSum {
     /// Events.
@@ -71,9 +71,9 @@ fn histogram_class(ratio: f64) -> usize {
     (octave * PER_OCTAVE as i32 + part).clamp(0, (OCTAVES * PER_OCTAVE) as i32 - 1) as usize
 }
 
-impl Default for MoveCounts {
+impl Default for DisplacementCounts {
     fn default() -> Self {
-        MoveCounts {
+        DisplacementCounts {
             events: 0,
             moved: 0,
             largest: 0,
@@ -87,10 +87,11 @@ impl Default for MoveCounts {
     }
 }
 
-impl MoveCounts {
+impl DisplacementCounts {
     /// `events` events of a location that does not change at all.
     pub fn unchanged(events: u64) -> Self {
-        let mut counts = MoveCounts { events, intervals: events.saturating_sub(1), ..MoveCounts::default() };
+        let mut counts =
+            DisplacementCounts { events, intervals: events.saturating_sub(1), ..DisplacementCounts::default() };
         counts.classes[0] = counts.intervals;
         counts
     }
@@ -143,7 +144,7 @@ impl MoveCounts {
     }
 
     /// Adds the counts of other locations.
-    pub fn merge(&mut self, other: &MoveCounts) {
+    pub fn merge(&mut self, other: &DisplacementCounts) {
         self.events += other.events;
         self.moved += other.moved;
         self.largest = self.largest.max(other.largest);
@@ -172,9 +173,9 @@ impl MoveCounts {
     }
 
     /// For the report.
-    pub fn report(&self, resolution: u64) -> Moves {
+    pub fn report(&self, resolution: u64) -> Displacement {
         let (change, of) = self.largest_change;
-        Moves {
+        Displacement {
             events: self.events,
             events_moved: self.moved,
             largest_ticks: self.largest,
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn moves_and_intervals_are_counted() {
-        let mut counts = MoveCounts::default();
+        let mut counts = DisplacementCounts::default();
         counts.event(0, 0, None);
         counts.event(100, 150, Some((0, 0)));
         counts.event(200, 250, Some((100, 150)));
@@ -255,13 +256,13 @@ mod tests {
     #[test]
     fn counts_do_not_depend_on_how_they_are_split() {
         let pairs = [(0, 0), (10, 15), (17, 15), (17, 40), (1000, 1001)];
-        let mut whole = MoveCounts::default();
-        let mut parts = MoveCounts::default();
+        let mut whole = DisplacementCounts::default();
+        let mut parts = DisplacementCounts::default();
         for (i, &(before, after)) in pairs.iter().enumerate() {
             let previous = i.checked_sub(1).map(|i| pairs[i]);
             whole.event(before, after, previous);
             whole.recorded(before - 3, after);
-            let mut part = MoveCounts::default();
+            let mut part = DisplacementCounts::default();
             part.event(before, after, previous);
             part.recorded(before - 3, after);
             parts.merge(&part);

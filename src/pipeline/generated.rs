@@ -121,7 +121,7 @@ pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, wi
 ///
 /// # Errors
 /// The operating system refuses.
-pub fn make_truth_directory(directory: &Path) -> Result<()> {
+pub(crate) fn make_truth_directory(directory: &Path) -> Result<()> {
     let path = truth::directory(directory);
     std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))
 }
@@ -130,7 +130,7 @@ pub fn make_truth_directory(directory: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_parameters(directory: &Path, command: &str, parameters: &[(&'static str, String)]) -> Result<()> {
+pub(crate) fn write_parameters(directory: &Path, command: &str, parameters: &[(&'static str, String)]) -> Result<()> {
     let mut object = serde_json::Map::new();
     object.insert("command".to_owned(), command.into());
     object.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());

@@ -2,12 +2,13 @@
 
 use crate::bytes::Reader;
 use crate::chunks::{FileKind, Record, Records};
-use crate::conversion_loss::{LeftOut, Thing};
+use crate::conversion_loss::{ConversionLoss, Lost};
 use crate::definition_record::DefinitionRecord;
 use crate::definitions::{Tables, kind};
 use crate::files::Otf2Archive;
-use crate::local::{CLOCK_OFFSET, LocalDefinitions, MAPPING_TABLE};
-use crate::records::BUFFER_FLUSH;
+use crate::framing::BUFFER_FLUSH;
+use crate::local::LocalDefinitions;
+use crate::local_file::{CLOCK_OFFSET, MAPPING_TABLE};
 use crate::{MappedFile, ScanSummary};
 use clc_trace::{Error, Event, LocationId, Result};
 use std::path::Path;
@@ -57,24 +58,24 @@ impl Otf2Archive {
     }
 
     /// Counts what [`Otf2Archive::read_definitions`] and the events do not tell: other definitions, and everything in the
-    /// archive that is no event; not the files that lie beside it. What belongs to a location is counted by [`Otf2Archive::left_out_of`].
+    /// archive that is no event; not the files that lie beside it. What belongs to a location is counted by [`Otf2Archive::conversion_loss_of`].
     ///
     /// # Errors
     /// A file is damaged.
-    pub fn left_out(&self) -> Result<LeftOut> {
-        let mut left_out = LeftOut::default();
-        self.left_out_definitions(&mut left_out)?;
+    pub fn conversion_loss(&self) -> Result<ConversionLoss> {
+        let mut loss = ConversionLoss::default();
+        self.definitions_lost(&mut loss)?;
         let markers = self.markers()?.map_or(0, |markers| markers.len() as u64);
-        left_out.add(Thing::Markers, "Marker", markers);
-        left_out.add(Thing::Thumbnails, "Thumbnail", u64::from(self.anchor().thumbnails));
+        loss.add(Lost::Markers, "Marker", markers);
+        loss.add(Lost::Thumbnails, "Thumbnail", u64::from(self.anchor().thumbnails));
         for (name, _) in &self.anchor().properties {
-            left_out.add(Thing::Properties, name, 1);
+            loss.add(Lost::Properties, name, 1);
         }
-        left_out.add(Thing::Properties, "name of the machine", u64::from(!self.anchor().machine.is_empty()));
-        Ok(left_out)
+        loss.add(Lost::Properties, "name of the machine", u64::from(!self.anchor().machine.is_empty()));
+        Ok(loss)
     }
 
-    fn left_out_definitions(&self, left_out: &mut LeftOut) -> Result<()> {
+    fn definitions_lost(&self, loss: &mut ConversionLoss) -> Result<()> {
         let path = self.definition_path();
         let bytes = MappedFile::open(&path)?;
         let mut tables = Tables::default();
@@ -86,20 +87,20 @@ impl Otf2Archive {
                 | kind::SYSTEM_TREE_NODE
                 | kind::LOCATION_GROUP
                 | kind::LOCATION => {}
-                kind::REGION => left_out.add(Thing::DefinitionFields, "Region: all but id and name", 1),
+                kind::REGION => loss.add(Lost::DefinitionFields, "Region: all but id and name", 1),
                 kind::GROUP | kind::COMM | kind::INTER_COMM | kind::RMA_WIN => {
                     tables.record(record.kind, reader)?;
                     if record.kind == kind::COMM {
                         let (_, _, _, parent) = (reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?);
                         let more = parent != u32::MAX || reader.u32().unwrap_or(0) != 0;
-                        left_out.add(Thing::DefinitionFields, "Comm: parent and flags", u64::from(more));
+                        loss.add(Lost::DefinitionFields, "Comm: parent and flags", u64::from(more));
                     }
                 }
-                other => left_out.add(Thing::Definitions, definition_name(other), 1),
+                other => loss.add(Lost::Definitions, definition_name(other), 1),
             }
             Ok(())
         })?;
-        left_out.add(Thing::Definitions, "Group (none of an MPI communicator)", tables.other_groups());
+        loss.add(Lost::Definitions, "Group (none of an MPI communicator)", tables.other_groups());
         Ok(())
     }
 
@@ -107,21 +108,21 @@ impl Otf2Archive {
     ///
     /// # Errors
     /// The local definition file is damaged.
-    pub fn left_out_of(&self, location: LocationId) -> Result<LeftOut> {
-        let mut left_out = LeftOut::default();
-        left_out.add(Thing::Snapshots, "Snapshot file", u64::from(self.has_snapshots(location)));
+    pub fn conversion_loss_of(&self, location: LocationId) -> Result<ConversionLoss> {
+        let mut loss = ConversionLoss::default();
+        loss.add(Lost::Snapshots, "Snapshot file", u64::from(self.has_snapshots(location)));
         let path = self.local_definition_path(location);
         if path.exists() {
             let bytes = MappedFile::open(&path)?;
             each_definition(&path, &bytes, self.anchor().definition_chunk, |record| {
                 if !matches!(record.kind, MAPPING_TABLE | CLOCK_OFFSET) {
-                    left_out.add(Thing::Definitions, format!("{} (local)", definition_name(record.kind)), 1);
+                    loss.add(Lost::Definitions, format!("{} (local)", definition_name(record.kind)), 1);
                 }
                 Ok(())
             })
             .map_err(|error| error.at_location(location))?;
         }
-        Ok(left_out)
+        Ok(loss)
     }
 }
 

@@ -1,0 +1,311 @@
+//! How long messages travel that meet no delay, told from the travel times that some clocks show ([`Latencies`]).
+
+use super::directions::Directions;
+use super::observations::{FLOOR, Observations, OneWay};
+use super::wide::widest;
+use clc_trace::workers::Workers;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How long messages travel that meet no delay, as seen with some clocks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Latencies {
+    directions: Arc<Directions>,
+    /// By direction, in ticks; both directions of a pair have the same where there are both. None where no way leads back.
+    of: Vec<Option<f64>>,
+    /// By how much it varies.
+    pub spread: f64,
+}
+
+/// Largest spread, in typical half round trips: what is farther above the latency was delayed.
+const WIDEST: f64 = 0.5;
+/// Largest latency of a pair, in latencies of the quickest pairs.
+const FARTHEST: f64 = 2.0;
+/// Up to so many windows are few.
+const FEW: usize = 8;
+
+/// The first tenth of the values: what the quickest pairs have, but not the one that is oddly quick.
+fn usual(mut values: Vec<f64>) -> Option<f64> {
+    let at = values.len() / 10;
+    (at < values.len()).then(|| *values.select_nth_unstable_by(at, f64::total_cmp).1)
+}
+
+/// How latencies are told from travel times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Reading {
+    /// Where the travel times of a direction are densest near their lower end: messages that were not delayed are measurements, the others
+    /// say nothing.
+    Mode,
+    /// What this share of the quickest messages stays below: messages are bounds, and how tight they are is learned per direction
+    /// (`clock/src/delays.rs`).
+    Edge(f64),
+}
+
+impl Latencies {
+    /// Estimates them for each direction, then takes the mean of both directions, which does not depend on the corrections.
+    pub fn new(
+        observations: &Observations,
+        offsets: &[f64],
+        windows: usize,
+        reading: Reading,
+        workers: Workers,
+    ) -> Latencies {
+        let directions = observations.directions();
+        let travels = directions.map(workers, |_, block| {
+            let held = block.filter(|direction| directions.is_held(*direction));
+            let messages = |direction: usize| &observations.one_way[directions.messages(direction)];
+            Travels::new(held.map(messages), offsets, windows, reading)
+        });
+        let each = || travels.iter().flat_map(|travels| &travels.of);
+        let mut spreads: Vec<f64> = each().map(|travel| travel.quarter - travel.quick).collect();
+        // Of the better half of the pairs: others may be delayed most of the time.
+        let quarter = spreads.len() / 4;
+        let spread = if spreads.is_empty() { 0.0 } else { *spreads.select_nth_unstable_by(quarter, f64::total_cmp).1 };
+        let floor = observations.floor;
+        let spread = spread.clamp(floor, (WIDEST * floor / FLOOR).max(floor));
+        let mut quick: Vec<Option<f64>> = vec![None; directions.len()];
+        let mut told = quick.clone();
+        let held = || (0..directions.len()).filter(|direction| directions.is_held(*direction));
+        held().zip(each()).for_each(|(direction, travel)| quick[direction] = Some(travel.quick));
+        let modes = directions.map(workers, |block, _| match reading {
+            Reading::Mode => travels[block].modes(spread),
+            Reading::Edge(_) => travels[block].of.iter().map(|travel| travel.edge).collect(),
+        });
+        held().zip(modes.into_iter().flatten()).for_each(|(direction, mode)| told[direction] = Some(mode));
+        let back = |of: &[Option<f64>], direction: usize| directions.back(direction).and_then(|back| of[back]);
+        let trips = directions.pairs().iter().enumerate().filter_map(|(direction, (a, b))| {
+            let back = back(&quick, direction).filter(|_| a < b)?;
+            Some((quick[direction]? + back) / 2.0)
+        });
+        let reference = usual(trips.collect());
+        // A direction without the other one tells no latency, but a ring of them does: their mean.
+        let alone = told.iter().enumerate().filter(|(direction, _)| back(&told, *direction).is_none());
+        let alone: Vec<f64> = alone.filter_map(|(_, mode)| *mode).collect();
+        let common = alone.iter().sum::<f64>() / alone.len().max(1) as f64;
+        // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction.
+        // In a few long windows clocks drift too much to tell.
+        let most =
+            reference.filter(|_| windows > FEW).map_or(f64::MAX, |latency| FARTHEST * latency.max(floor) + spread);
+        let latency = |(direction, mode): (usize, &Option<f64>)| {
+            let mode = (*mode)?;
+            let latency = back(&told, direction).map_or(common, |back| (mode + back) / 2.0);
+            Some(latency.clamp(0.0, most))
+        };
+        Latencies { directions: Arc::clone(directions), of: told.iter().enumerate().map(latency).collect(), spread }
+    }
+
+    /// What is known of the messages from one clock to another.
+    pub fn direction(&self, pair: (u32, u32)) -> Direction {
+        self.find(pair).map_or(Direction { latency: None }, |direction| self.at(direction))
+    }
+
+    /// The number of a direction among those of the observations that this was learned from.
+    pub(super) fn find(&self, pair: (u32, u32)) -> Option<usize> {
+        self.directions.find(pair)
+    }
+
+    /// The same by this number.
+    pub(super) fn at(&self, direction: usize) -> Direction {
+        Direction { latency: self.of[direction] }
+    }
+
+    /// Mean cost of all observations, in spreads: messages that are too quick cost more than those that are delayed, and no
+    /// message costs more than a limit. None without messages.
+    pub fn misfit(&self, observations: &Observations, offsets: &[f64], windows: usize) -> Option<f64> {
+        const DELAYED: f64 = 3.0;
+        const TOO_QUICK: f64 = 12.0;
+        let mut sum = 0.0;
+        let directions = observations.directions();
+        for (at, pair) in directions.pairs().iter().enumerate() {
+            let direction = self.direction(*pair);
+            let cost = |seen: &OneWay| {
+                let excess = direction.excess(seen, offsets, windows) / self.spread;
+                if excess <= 0.0 {
+                    return (-excess).min(TOO_QUICK);
+                }
+                if direction.latency.is_some() { excess.min(DELAYED) } else { 0.0 }
+            };
+            sum += observations.one_way[directions.messages(at)].iter().map(cost).sum::<f64>();
+        }
+        let count = observations.one_way.len();
+        (count > 0).then(|| sum / count as f64)
+    }
+}
+
+/// The travel times of some directions.
+#[derive(Debug)]
+struct Travels {
+    /// In no order within a direction.
+    values: Vec<f64>,
+    of: Vec<Travel>,
+}
+
+/// What the travel times of one direction say.
+#[derive(Debug)]
+struct Travel {
+    /// Where the values end.
+    end: usize,
+    /// The twentieth part and the fourth part of them are shorter.
+    quick: f64,
+    quarter: f64,
+    /// What [`Reading::Edge`] wants to know.
+    edge: f64,
+}
+
+impl Travels {
+    fn new<'a>(
+        directions: impl Iterator<Item = &'a [OneWay]>,
+        offsets: &[f64],
+        windows: usize,
+        reading: Reading,
+    ) -> Travels {
+        let (mut values, mut of) = (Vec::new(), Vec::new());
+        for messages in directions {
+            let begin = values.len();
+            values.extend(messages.iter().map(|seen| seen.travel(offsets, windows)));
+            of.push(Travel::new(&mut values[begin..], begin, reading));
+        }
+        Travels { values, of }
+    }
+
+    /// Where the values of each direction are densest near their lower end.
+    fn modes(&self, spread: f64) -> Vec<f64> {
+        let begins = std::iter::once(0).chain(self.of.iter().map(|travel| travel.end));
+        self.of.iter().zip(begins).map(|(travel, begin)| travel.mode(&self.values[begin..travel.end], spread)).collect()
+    }
+}
+
+impl Travel {
+    /// Of values, which are put into another order, and which begin at `begin` among others.
+    fn new(values: &mut [f64], begin: usize, reading: Reading) -> Travel {
+        let end = begin + values.len();
+        if values.is_empty() {
+            return Travel { end, quick: 0.0, quarter: 0.0, edge: 0.0 };
+        }
+        let [quick_at, quarter_at] = [5, 25].map(|percent| values.len() * percent / 100);
+        let (below, &mut quarter, _) = values.select_nth_unstable_by(quarter_at, f64::total_cmp);
+        let quick = match quick_at < quarter_at {
+            true => *below.select_nth_unstable_by(quick_at, f64::total_cmp).1,
+            false => quarter,
+        };
+        let edge = match reading {
+            Reading::Mode => quick,
+            Reading::Edge(share) => {
+                let at = ((values.len() as f64 * share) as usize).min(values.len() - 1);
+                *values.select_nth_unstable_by(at, f64::total_cmp).1
+            }
+        };
+        Travel { end, quick, quarter, edge }
+    }
+
+    /// Where the values are densest near their lower end.
+    fn mode(&self, values: &[f64], spread: f64) -> f64 {
+        let mut mode = self.quick;
+        for _ in 0..5 {
+            let (chunks, rest) = values.as_chunks::<LANES>();
+            let several = widest(
+                #[inline(always)]
+                || weighed(chunks, mode, spread),
+            );
+            let few = weighed(rest.as_chunks::<1>().0, mode, spread);
+            let (weights, sum) = (several.0 + few.0, several.1 + few.1);
+            mode = if weights > 0.0 { sum / weights } else { mode };
+        }
+        mode
+    }
+}
+
+/// The messages of one direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Direction {
+    /// How long they travel that meet no delay, in ticks, if that is known.
+    latency: Option<f64>,
+}
+
+impl Direction {
+    /// Whether messages are held from both sides; if not, they only say what cannot be.
+    pub fn is_known(self) -> bool {
+        self.latency.is_some()
+    }
+
+    /// How much longer than the latency (zero, if it is not known) the message took if these are the corrections; negative:
+    /// it was too quick.
+    pub fn excess(self, seen: &OneWay, offsets: &[f64], windows: usize) -> f64 {
+        seen.travel(offsets, windows) - self.latency.unwrap_or(0.0)
+    }
+
+    /// How much a message with this excess counts: 1 near zero, vanishing if it was delayed by many `scale`s. One that would
+    /// have been too quick is impossible and keeps pulling, but never with more force than from a few scales away: within a
+    /// window a clock can do what its model cannot.
+    pub fn weight(self, excess: f64, scale: f64) -> f64 {
+        const FORCE: f64 = 4.0;
+        if excess <= 0.0 {
+            return (FORCE * scale / excess.abs()).min(1.0);
+        }
+        if self.latency.is_some() { redescending(excess, scale) } else { 0.0 }
+    }
+}
+
+/// How many values are worked on at once.
+const LANES: usize = 4;
+
+/// Sum of the weights of values around `mode`, and of the weighted values.
+#[inline(always)]
+fn weighed<const N: usize>(values: &[[f64; N]], mode: f64, spread: f64) -> (f64, f64) {
+    let (mut weights, mut sums) = ([0.0; N], [0.0; N]);
+    for values in values {
+        for lane in 0..N {
+            let weight = redescending(values[lane] - mode, spread);
+            weights[lane] += weight;
+            sums[lane] += weight * values[lane];
+        }
+    }
+    (weights.iter().sum(), sums.iter().sum())
+}
+
+/// Weight of an excess: 1 up to zero, and vanishing for messages that were delayed.
+#[inline(always)]
+fn redescending(excess: f64, scale: f64) -> f64 {
+    let relative = excess.max(0.0) / (2.0 * scale);
+    let root = 1.0 / (1.0 + relative * relative);
+    root * root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latency_is_the_mean_of_both_directions() {
+        // b is 100 late, messages take 30; nothing comes back from c.
+        let one = |a, b, least| OneWay { a, b, window: 0, least };
+        let one_way = vec![one(0, 1, 70.0), one(0, 2, 5.0), one(1, 0, -130.0)];
+        let seen = Observations { one_way, one_sided: [(0, 2)].into(), floor: 1.0, ..Observations::default() };
+        let offsets = [0.0, 100.0, 5.0];
+        let latencies = Latencies::new(&seen, &offsets, 1, Reading::Mode, Workers::ONE);
+        assert_eq!(latencies.direction((0, 1)).latency, Some(30.0));
+        assert_eq!(latencies.direction((1, 0)).latency, Some(30.0));
+        assert_eq!(latencies.direction((0, 2)).latency, None);
+        assert_eq!(latencies.direction((2, 1)).latency, None);
+        assert_eq!(latencies.misfit(&seen, &offsets, 1), Some(0.0));
+    }
+
+    #[test]
+    fn delayed_messages_do_not_move_the_latency() {
+        let mut seen = Observations { floor: 1.0, ..Observations::default() };
+        for window in 0..300 {
+            // One window in three is quick from 0 to 1, another third from 1 to 0.
+            let noise = f64::from(window % 7);
+            let (there, back) = match window % 3 {
+                0 => (50.0 + noise, 900.0),
+                1 => (5000.0, 50.0 + noise),
+                _ => (700.0, 800.0),
+            };
+            seen.one_way.push(OneWay { a: 0, b: 1, window, least: -there });
+            seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
+        }
+        seen.one_way.sort_by_key(|one| one.a);
+        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, Workers::ONE);
+        assert!((latencies.direction((0, 1)).latency.unwrap() - 53.0).abs() < 2.0, "{latencies:?}");
+    }
+}

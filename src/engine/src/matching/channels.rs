@@ -1,0 +1,121 @@
+//! Channels between two processes: what the pairs of their events are, and both ends.
+
+use crate::matching::sync::SyncTimeline;
+use clc_trace::{CollectiveOp, Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What the pairs of a channel are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Trust {
+    /// Messages: the two ends agree in number and lengths.
+    Sound,
+    /// No messages: the posting of a receive before the end of its synchronous send.
+    Acknowledged,
+    /// No messages: steps of post, start, complete and wait on a window.
+    Grouped,
+    /// Messages of a channel in which records are missing, where lengths leave no choice.
+    Aligned,
+    /// No messages: sends that come before receives because others do that are not known. To be respected, but they say nothing about the
+    /// clocks or about waiting.
+    Implied,
+    /// No messages: fork and begin of a team of threads, its end and the join.
+    Forked,
+    /// No messages: arrival at a barrier of a team of threads, and departure of others.
+    Barrier,
+    /// No messages: creation and begin of a thread, its end and the wait for it.
+    Created,
+    /// No messages: creation of a task, and its first run.
+    Tasked,
+    /// No messages: release of a lock by a thread, and the next acquisition.
+    Locked,
+}
+
+/// The sending end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutChannel {
+    /// Local timeline (index into the host's timelines) that sends.
+    pub source: u32,
+    /// Global number of the timeline that receives.
+    pub destination: u32,
+    /// Analysis rank that hosts the receiver.
+    pub host: u32,
+    /// Index of the channel's receiving end at that rank.
+    pub remote: u32,
+    /// What its pairs are.
+    pub trust: Trust,
+    /// Send events, in order.
+    pub sends: Vec<u32>,
+}
+
+/// The receiving end of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InChannel {
+    /// Global number of the timeline that sends.
+    pub source: u32,
+    /// Analysis rank that hosts the sender.
+    pub host: u32,
+    /// Index of the channel's sending end at that rank.
+    pub remote: u32,
+    /// Local timeline that receives.
+    pub destination: u32,
+    /// What its pairs are.
+    pub trust: Trust,
+    /// Receive events in the order in which they were posted: the k-th belongs to the k-th send.
+    pub receives: Vec<u32>,
+}
+
+impl Trust {
+    /// Whether it may be wrong: records are missing, or the steps of threads were put together by their order.
+    pub fn in_doubt(self) -> bool {
+        matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
+    }
+
+    /// Whether the pairs are of threads of one process, between which there is no minimum latency.
+    pub(crate) fn of_threads(self) -> bool {
+        matches!(self, Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked)
+    }
+
+    /// Whether the pairs are messages.
+    pub fn of_messages(self) -> bool {
+        matches!(self, Trust::Sound | Trust::Aligned)
+    }
+
+    /// As what its pairs are counted, if not as messages.
+    pub fn op(self) -> Option<CollectiveOp> {
+        match self {
+            Trust::Acknowledged => Some(CollectiveOp::SYNCHRONOUS_SEND),
+            Trust::Grouped => Some(CollectiveOp::WIN_GROUP),
+            Trust::Forked => Some(CollectiveOp::THREAD_FORK),
+            Trust::Barrier => Some(CollectiveOp::THREAD_BARRIER),
+            Trust::Created => Some(CollectiveOp::THREAD_CREATE),
+            Trust::Tasked => Some(CollectiveOp::THREAD_TASK),
+            Trust::Locked => Some(CollectiveOp::THREAD_LOCK),
+            Trust::Sound | Trust::Aligned | Trust::Implied => None,
+        }
+    }
+}
+
+impl OutChannel {
+    /// Whether its pairs are messages.
+    pub fn is_certain(&self) -> bool {
+        self.trust.of_messages()
+    }
+}
+
+impl InChannel {
+    /// Whether its pairs are messages.
+    pub fn is_certain(&self) -> bool {
+        self.trust.of_messages()
+    }
+}
+
+/// The index of the next channel of an analysis rank that has `length`.
+///
+/// # Errors
+/// There are too many.
+pub(super) fn checked_index(length: usize) -> Result<u32> {
+    u32::try_from(length)
+        .ok()
+        .filter(|&index| (index as usize) < SyncTimeline::LINKS)
+        .ok_or_else(|| Error::new(format!("more than {} message channels on one analysis rank", SyncTimeline::LINKS)))
+}

@@ -1,0 +1,113 @@
+//! What is kept of the events of one process: its synchronisation events, and what they refer to.
+
+use crate::matching::comm_index::CommIndex;
+use crate::matching::hash::HashMap;
+use crate::matching::message_ends::{MessageEnd, MessageKey};
+use crate::matching::sync::SyncTimeline;
+use crate::matching::threads::{ThreadCounts, ThreadOrder};
+use crate::matching::undefined::Gaps;
+use controlled_logical_clock::semantics::Part;
+use serde::{Deserialize, Serialize};
+
+/// One process's part in one collective instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Participation {
+    /// Index of the begin event.
+    pub begin: u32,
+    /// Index of the end event.
+    pub end: u32,
+    /// What of its end record decides who waits for whom.
+    pub part: Part,
+}
+
+/// What a process did that cannot take part in the replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// Receives posted whose completion was never recorded.
+    pub never_completed: u64,
+    /// Requests that were cancelled.
+    pub cancelled: u64,
+    /// Messages to or from a rank that is undefined or not in the communicator.
+    pub undefined_peer: u64,
+    /// Collectives whose end was never recorded (or whose begin was not).
+    pub open_collectives: u64,
+    /// Collectives on inter-communicators.
+    pub inter_collectives: u64,
+    /// Collectives on communicators of one member.
+    pub solo_collectives: u64,
+    /// Collectives on windows that are not defined or belong to no MPI processes.
+    pub foreign_windows: u64,
+    /// One-sided operations on windows that are not defined or belong to no MPI processes, as transfers between hosts and accelerators are.
+    pub foreign_accesses: u64,
+    /// One-sided operations between two fences, which are synchronised by them.
+    pub fence_accesses: u64,
+    /// One-sided operations of a process that held a lock, which are ordered with those of others by nothing that a trace has.
+    pub lock_accesses: u64,
+    /// One-sided operations between `MPI_Win_start` and `MPI_Win_complete`.
+    pub group_accesses: u64,
+}
+
+impl Leftovers {
+    /// Adds those of another process.
+    pub fn add(&mut self, other: &Leftovers) {
+        self.never_completed += other.never_completed;
+        self.cancelled += other.cancelled;
+        self.undefined_peer += other.undefined_peer;
+        self.open_collectives += other.open_collectives;
+        self.inter_collectives += other.inter_collectives;
+        self.solo_collectives += other.solo_collectives;
+        self.foreign_windows += other.foreign_windows;
+        self.foreign_accesses += other.foreign_accesses;
+        self.fence_accesses += other.fence_accesses;
+        self.lock_accesses += other.lock_accesses;
+        self.group_accesses += other.group_accesses;
+    }
+}
+
+/// What orders of a group are between two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupKey {
+    /// The other process (global MPI rank).
+    pub peer: u32,
+    /// The window, as index of the table of communicators.
+    pub window: CommIndex,
+    /// Of the two orders of an epoch: from post to complete, or from complete to wait.
+    pub completes: bool,
+}
+
+/// The synchronisation events of one process and what they refer to.
+#[derive(Debug, Default)]
+pub struct Extract {
+    /// Visited events.
+    pub sync: SyncTimeline,
+    /// Sends by message key, in program order.
+    pub sends: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Receives by message key, in the order in which they were posted.
+    pub receives: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Completed non-blocking receives whose request was not recorded: nobody knows when they were posted. Not in `receives`.
+    pub unplaced: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// Where sends without a peer may be missing in `sends`.
+    pub send_gaps: HashMap<MessageKey, Gaps>,
+    /// Where receives without a peer may be missing in `receives`.
+    pub receive_gaps: HashMap<MessageKey, Gaps>,
+    /// The first events without a peer, in program order, and whether they are sends.
+    pub undefined: Vec<(u32, bool)>,
+    /// Collective participations by communicator (index into the definitions), in program order of the begins.
+    pub collectives: HashMap<CommIndex, Vec<Participation>>,
+    /// The ends of synchronous sends, by the send.
+    pub synchronous: HashMap<u32, u32>,
+    /// Where receives were posted, by the receive; filled only where regions are read.
+    pub posts: HashMap<u32, u32>,
+    /// Steps on windows that others wait for, in program order.
+    pub group_sends: HashMap<GroupKey, Vec<u32>>,
+    /// Steps on windows that wait for others, in program order.
+    pub group_receives: HashMap<GroupKey, Vec<u32>>,
+    /// By location: 0 if it is in the timeline of its process, else the number of its own one. Empty if all are.
+    pub part_of: Vec<u32>,
+    /// What orders threads with timelines of their own.
+    pub thread_orders: Vec<ThreadOrder>,
+    /// Steps of threads.
+    pub threads: ThreadCounts,
+    /// Everything else.
+    pub leftovers: Leftovers,
+}

@@ -1,0 +1,4 @@
+//! Hash tables.
+
+/// Hash tables of small keys, several accesses per event: the hash of the standard library is slower than all else that is done with one.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;

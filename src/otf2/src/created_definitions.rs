@@ -1,0 +1,217 @@
+//! The global definitions of an archive that is written from nothing.
+
+use crate::definition_writer::DefinitionWriter;
+use crate::definitions::{BARRIERS, OPENMP, kind};
+use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, Result};
+use std::collections::HashMap;
+
+const UNDEFINED: u32 = u32::MAX;
+/// OTF2 `Paradigm` MPI.
+const MPI: u8 = 4;
+/// OTF2 `Paradigm` user.
+const USER: u8 = 1;
+/// OTF2 `Paradigm` measurement system.
+const MEASUREMENT_SYSTEM: u8 = 6;
+/// OTF2 definition record `Paradigm`, and its class of processes.
+const PARADIGM: u8 = 6;
+const PROCESS: u8 = 0;
+/// OTF2 definition record `SystemTreeNodeDomain`, and two of its values.
+const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
+const MACHINE: u8 = 0;
+const SHARED_MEMORY: u8 = 1;
+
+impl DefinitionWriter<'_> {
+    /// All of them; `events` is the number of events by location.
+    pub(crate) fn all(&mut self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
+        let clock = definitions.clock;
+        self.write(kind::CLOCK_PROPERTIES, |payload| {
+            payload.u64(clock.resolution);
+            payload.u64(clock.global_offset);
+            payload.u64(clock.trace_length);
+            payload.u64(clock.realtime.unwrap_or(u64::MAX));
+        })?;
+        let empty = self.string("")?;
+        self.paradigm(MPI, "MPI")?;
+        if !definitions.thread_barriers.is_empty() {
+            self.paradigm(OPENMP, "OpenMP")?;
+        }
+        for node in &definitions.system_tree {
+            let (name, class) = (self.string(&node.name)?, self.string(&node.class)?);
+            self.write(kind::SYSTEM_TREE_NODE, |payload| {
+                payload.u32(node.id.0);
+                payload.u32(name);
+                payload.u32(class);
+                payload.u32(node.parent.map_or(UNDEFINED, |parent| parent.0));
+            })?;
+            let domain = match node.class.as_str() {
+                "machine" => MACHINE,
+                "node" => SHARED_MEMORY,
+                _ => continue,
+            };
+            self.write(SYSTEM_TREE_NODE_DOMAIN, |payload| {
+                payload.u32(node.id.0);
+                payload.u8(domain);
+            })?;
+        }
+        for group in &definitions.location_groups {
+            let name = self.string(&group.name)?;
+            self.write(kind::LOCATION_GROUP, |payload| {
+                payload.u32(group.id.0);
+                payload.u32(name);
+                payload.u8(if group.accelerator { 2 } else { 1 });
+                payload.u32(group.parent.map_or(UNDEFINED, |parent| parent.0));
+                payload.u32(group.creator.map_or(UNDEFINED, |creator| creator.0));
+            })?;
+        }
+        for location in &definitions.locations {
+            let name = self.string(&location.name)?;
+            self.write(kind::LOCATION, |payload| {
+                payload.u64(location.id.0);
+                payload.u32(name);
+                payload.u8(match location.kind {
+                    LocationKind::CpuThread => 1,
+                    LocationKind::AcceleratorStream => 2,
+                    LocationKind::Metric => 3,
+                    LocationKind::Other(kind) => kind,
+                });
+                payload.u64(events.get(&location.id).copied().unwrap_or(location.claimed_events));
+                payload.u32(location.group.0);
+            })?;
+        }
+        for region in &definitions.regions {
+            let name = self.string(&region.name)?;
+            let barrier = definitions.thread_barriers.binary_search(&region.id).is_ok();
+            let (role, paradigm) = match region.name.starts_with("MPI_") {
+                _ if barrier => (BARRIERS[0], OPENMP),
+                true => (0, MPI),
+                false => (0, USER),
+            };
+            self.write(kind::REGION, |payload| {
+                payload.u32(region.id.0);
+                payload.u32(name);
+                payload.u32(empty);
+                payload.u8(0);
+                payload.u32(UNDEFINED);
+                payload.u32(0);
+                payload.u32(0);
+                payload.u32(name);
+                payload.u8(role);
+                payload.u8(paradigm);
+                payload.u32(0);
+            })?;
+        }
+        self.metrics()?;
+        self.communicators(definitions, empty)
+    }
+
+    fn paradigm(&mut self, paradigm: u8, name: &str) -> Result<()> {
+        let name = self.string(name)?;
+        self.write(PARADIGM, |payload| {
+            payload.u8(paradigm);
+            payload.u32(name);
+            payload.u8(PROCESS);
+        })
+    }
+
+    /// Groups and communicators; every communicator has a group of its own.
+    fn communicators(&mut self, definitions: &Definitions, empty: u32) -> Result<()> {
+        const COMM_LOCATIONS: u8 = 4;
+        const COMM_GROUP: u8 = 5;
+        const COMM_SELF: u8 = 6;
+        // After those that events name, unless these have left the first place to the locations: readers expect ids in their order.
+        let first = definitions.groups.iter().all(|(id, _)| id.0 > 0) && !definitions.groups.is_empty();
+        let mut next = definitions.groups.iter().map(|(id, _)| id.0.saturating_add(1)).max().unwrap_or(0);
+        let define = |file: &mut Self,
+                      id: u32,
+                      kind: u8,
+                      paradigm: u8,
+                      members: &mut dyn Iterator<Item = u64>,
+                      global: bool|
+         -> Result<u32> {
+            let members: Vec<u64> = members.collect();
+            file.write(kind::GROUP, |payload| {
+                payload.u32(id);
+                payload.u32(empty);
+                // The kinds of before OTF2 1.2: communicator, self, locations.
+                payload.u8(match kind {
+                    COMM_GROUP => 4,
+                    COMM_SELF => 5,
+                    _ => 6,
+                });
+                payload.u32(members.len() as u32);
+                members.iter().for_each(|&member| payload.u64(member));
+                payload.u8(kind);
+                payload.u8(paradigm);
+                payload.u32(u32::from(global));
+            })?;
+            Ok(id)
+        };
+        let mut group =
+            |file: &mut Self, kind: u8, paradigm: u8, members: &mut dyn Iterator<Item = u64>, global: bool| {
+                next += 1;
+                define(file, next - 1, kind, paradigm, members, global)
+            };
+        if !definitions.processes.is_empty() {
+            let mut processes = definitions.processes.iter().map(|id| id.0);
+            match first {
+                true => define(self, 0, COMM_LOCATIONS, MPI, &mut processes, false)?,
+                false => group(self, COMM_LOCATIONS, MPI, &mut processes, false)?,
+            };
+        }
+        // Their members refer to the locations.
+        for (id, members) in &definitions.groups {
+            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
+        }
+        // Readers expect the locations of every paradigm that has communicators.
+        if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
+            self.paradigm(MEASUREMENT_SYSTEM, "Measurement system")?;
+            let mut locations = definitions.locations.iter().map(|location| location.id.0);
+            group(self, COMM_LOCATIONS, MEASUREMENT_SYSTEM, &mut locations, false)?;
+        }
+        for communicator in &definitions.communicators {
+            let name = self.string(&communicator.name)?;
+            let global = communicator.global_ranks;
+            let ranks = |members: &[u32]| members.iter().map(|&rank| u64::from(rank)).collect::<Vec<_>>().into_iter();
+            let (a, b) = match &communicator.members {
+                CommMembers::Intra(members) => (group(self, COMM_GROUP, MPI, &mut ranks(members), global)?, None),
+                CommMembers::SelfOnly => (group(self, COMM_SELF, MPI, &mut std::iter::empty(), false)?, None),
+                CommMembers::Inter(a, b) => {
+                    let a = group(self, COMM_GROUP, MPI, &mut ranks(a), false)?;
+                    (a, Some(group(self, COMM_GROUP, MPI, &mut ranks(b), false)?))
+                }
+                CommMembers::NotMpi => {
+                    (group(self, COMM_GROUP, MEASUREMENT_SYSTEM, &mut std::iter::empty(), false)?, None)
+                }
+                CommMembers::Undefined => continue,
+            };
+            let id = communicator.id.0;
+            match b {
+                None => self.write(kind::COMM, |payload| {
+                    payload.u32(id);
+                    payload.u32(name);
+                    payload.u32(a);
+                    payload.u32(UNDEFINED);
+                    payload.u32(0);
+                })?,
+                Some(b) => self.write(kind::INTER_COMM, |payload| {
+                    payload.u32(id);
+                    payload.u32(name);
+                    payload.u32(a);
+                    payload.u32(b);
+                    payload.u32(UNDEFINED);
+                    payload.u32(0);
+                })?,
+            }
+        }
+        for window in &definitions.windows {
+            let name = self.string(&window.name)?;
+            self.write(kind::RMA_WIN, |payload| {
+                payload.u32(window.id.0);
+                payload.u32(name);
+                payload.u32(window.comm.0);
+                payload.u32(0);
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The files of local definitions, `NAME/<location>.def`.
+
+use crate::bytes::{ByteOrder, Reader, Writer};
+use crate::chunks::{FileKind, Records};
+use crate::local::{COMMUNICATORS, GROUPS, IdMap, LocalDefinitions, REGIONS, WINDOWS};
+use clc_trace::{ClockOffset, Error, Result};
+
+/// OTF2 local definition `MappingTable`.
+pub const MAPPING_TABLE: u8 = 5;
+/// OTF2 local definition `ClockOffset`.
+pub const CLOCK_OFFSET: u8 = 6;
+
+/// The record of a clock offset.
+pub(super) fn clock_offset_record(offset: &ClockOffset, order: ByteOrder) -> Vec<u8> {
+    let mut payload = Writer::new(order);
+    payload.full_u64(offset.time);
+    payload.i64(offset.offset);
+    payload.full_u64(offset.standard_deviation.to_bits());
+    let mut record = Writer::new(order);
+    record.record(CLOCK_OFFSET, &payload.bytes, payload.bytes.len());
+    record.bytes
+}
+
+impl IdMap {
+    fn read(reader: &mut Reader<'_>) -> Result<IdMap> {
+        let count = reader.u64()?;
+        let mut map = IdMap::default();
+        // Every entry takes at least a byte: a count beyond the record ends in an error, not in an allocation.
+        match reader.u8()? {
+            0 => {
+                for _ in 0..count {
+                    map.dense.push(reader.u64()? as u32);
+                }
+            }
+            1 => {
+                for _ in 0..count {
+                    let local = reader.u64()? as u32;
+                    map.sparse.insert(local, reader.u64()? as u32);
+                }
+            }
+            other => return Err(Error::new(format!("unknown id map type {other}"))),
+        }
+        Ok(map)
+    }
+}
+
+impl LocalDefinitions {
+    /// Reads the contents of a local definition file, except for the tables in [`LocalDefinitions::others`].
+    ///
+    /// # Errors
+    /// Damaged records, clock offsets that are not in increasing order of time.
+    pub fn read(bytes: &[u8], chunk_size: u64) -> Result<LocalDefinitions> {
+        LocalDefinitions::read_tables(bytes, chunk_size, false)
+    }
+
+    /// Reads the contents of a local definition file with all its tables: for records whose every reference is mapped.
+    ///
+    /// # Errors
+    /// As [`LocalDefinitions::read`].
+    pub fn read_in_full(bytes: &[u8], chunk_size: u64) -> Result<LocalDefinitions> {
+        LocalDefinitions::read_tables(bytes, chunk_size, true)
+    }
+
+    fn read_tables(bytes: &[u8], chunk_size: u64, in_full: bool) -> Result<LocalDefinitions> {
+        let mut local = LocalDefinitions::default();
+        let mut seen = [false; 256];
+        let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+        while let Some(record) = records.next()? {
+            let mut reader = Reader::new(record.payload, record.order);
+            match record.kind {
+                MAPPING_TABLE => {
+                    let kind = reader.u8()?;
+                    if std::mem::replace(&mut seen[usize::from(kind)], true) {
+                        local.warnings.push(
+                            "local definitions hold several id maps of the same type; only the first is \
+                                used"
+                                .into(),
+                        );
+                        continue;
+                    }
+                    match kind {
+                        REGIONS => local.regions = IdMap::read(&mut reader)?,
+                        COMMUNICATORS => local.communicators = IdMap::read(&mut reader)?,
+                        WINDOWS => local.windows = IdMap::read(&mut reader)?,
+                        GROUPS => local.groups = IdMap::read(&mut reader)?,
+                        // Nothing that is corrected depends on them: damage there is no reason to refuse the trace.
+                        other if in_full => {
+                            if let Ok(map) = IdMap::read(&mut reader) {
+                                local.others.insert(other, map);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                CLOCK_OFFSET => {
+                    let offset = ClockOffset {
+                        time: reader.full_u64()?,
+                        offset: reader.i64()?,
+                        standard_deviation: reader.f64()?,
+                    };
+                    if let Some(last) = local.clock_offsets.last()
+                        && offset.time <= last.time
+                    {
+                        return Err(Error::new(format!(
+                            "clock offset {} was measured at {}, which is not after the previous one at {}",
+                            local.clock_offsets.len() + 1,
+                            offset.time,
+                            last.time
+                        )));
+                    }
+                    local.clock_offsets.push(offset);
+                }
+                _ => {}
+            }
+        }
+        Ok(local)
+    }
+}

@@ -1,0 +1,55 @@
+//! What is known of the functions of MPI when the recorder is compiled.
+
+use crate::format::{Effect, Form};
+
+/// How a function is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mode(u8);
+
+impl Mode {
+    /// From C.
+    pub const C: Mode = Mode(0);
+    /// From C, with counts of 64 bits.
+    pub const LARGE: Mode = Mode(1);
+    /// From Fortran: addresses of everything.
+    pub const FORTRAN: Mode = Mode(2);
+    /// From Fortran, by the module mpi_f08.
+    pub const F08: Mode = Mode(2 | 8);
+    /// From Fortran, by the module mpi_f08 with descriptors of buffers.
+    pub const DESCRIPTORS: Mode = Mode(2 | 4 | 8);
+
+    /// Whether counts have 64 bits.
+    pub fn large(self) -> bool {
+        self.0 & 1 != 0
+    }
+    /// Whether arguments are addresses.
+    pub fn fortran(self) -> bool {
+        self.0 & 2 != 0
+    }
+    /// Whether the module mpi_f08 is used.
+    pub fn f08(self) -> bool {
+        self.0 & 8 != 0
+    }
+    /// Whether buffers are descriptors.
+    pub fn descriptors(self) -> bool {
+        self.0 & 4 != 0
+    }
+}
+
+/// What is known of a wrapper when it is compiled.
+pub struct Call {
+    /// Its number in the table.
+    pub number: u64,
+    /// What the function does.
+    pub effect: Effect,
+    /// Of a collective operation.
+    pub form: Form,
+    /// How it is called.
+    pub mode: Mode,
+    /// Whether it only looks at something, and nothing is known of what it saw.
+    pub probe: bool,
+    /// Whether its first arguments are source, tag and communicator, of which nothing is recorded.
+    pub looks: bool,
+}
+
+include!(concat!(env!("OUT_DIR"), "/table.rs"));
