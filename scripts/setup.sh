@@ -69,6 +69,7 @@ needs=(
 optional=(
     "has mpicc.mpich|libmpich-dev|mpich-devel|mpich|the tests with a second MPI (make test)"
     "has mpiexec.mpich|mpich|mpich|mpich|the tests with a second MPI (make test)"
+    "has otf2-config|libotf2-trace-dev|otf2-devel|otf2|the speed of decoding beside libotf2 (scripts/bench decoding)"
     "has ip|iproute2|iproute|iproute2|several nodes on one machine (make demo, scripts/nodes)"
     "has eztrace|eztrace|-|eztrace|recording traces with EZTrace (make record)"
 )

@@ -11,6 +11,28 @@ for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
         exit 1
     }
 done
+# Reports of cargo-nextest, for the table of the slowest tests.
+reports=$(mktemp -d)
+trap 'rm -rf "$reports"' EXIT
+# More than cores: tests of the program wait for a third of their time (they need 387 s of a processor, and took 309 s on two idle ones), for launchers, agents,
+# and processes that are to be stopped.
+side_by_side=$(($(nproc) + ($(nproc) + 1) / 2))
+# NAME OPTION... [FILTER...]: runs tests, by cargo-nextest where it is installed: it keeps all cores busy across test binaries, and says how long each test took.
+run_tests() {
+    local name=$1 status=0 word
+    local -a options=() filters=()
+    shift
+    if cargo nextest --version >/dev/null 2>&1; then
+        cargo nextest run --locked --test-threads "$side_by_side" "$@" || status=$?
+        cp "${CARGO_TARGET_DIR:-target}/nextest/default/junit.xml" "$reports/$name.xml" 2>/dev/null || true
+        return "$status"
+    fi
+    # Options have one word each here; what follows them is for the test binaries, of which cargo takes one filter only.
+    for word in "$@"; do
+        if [[ $word == --* ]]; then options+=("$word"); else filters+=("$word"); fi
+    done
+    cargo test --locked "${options[@]}" -- ${filters[@]+"${filters[@]}"}
+}
 set -x
 cargo fmt --all --check
 cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -20,15 +42,22 @@ scripts/structure
 (cd scripts && /usr/bin/python3 -B -m unittest discover --start-directory tests)
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 cargo build --locked
-cargo test --locked --workspace
+run_tests open-mpi --workspace --lib --bins --tests
+cargo test --locked --workspace --doc
 scripts/standalone.sh
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test mpi_transport
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-transport --test=mpi_transport
 # MPICH is the one with few communicators. The other tests of many of them take minutes with more of its ranks than cores.
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test program -- mpi_runs:: many_communicators::context_ids
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids
 # Of the faults, those on four ranks: signals in every part of a run, circles, calls that fail. The others are the same up to the launcher.
-MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich cargo test --locked --test faults ::4
+MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-faults --test=faults ::4
 CLC_REPLAY=target/debug/clc-replay CLC_REPLAY_MPICH=target-mpich/debug/clc-replay scripts/soak --short
 scripts/scaling --check
 scripts/bench --check
+{ set +x; } 2>/dev/null
+if compgen -G "$reports/*.xml" >/dev/null; then
+    scripts/slowest_tests "$reports"/*.xml
+else
+    echo "test.sh: no list of the slowest tests, which cargo-nextest makes; all tests have run by cargo test"
+fi

@@ -73,7 +73,7 @@ fn beside_mpi() -> ExitCode {
     }
 }
 
-/// Ranks that fail together come to their end within this time.
+/// Ranks that fail together come to their end within this time: 5 s are promised (docs/reliability.md), and ending the job takes some of them.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// So that running out of memory ends in one line.

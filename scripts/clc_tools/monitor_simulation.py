@@ -28,15 +28,33 @@ STORED = ROOT / "docs/monitor/measured.json"
 DATA = "sensors=2x104 aggregates=4x60"
 
 SERIES = {
-    "detection": [f"nodes=64 {groups} {loss} kill=20 seconds=210 {DATA}" for groups in ("groups=8", "groups=none")
-                  for loss in ("loss=0", "loss=1", "loss=5")],
-    "choice": [f"nodes=64 groups={groups} choice={choice} kill=20 seconds=210 loss=1" for groups in (8, "none") for choice in ("ring", "random")],
-    "cleanup": [f"nodes=64 groups=8 cleanup={cleanup} kill=20 seconds=210 loss=1 {DATA}" for cleanup in (0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2)],
-    "swim": [f"nodes={nodes} {protocol} loss=1 pauses=60x0.8 kill={kill} seconds={seconds}"
-             for nodes, groups, kill, seconds in ((64, "8", 20, 240), (256, "16", 5, 80)) for protocol in (f"groups={groups}", "swim=0.1", "swim=0.5", "swim=1")],
-    "nodes": [f"nodes={nodes} groups=sqrt loss=1 kill=3 settle={settle} seconds=40 {DATA}"
-              for nodes, settle in ((16, 20), (64, 20), (256, 60), (1024, 100))],
-    "groups": [f"nodes=1024 groups={size} directory=no kill=3 settle=20 seconds=30" for size in (4, 8, 16, 24, 32, 48, 64, 128, 256)],
+    "detection": [
+        f"nodes=64 {groups} {loss} kill=20 seconds=210 {DATA}"
+        for groups in ("groups=8", "groups=none")
+        for loss in ("loss=0", "loss=1", "loss=5")
+    ],
+    "choice": [
+        f"nodes=64 groups={groups} choice={choice} kill=20 seconds=210 loss=1"
+        for groups in (8, "none")
+        for choice in ("ring", "random")
+    ],
+    "cleanup": [
+        f"nodes=64 groups=8 cleanup={cleanup} kill=20 seconds=210 loss=1 {DATA}"
+        for cleanup in (0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.5, 2)
+    ],
+    "swim": [
+        f"nodes={nodes} {protocol} loss=1 pauses=60x0.8 kill={kill} seconds={seconds}"
+        for nodes, groups, kill, seconds in ((64, "8", 20, 240), (256, "16", 5, 80))
+        for protocol in (f"groups={groups}", "swim=0.1", "swim=0.5", "swim=1")
+    ],
+    "nodes": [
+        f"nodes={nodes} groups=sqrt loss=1 kill=3 settle={settle} seconds=40 {DATA}"
+        for nodes, settle in ((16, 20), (64, 20), (256, 60), (1024, 100))
+    ],
+    "groups": [
+        f"nodes=1024 groups={size} directory=no kill=3 settle=20 seconds=30"
+        for size in (4, 8, 16, 24, 32, 48, 64, 128, 256)
+    ],
     "faults": [
         "nodes=256 groups=sqrt loss=1 killgroup=32-47 seconds=20",
         "nodes=256 groups=sqrt loss=1 killgroup=32-39 seconds=20",
@@ -51,7 +69,9 @@ SERIES = {
 def measure(names: list[str]) -> None:
     binary: str | Path | None = os.environ.get("SIMULATE_GOSSIP")
     if not binary:
-        subprocess.run(["cargo", "build", "--release", "-p", "clc-monitor", "--example", "simulate_gossip"], cwd=ROOT, check=True)
+        subprocess.run(
+            ["cargo", "build", "--release", "-p", "clc-monitor", "--example", "simulate_gossip"], cwd=ROOT, check=True
+        )
         binary = ROOT / "target/release/examples/simulate_gossip"
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
     for name in names or SERIES:
@@ -129,27 +149,59 @@ def draw(stored: dict[str, Any]) -> None:
         sizes = [int(size) for size in by(calm, "groups")]
         measured = [result["bits"] / 1000 for result in calm]
         points = [cost(size) for size in sizes]
-        slope = sum((p - mean(points)) * (m - mean(measured)) for p, m in zip(points, measured)) / sum((p - mean(points)) ** 2 for p in points)
+        slope = sum((p - mean(points)) * (m - mean(measured)) for p, m in zip(points, measured)) / sum(
+            (p - mean(points)) ** 2 for p in points
+        )
         rest = mean(measured) - slope * mean(points)
         axes.plot(sizes, measured, "o-", color=plots.BLUE, label="simulated")
-        axes.plot(sizes, [rest + slope * point for point in points], "--", color=plots.GREY, label="a + b (g + 2/3 N/g), fitted")
+        axes.plot(
+            sizes,
+            [rest + slope * point for point in points],
+            "--",
+            color=plots.GREY,
+            label="a + b (g + 2/3 N/g), fitted",
+        )
         axes.axvline(math.sqrt(1024), color=plots.ORANGE, ls=":", label="square root of the number of nodes")
         axes.set_xscale("log", base=2)
         finish(axes, "1,024 nodes in two layers, no data", "nodes per group", "kbit/s that a node sends")
     with plots.figure(folder / "nodes.svg", (6.5, 4)) as axes:
         nodes = [int(count) for count in by(stored["nodes"], "nodes")]
-        axes.plot(nodes, [result["bits"] / 1000 for result in stored["nodes"]], "o-", color=plots.BLUE, label="all sensors' data every 2 s, two layers")
+        axes.plot(
+            nodes,
+            [result["bits"] / 1000 for result in stored["nodes"]],
+            "o-",
+            color=plots.BLUE,
+            label="all sensors' data every 2 s, two layers",
+        )
         large = [result for result in stored.get("large", []) if "," in result["arguments"]]
         if large:
             counts = [int(count) for count in by(large, "nodes")]
-            axes.plot(counts, [result["bits"] / 1000 for result in large], "s-", color=plots.ORANGE, label="three layers, no data")
+            axes.plot(
+                counts,
+                [result["bits"] / 1000 for result in large],
+                "s-",
+                color=plots.ORANGE,
+                label="three layers, no data",
+            )
         axes.axhline(60, color=plots.GREY, ls=":", label="60 kbit/s")
         axes.set_xscale("log", base=2)
         finish(axes, "Bandwidth over nodes, 100 ms gossip, 1 % loss", "nodes", "kbit/s that a node sends")
     with plots.figure(folder / "cleanup.svg", (6.5, 4)) as axes:
         times = [float(time) for time in by(stored["cleanup"], "cleanup")]
-        axes.plot(times, [mean(result["all"]) for result in stored["cleanup"]], "o-", color=plots.BLUE, label="named by all nodes, mean of 20 deaths")
-        axes.plot(times, [max(result["all"]) for result in stored["cleanup"]], "--", color=plots.BLUE, label="the latest of them")
+        axes.plot(
+            times,
+            [mean(result["all"]) for result in stored["cleanup"]],
+            "o-",
+            color=plots.BLUE,
+            label="named by all nodes, mean of 20 deaths",
+        )
+        axes.plot(
+            times,
+            [max(result["all"]) for result in stored["cleanup"]],
+            "--",
+            color=plots.BLUE,
+            label="the latest of them",
+        )
         axes.plot(times, times, ":", color=plots.GREY, label="cleanup time")
         finish(axes, "Time of detection, 64 nodes in groups of 8, 1 % loss", "cleanup time in s", "s after the death")
 

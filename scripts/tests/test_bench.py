@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 from clc_tools import reports
-from clc_tools.bench import command, drawings, results, session
+from clc_tools.bench import command, decoding, drawings, results, session
 from clc_tools.runner import ROOT
 
 
@@ -70,6 +70,39 @@ class Results(unittest.TestCase):
         self.assertLessEqual(set(drawings.PLOTS), set(command.PARTS))
         measured = reports.read(ROOT / "docs/performance/measured.json")
         self.assertLessEqual(set(measured["figures"]), set(command.PARTS))
+
+
+class Decoding(unittest.TestCase):
+    HEADERS = """
+    typedef OTF2_CallbackCode ( *OTF2_EvtReaderCallback_Enter )( OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t eventPosition,
+        void* userData, OTF2_AttributeList* attributeList, OTF2_RegionRef region );
+    typedef OTF2_CallbackCode ( *OTF2_EvtReaderCallback_Metric )( OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t eventPosition,
+        void* userData, OTF2_AttributeList* attributeList, OTF2_MetricRef metric, uint8_t numberOfMetrics, const OTF2_Type* typeIDs );
+    """
+
+    def test_every_callback_takes_all_its_fields(self) -> None:
+        made = decoding.callbacks(self.HEADERS)
+        self.assertIn("event_counts[2];", made)
+        self.assertIn("event_counts[0]++; sum_of_times += time; taken = (uint64_t)region;", made)
+        self.assertIn("taken = (uint64_t)metric + (uint64_t)numberOfMetrics + (typeIDs != NULL", made)
+        self.assertIn("OTF2_EvtReaderCallbacks_SetMetricCallback(callbacks, on_Metric);", made)
+
+    def test_headers_without_callbacks_are_an_error(self) -> None:
+        with self.assertRaises(ValueError):
+            decoding.callbacks("int main(void);")
+
+    def test_names_as_otf2_print_has_them(self) -> None:
+        names = {"Enter": "ENTER", "MpiIsendComplete": "MPI_ISEND_COMPLETE"}
+        self.assertEqual({name: decoding.in_capitals(name) for name in names}, names)
+
+    def test_all_have_to_read_the_same_events(self) -> None:
+        ours = {"Enter": 3, "MpiSend": 1, "times": 70}
+        self.assertEqual(decoding.same_events({"clc-otf2": ours}), 4)
+        theirs = {"clc-otf2": ours, "libotf2": dict(ours), "otf2-print": {"ENTER": 3, "MPI_SEND": 1}}
+        self.assertEqual(decoding.same_events(theirs), 4)
+        for other, wrong in (("libotf2", {**ours, "times": 71}), ("otf2-print", {"ENTER": 4})):
+            with self.assertRaises(SystemExit):
+                decoding.same_events({**theirs, other: wrong})
 
 
 class Store(unittest.TestCase):

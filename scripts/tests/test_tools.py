@@ -2,10 +2,30 @@ from __future__ import annotations
 
 import contextlib
 import io
+import tempfile
 import unittest
+from pathlib import Path
 
-from clc_tools import clock_offsets, demo_page, licences, nodes, round_trips
+from clc_tools import clock_offsets, demo_page, licences, nodes, round_trips, slowest_tests
 from clc_tools.round_trips import Sample
+
+
+class SlowestTests(unittest.TestCase):
+    REPORT = """<?xml version="1.0"?><testsuites name="n"><testsuite name="clc-replay::program">
+        <testcase name="a::quick" classname="clc-replay::program" time="0.1"/>
+        <testcase name="b::slow" classname="clc-replay::program" time="41.26"/></testsuite></testsuites>"""
+
+    def test_the_slowest_come_first(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            report = Path(directory) / "mpich.xml"
+            report.write_text(self.REPORT)
+            lines = slowest_tests.slowest(slowest_tests.tests(report) * 10)
+        self.assertEqual(lines[0], "20 tests, 414 s one after the other; the slowest:")
+        self.assertEqual(lines[1:], ["    41.3 s  clc-replay::program b::slow (mpich)"] * slowest_tests.SHOWN)
+
+    def test_what_is_no_report_is_an_error(self) -> None:
+        with tempfile.TemporaryDirectory() as directory, self.assertRaises(SystemExit):
+            slowest_tests.tests(Path(directory) / "missing.xml")
 
 
 class Licences(unittest.TestCase):

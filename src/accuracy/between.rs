@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 /// Longer runs get longer windows, so that there are no more than this many.
 pub const MOST_WINDOWS: u64 = 1 << 16;
-/// Averages are rounded down to this share of a tick, as a power of two.
+/// Averages are rounded down to this share of a tick, as a power of two: 1/256, so that rounding does not show even where errors are of a few ticks. Sums
+/// have 128 bits, which leaves room for it.
 const FRACTION: u32 = 8;
 
 /// Equal windows of true time.

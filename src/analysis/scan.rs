@@ -13,7 +13,7 @@ use clc_trace::progress::Progress;
 use clc_trace::{Definitions, Error, Event, RegionId, Result, WindowId};
 use std::collections::{HashMap, HashSet};
 
-/// Deepest nesting of regions that is followed.
+/// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
 pub const DEPTH: usize = 1 << 16;
 
 /// What the scan found.

@@ -13,13 +13,14 @@ use clc_engine::replay::survey::survey;
 use clc_trace::Result;
 use clc_trace::format::{count, plural};
 
-/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones.
+/// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones. Assumed: a fifth better is more than the
+/// noise of the misfit where both describe the messages.
 const BETTER: f64 = 0.8;
 /// Recorded offsets are contradicted by at most so many times what the worst violation proves them wrong: where compute time is unbalanced,
 /// messages that always wait predict each other well with wrong clocks.
 const PROVEN: f64 = 2.0;
 /// Recorded clocks that leave at least so many violations are given up whatever was measured, if the estimated ones leave one for so many of
-/// them and the evidence is overwhelming besides.
+/// them and the evidence is overwhelming besides. Assumed: from a hundred on, the remaining one is not chance.
 const MANY: u64 = 100;
 const EXPLAINED: u64 = 100;
 /// But not if recorded offsets would be wrong by more than so many times the worst violation.

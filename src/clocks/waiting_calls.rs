@@ -16,11 +16,12 @@ use clc_trace::{Event, Result, Ticks};
 use std::collections::BTreeSet;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
-/// at most so many seconds are asked for.
+/// at most so many seconds are asked for. Assumed, as is [`BLOCKED`]: calls that did not wait differ by cache misses and interrupts, which are below these
+/// bounds; a smaller factor would take more of them for waits.
 const WAITED: (i64, f64, f64) = (4, 1e-6, 20e-6);
 /// The same for a send that was blocked.
 const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);
-/// One in so many calls is quicker than the quick ones.
+/// One in so many calls is quicker than the quick ones: 2 %, since the quickest of all may be a single odd one.
 const QUICK: usize = 50;
 
 /// An open region.

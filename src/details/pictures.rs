@@ -21,7 +21,7 @@ pub struct Surroundings {
     pub pictures: Vec<Picture>,
 }
 
-/// Regions narrower than this share of a picture are not drawn.
+/// Regions narrower than this share of a picture are not drawn: the picture of a violation is 488 pixels wide, so they would be a pixel.
 const NARROW: i64 = 400;
 
 /// An event of interest at a location.

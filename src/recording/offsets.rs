@@ -5,9 +5,11 @@ use super::measured::{Batch, Exchange};
 use clc_trace::ClockOffset;
 use std::collections::BTreeMap;
 
-/// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions.
+/// Messages of MPI count where they are so many times faster than those of the kernel: the others are made alike in both directions. Four is assumed: what such messages
+/// gain by a shorter round trip has to make up for what they may lose by different directions.
 const FASTER: i64 = 4;
-/// A drift is known from measurements that are so many times as far apart as they may be wrong.
+/// A drift is known from measurements that are so many times as far apart as they may be wrong: closer ones could show one of more than a thousandth, which no
+/// clock of a computer has.
 const STEEP: i64 = 1_000;
 /// Measurements in between count if their messages took at most so many times as long as the fastest ones of all: a straight line past the others is better.
 const WORSE: i64 = 2;

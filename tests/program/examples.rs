@@ -4,6 +4,8 @@
 mod clocks_of_messages;
 #[path = "../../src/examples/correct_trace.rs"]
 mod correct_trace;
+#[path = "../../src/otf2/examples/decode_events.rs"]
+mod decode_events;
 #[path = "../../src/otf2/examples/late_messages.rs"]
 mod late_messages;
 
@@ -18,6 +20,20 @@ fn late_messages_are_printed_and_gone_after_the_correction() {
     let said = correct_trace::correct(&trace, &corrected).unwrap();
     assert!(said.ends_with("0 after: Corrected"), "{said}");
     assert_eq!(late_messages::late_messages(&corrected).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn events_are_counted_by_their_records() {
+    let trace = fixture("tracer-halo-4");
+    let lines = decode_events::decode(&trace).unwrap();
+    let counted: u64 = lines
+        .iter()
+        .filter(|line| !line.starts_with("times "))
+        .map(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap())
+        .sum();
+    let (definitions, _) = clc_otf2::Otf2Archive::open(&trace).unwrap().read_definitions().unwrap();
+    assert_eq!(counted, definitions.locations.iter().map(|location| location.claimed_events).sum::<u64>(), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("MpiIsend ")), "{lines:?}");
 }
 
 #[test]

@@ -37,7 +37,8 @@ def each(run: Mapping[str, Any]) -> str:
 def replayed(run: Mapping[str, Any]) -> str:
     if not run["passes"]:
         return "the clocks leave nothing to replay"
-    return f"{run['violated']:,} violations, {run['passes']} replays"
+    passes = int(run["passes"])
+    return f"{run['violated']:,} violations, {passes} {'replay' if passes == 1 else 'replays'}"
 
 
 def per_doubling(points: Sequence[Mapping[str, Any]], key: str = "wall") -> list[float]:
@@ -64,7 +65,9 @@ def solved(found: Figures) -> list[Row]:
         one("unmeasured", "the same without recorded offsets, estimated clocks"),
     ]
     if "libotf2" in few:
-        rows.append(Row("libotf2 reads and checks the same events (`otf2-print --silent`)", run_time(few["libotf2"]["wall"])))
+        rows.append(
+            Row("libotf2 reads and checks the same events (`otf2-print --silent`)", run_time(few["libotf2"]["wall"]))
+        )
     speed = rates(few["linear_thread"])
     rows.append(
         Row(
@@ -91,6 +94,27 @@ def solved(found: Figures) -> list[Row]:
         )
     )
     return rows
+
+
+def decoding(found: Figures) -> list[Row]:
+    """Reading everything that an archive has, against the library and the tool of the format."""
+    runs, events = found["runs"], int(found["events"])
+    names = {"clc-otf2": "the crate `clc-otf2`", "libotf2": "`libotf2`", "otf2-print": "`otf2-print` to `/dev/null`"}
+    said = "; ".join(
+        f"{text} {run_time(runs[name]['wall'])} ({events / float(runs[name]['wall']) / 1e6:.1f} million events/s)"
+        if name in runs
+        else f"{text} not installed"
+        for name, text in names.items()
+    )
+    ours = float(runs["clc-otf2"]["wall"])
+    targets = (("as fast as `libotf2`", ours <= float(runs["libotf2"]["wall"])),) if "libotf2" in runs else ()
+    return [
+        Row(
+            f"every event of {found['processes']} x {each(found)} decoded with all fields, one thread each",
+            said,
+            targets,
+        )
+    ]
 
 
 def end_to_end(runs: Figures) -> list[Row]:
@@ -314,6 +338,7 @@ def transport(found: Figures) -> list[Row]:
 # By the part that each is made from, in the order of the table; estimating the clocks is a phase of several parts.
 ROWS: tuple[tuple[str | None, Callable[[Any], list[Row]]], ...] = (
     ("replayed", solved),
+    ("decoding", decoding),
     ("end-to-end", end_to_end),
     ("large", large),
     ("collectives", collectives),

@@ -24,6 +24,7 @@ impl Phase {
 
     /// The rate as text; empty if there is none, or if the phase was so short that it had nothing to do.
     pub fn rate(&self) -> String {
+        // A phase that only asks the time and agrees with the other ranks takes about as long.
         const SHORT: f64 = 1e-5;
         match self.events_per_second {
             speed if speed > 0.0 && self.seconds >= SHORT => rate(speed, "events/s"),

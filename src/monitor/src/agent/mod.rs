@@ -34,13 +34,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it looks at the processes of its node.
+/// How often it looks at the processes of its node: as often as gossip tells of them.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often it looks whether the job was removed.
 const CHECK: Duration = Duration::from_secs(1);
-/// How long it stays when all processes of its node are gone, so that others hear of it.
+/// How long it stays when all processes of its node are gone, so that others hear of it: longer than the cleanup time of the gossip (1 s).
 const LINGER: Duration = Duration::from_millis(1500);
-/// How long it waits for the job, and then for its first process.
+/// How long it waits for the job, and then for its first process: a launcher may take a minute to start thousands of processes.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Questions that are answered at the same time.
 const ANSWERS: usize = 16;

@@ -45,9 +45,9 @@ pub struct ClockWatch {
     still: bool,
 }
 
-/// A clock that goes at less than this rate of the others stands still.
+/// A clock that goes at less than this rate of the others stands still: slewing and drift change a rate by less than a thousandth, so any small number would do.
 const STILL: f64 = 0.05;
-/// Observations until a rate is known.
+/// Observations until a rate is known: two give one, further ones tell a jump from it.
 const ENOUGH: usize = 4;
 
 impl ClockWatch {

@@ -16,7 +16,8 @@ struct Stored {
     place: (u32, u64),
 }
 
-/// How often a record is told before it counts as known to all.
+/// How often a record is told before it counts as known to all: hearers double with each round, so 12 would reach 4,096 nodes if no packet were lost; groups
+/// are much smaller, and records that are known are repeated in turn.
 const OFTEN: u32 = 12;
 /// What it is told of data, which will be replaced soon: 4 times. The others come first.
 const OFTEN_BEFORE_DATA: u32 = 8;
