@@ -3,8 +3,10 @@
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use clc_clock::RANGE;
-use clc_clock::waits::{Waits, Wanted, wanted};
-use clc_clock::windows::{BoundTable, Grid};
+use clc_clock::both_sides::wanted;
+use clc_clock::grid::Grid;
+use clc_clock::waits::{Waits, Wanted};
+use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
 use clc_engine::comm::{Transport, agree, broadcast_value};
 use clc_engine::matching::sync::SyncKind;

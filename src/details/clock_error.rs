@@ -3,7 +3,7 @@
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
-use clc_clock::windows::Grid;
+use clc_clock::grid::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
 use clc_trace::progress::Silent;
 use clc_trace::{Correction, Result, Ticks};

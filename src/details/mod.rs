@@ -13,7 +13,7 @@ use crate::report::{
     Case, CollectiveKind, Details, DistanceClass, EventPlace, LocationDisplacement, OperationCheck, PairMatrix,
     PairStage, PairUnit, Stage, StageDetails, WorstKind, distances,
 };
-use clc_clock::windows::Grid;
+use clc_clock::grid::Grid;
 use clc_engine::comm::{Transport, gather_values};
 use clc_engine::replay::profile::{Classes, Profile, profile};
 use clc_engine::replay::survey::{Survey, Worst};

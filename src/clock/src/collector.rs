@@ -1,7 +1,9 @@
 //! Many messages, reduced to the tightest bounds of pairs and windows.
 
-use crate::kinds::Kind;
-use crate::windows::{Bound, BoundTable, DirectedBounds, Grid};
+use crate::bounds::{Bound, DirectedBounds};
+use crate::grid::Grid;
+use crate::kind::Kind;
+use crate::windows::BoundTable;
 use std::ops::Range;
 
 /// Adds messages to a table, most of them in order of time: those of one pair in one window are combined first.

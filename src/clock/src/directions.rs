@@ -1,7 +1,6 @@
 //! The directions in which clocks send to each other, numbered: what is learned of each lies in plain lists in this order, and threads take them in blocks.
 //! Where a thousand clocks meet in collective operations there are many directions with a few messages each.
 
-use super::observations::OneWay;
 use clc_trace::workers::Workers;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -28,19 +27,23 @@ const BLOCK: usize = 4096;
 const ALONE: usize = 8192;
 
 impl Directions {
-    /// Of messages in this order; the directions in `one_sided` are those that no way leads back from.
-    pub(super) fn new(messages: &[OneWay], one_sided: &BTreeSet<(u32, u32)>) -> Directions {
+    /// Of messages between these pairs of clocks, in this order, which is that of the pairs; the directions in `one_sided` are those that no way leads back from.
+    pub(super) fn new(messages: impl Iterator<Item = (u32, u32)>, one_sided: &BTreeSet<(u32, u32)>) -> Directions {
         let mut all = Directions { begins: vec![0], ..Directions::default() };
         let mut block = 0;
-        for group in messages.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b)) {
-            let begin = all.begins.last().copied().unwrap_or(0);
-            all.pairs.extend(group.first().map(|seen| (seen.a, seen.b)));
-            all.begins.push(begin + group.len());
-            let first = all.blocks.last().map_or(0, |last| last.end);
-            if begin + group.len() - block >= BLOCK {
-                all.blocks.push(first..all.pairs.len());
-                block = begin + group.len();
+        let mut end = 0;
+        for pair in messages {
+            end += 1;
+            if all.pairs.last() == Some(&pair) {
+                all.begins.pop();
+            } else {
+                if end - 1 - block >= BLOCK {
+                    all.blocks.push(all.blocks.last().map_or(0, |last| last.end)..all.pairs.len());
+                    block = end - 1;
+                }
+                all.pairs.push(pair);
             }
+            all.begins.push(end);
         }
         let first = all.blocks.last().map_or(0, |last| last.end);
         if first < all.pairs.len() {
@@ -123,9 +126,8 @@ mod tests {
             counts in prop::collection::btree_map((0u32..6, 0u32..6), 1usize..1500, 0..20), sides in prop::collection::btree_set((0u32..6, 0u32..6), 0..5)
         ) {
             let counts: Vec<((u32, u32), usize)> = counts.into_iter().filter(|((a, b), _)| a != b).collect();
-            let message = |(a, b), window: usize| OneWay { a, b, window: window as u32, least: 0.0 };
-            let all: Vec<OneWay> = counts.iter().flat_map(|(pair, count)| (0..*count).map(|k| message(*pair, k))).collect();
-            let directions = Directions::new(&all, &sides);
+            let all = counts.iter().flat_map(|(pair, count)| std::iter::repeat_n(*pair, *count));
+            let directions = Directions::new(all, &sides);
             prop_assert_eq!(directions.len(), counts.len());
             let mut messages = 0..0;
             for (direction, (pair, count)) in counts.iter().enumerate() {

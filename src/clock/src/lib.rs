@@ -25,7 +25,10 @@
 //! ```
 #![deny(missing_docs)]
 
+pub mod anchor;
 mod banded;
+pub mod both_sides;
+pub mod bounds;
 mod cholesky;
 mod clock;
 mod clock_map;
@@ -39,10 +42,12 @@ mod exponential;
 mod fit;
 mod gradients;
 pub mod graph;
+pub mod grid;
 pub mod hull;
 mod inspection;
 mod interval;
-pub mod kinds;
+pub mod kind;
+mod kinds;
 pub mod latencies;
 mod linear;
 pub mod network;

@@ -14,24 +14,12 @@
 //! middles of both directions ([`super::observations::TwoWay`]) make the start. Everything runs on one rank in a fixed order: the
 //! same bits every time (`clock/src/solver.rs`).
 
+use super::anchor::Anchor;
 use super::evidence::Travels;
 use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
 use clc_trace::workers::Workers;
-
-/// A recorded offset: the correction of a clock, known from elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Anchor {
-    /// Clock.
-    pub clock: u32,
-    /// Window.
-    pub window: u32,
-    /// Its correction, in ticks.
-    pub value: f64,
-    /// Standard deviation.
-    pub sigma: f64,
-}
 
 /// What to estimate from.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,10 @@
 use super::*;
-use crate::kinds::Kind;
+use crate::bounds::Bound;
+use crate::grid::Grid;
+use crate::kind::Kind;
 use crate::selection::select;
 use crate::view::View;
-use crate::windows::{Bound, BoundTable, Grid};
+use crate::windows::BoundTable;
 use proptest::prelude::*;
 
 /// Exact two-way observations along `edges` of clocks whose true corrections are `truth`.

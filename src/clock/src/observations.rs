@@ -9,7 +9,8 @@
 
 use super::directions::Directions;
 use super::graph::components;
-use super::windows::{BoundTable, Grid};
+use super::grid::Grid;
+use super::windows::BoundTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -187,7 +188,10 @@ impl Observations {
 
     /// The messages by (sending clock, receiving clock). Asked for when all of them are there.
     pub fn directions(&self) -> &Arc<Directions> {
-        self.directions.get_or_init(|| Arc::new(Directions::new(&self.one_way, &self.one_sided)))
+        self.directions.get_or_init(|| {
+            let pairs = self.one_way.iter().map(|seen| (seen.a, seen.b));
+            Arc::new(Directions::new(pairs, &self.one_sided))
+        })
     }
 
     /// A copy with the windows that `keep` wants.
@@ -208,8 +212,8 @@ impl Observations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kind;
-    use crate::windows::Bound;
+    use crate::bounds::Bound;
+    use crate::kind::Kind;
 
     #[test]
     fn two_directions_give_offset_and_latency() {

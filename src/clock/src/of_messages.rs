@@ -1,9 +1,10 @@
 //! Clocks from a table of messages, without a trace and without ranks.
 
+use crate::bounds::Bound;
 use crate::estimator::{Decision, Estimator, observed_windows};
-use crate::kinds::Kind;
+use crate::grid::Grid;
+use crate::kind::Kind;
 use crate::reference::Reference;
-use crate::windows::{Bound, Grid};
 use crate::{
     Clock, ClockEstimate, ClockMap, Collector, Inspected, Limits, LinearClock, Method, RANGE, RefinedClocks, Stretch,
 };

@@ -4,7 +4,7 @@
 //! mean of both latencies. The quickest round trip of all is near to the latency if round trips begin sharply; where messages wait for a scheduler, the quickest
 //! one is an exception, and who knows how much quicker another one could be.
 
-use super::kinds::Kind;
+use super::kind::Kind;
 use super::windows::BoundTable;
 
 /// Windows in which a pair has to have messages in both directions.
@@ -38,7 +38,7 @@ pub fn half_trip(table: &BoundTable) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::windows::Bound;
+    use crate::bounds::Bound;
 
     /// Round trips of two clocks, one in each window; the second one is 1000 ahead.
     fn table(trips: impl Iterator<Item = i64>) -> BoundTable {

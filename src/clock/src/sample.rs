@@ -1,8 +1,8 @@
 //! Some clocks of many, by which models of all are compared ([`super::selection`]): how stiff clocks are, how messages are delayed and which windows
 //! they support does not take hundreds of clocks to tell.
 
+use super::anchor::Anchor;
 use super::graph::components;
-use super::network::Anchor;
 use super::observations::{Observations, Offsets, OneWay, TwoWay};
 use super::view::View;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +107,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::windows::Grid;
+    use crate::grid::Grid;
 
     /// Clocks with messages in both directions in so many windows of each of some pairs.
     fn observed(links: impl IntoIterator<Item = (u32, u32, u32)>) -> Observations {

@@ -4,14 +4,15 @@
 //! Models are tried on some stretches of the run, with all the messages of the finest windows or the quickest ones of longer windows. Longer windows have
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
+use super::anchor::Anchor;
 use super::evidence::{Score, Travels};
+use super::grid::Grid;
 use super::latencies::Reading;
-use super::network::{Anchor, LAST_ROUNDS, Problem};
+use super::network::{LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets};
 use super::sample::Sample;
 use super::solver::Tolerance;
 use super::view::View;
-use super::windows::Grid;
 use clc_trace::workers::Workers;
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! What models of the clocks are compared by ([`super::selection`]).
 
-use super::network::Anchor;
+use super::anchor::Anchor;
+use super::grid::Grid;
 use super::observations::{Observations, Offsets};
-use super::windows::Grid;
 
 /// The messages in windows of one length, and the clocks by which they were seen.
 #[derive(Debug)]

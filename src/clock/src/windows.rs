@@ -6,141 +6,11 @@
 //! memory grows with pairs and windows, not with messages. All numbers are integers and are combined by
 //! minimum and sum: the table is the same however the messages are spread over analysis ranks.
 
-use super::kinds::Kind;
+use super::bounds::DirectedBounds;
+use super::grid::Grid;
 use super::waits::Waits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Equal windows of global time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grid {
-    /// Where the first window begins, in ticks.
-    pub first: i64,
-    /// Length of a window, in ticks.
-    pub width: i64,
-    /// How many windows there are.
-    pub count: usize,
-}
-
-impl Grid {
-    /// Shortest window: knots of a clock stay distinct after rounding to ticks.
-    const SHORTEST: i64 = 64;
-
-    /// At most `count` windows over the times from `first` to `last`, both inclusive.
-    pub fn new(first: i64, last: i64, count: usize) -> Grid {
-        let length = last.saturating_sub(first).max(0).saturating_add(1);
-        let width = (length / count.max(1) as i64).saturating_add(1).max(Grid::SHORTEST);
-        Grid { first, width, count: (((length - 1) / width) + 1).max(1) as usize }
-    }
-
-    /// The window of `time`; times outside belong to the nearest one.
-    #[inline]
-    pub fn window(&self, time: i64) -> usize {
-        let index = time.saturating_sub(self.first) / self.width;
-        (index.max(0) as usize).min(self.count - 1)
-    }
-
-    /// The times that belong to window `index`.
-    pub fn span(&self, index: usize) -> std::ops::Range<i64> {
-        let begin = self.first + self.width * index as i64;
-        let (first, last) = (index == 0, index + 1 == self.count);
-        (if first { i64::MIN } else { begin })..(if last { i64::MAX } else { begin + self.width })
-    }
-
-    /// What has these values at the middles of the windows, at a time between or beyond them.
-    pub fn at(&self, values: &[f64], time: i64) -> f64 {
-        let exact = (time - self.centre(0)) as f64 / self.width as f64;
-        let left = (exact.max(0.0) as usize).min(values.len().saturating_sub(2));
-        match (values.get(left), values.get(left + 1)) {
-            (Some(a), Some(b)) => a + (b - a) * (exact - left as f64),
-            (Some(a), None) => *a,
-            _ => 0.0,
-        }
-    }
-
-    /// The middle of window `index`.
-    pub fn centre(&self, index: usize) -> i64 {
-        self.first + self.width * index as i64 + self.width / 2
-    }
-}
-
-/// The tightest bound of one direction in one window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Bound {
-    /// Smallest receive minus send, in ticks.
-    pub distance: i64,
-    /// When it was received.
-    pub at: i64,
-    /// What it is.
-    pub kind: Kind,
-}
-
-/// One direction of a pair.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectedBounds {
-    /// Number of messages seen.
-    pub messages: u64,
-    /// The tightest by window, in order of windows.
-    windows: Vec<(u32, Bound)>,
-}
-
-impl DirectedBounds {
-    /// Adds `messages` of which `bound` is the tightest. Quick if no later window has been seen.
-    pub fn add(&mut self, window: usize, bound: Bound, messages: u64) {
-        self.messages += messages;
-        let window = window as u32;
-        if self.windows.last().is_none_or(|(last, _)| *last < window) {
-            self.windows.push((window, bound));
-            return;
-        }
-        match self.windows.binary_search_by_key(&window, |(window, _)| *window) {
-            Ok(at) => self.windows[at].1 = self.windows[at].1.min(bound),
-            Err(at) => self.windows.insert(at, (window, bound)),
-        }
-    }
-
-    /// Adds other messages.
-    pub fn merge(&mut self, other: DirectedBounds) {
-        if self.windows.is_empty() {
-            self.windows = other.windows;
-        } else {
-            let mut own = std::mem::take(&mut self.windows).into_iter().peekable();
-            let mut others = other.windows.into_iter().peekable();
-            while let (Some((a, one)), Some((b, two))) = (own.peek().copied(), others.peek().copied()) {
-                self.windows.push((
-                    a.min(b),
-                    if a == b {
-                        one.min(two)
-                    } else if a < b {
-                        one
-                    } else {
-                        two
-                    },
-                ));
-                own.next_if(|_| a <= b);
-                others.next_if(|_| b <= a);
-            }
-            self.windows.extend(own.chain(others));
-        }
-        self.messages += other.messages;
-    }
-
-    /// Makes distances shorter by what `by` says.
-    pub fn shorten(&mut self, by: impl Fn(&Bound) -> i64) {
-        self.windows.iter_mut().for_each(|(_, bound)| bound.distance -= by(bound));
-    }
-
-    /// The tightest by window, in order of windows.
-    pub fn windows(&self) -> &[(u32, Bound)] {
-        &self.windows
-    }
-
-    /// The tightest of a window.
-    pub fn get(&self, window: u32) -> Option<&Bound> {
-        let at = self.windows.binary_search_by_key(&window, |(window, _)| *window).ok()?;
-        self.windows.get(at).map(|(_, bound)| bound)
-    }
-}
 
 /// All that messages and collectives say, by (sending clock, receiving clock).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +41,7 @@ impl BoundTable {
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for (pair, bounds) in &self.pairs {
             // In order of windows, hence of time.
-            for (_, bound) in bounds.windows.first().into_iter().chain(bounds.windows.last()) {
+            for (_, bound) in bounds.windows().first().into_iter().chain(bounds.windows().last()) {
                 let at = map(pair.1, bound.at);
                 (first, last) = (first.min(at), last.max(at));
             }
@@ -182,25 +52,7 @@ impl BoundTable {
 
     /// [`BoundTable::through`] in given windows.
     pub fn through_on(&self, grid: Grid, map: impl Fn(u32, i64) -> i64) -> BoundTable {
-        let seen = |(a, b): (u32, u32), bound: &Bound| {
-            let at = map(b, bound.at);
-            Bound { distance: at.saturating_sub(map(a, bound.at.saturating_sub(bound.distance))), at, ..*bound }
-        };
-        let through = |pair: (u32, u32), bounds: &DirectedBounds| {
-            let mut other = DirectedBounds { messages: bounds.messages, windows: Vec::new() };
-            let (mut window, mut span) = (0, 0..0);
-            for bound in bounds.windows.iter().map(|(_, bound)| seen(pair, bound)) {
-                if !span.contains(&bound.at) {
-                    window = grid.window(bound.at);
-                    span = grid.span(window);
-                }
-                match other.windows.last_mut() {
-                    Some((last, tightest)) if *last as usize == window => *tightest = (*tightest).min(bound),
-                    _ => other.add(window, bound, 0),
-                }
-            }
-            other
-        };
+        let through = |pair, bounds: &DirectedBounds| bounds.through(pair, &grid, &map);
         let mut table = BoundTable { shared: self.shared.clone(), ..BoundTable::default() };
         table.pairs = self.pairs.iter().map(|(&pair, bounds)| (pair, through(pair, bounds))).collect();
         let waits = self.waits.classes.iter();
@@ -217,6 +69,8 @@ impl BoundTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bound;
+    use crate::kind::Kind;
     use proptest::prelude::*;
 
     proptest! {
@@ -257,8 +111,8 @@ mod tests {
             let bounds = &coarse.pairs[&(0, 1)];
             prop_assert_eq!(bounds.messages, messages.len() as u64);
             let least = messages.iter().map(|message| message.1).min().unwrap() + shift;
-            prop_assert_eq!(bounds.windows.iter().map(|(_, bound)| bound.distance).min(), Some(least));
-            for &(window, bound) in &bounds.windows {
+            prop_assert_eq!(bounds.windows().iter().map(|(_, bound)| bound.distance).min(), Some(least));
+            for &(window, bound) in bounds.windows() {
                 prop_assert_eq!(grid.window(bound.at), window as usize);
                 prop_assert_eq!(fine.window(bound.at - shift) * 100 + 50, (bound.at - shift) as usize);
             }

@@ -2,10 +2,10 @@
 
 use super::{Decision, Estimator, observed_windows, refinement};
 use crate::Method;
+use crate::grid::Grid;
 use crate::inspection::{Inspected, Stretch};
 use crate::observations::Offsets;
 use crate::steps::{Crossing, Step, Suspect, find, place, stepped};
-use crate::windows::Grid;
 use clc_trace::Ticks;
 
 /// A clock that seems to jump.

@@ -2,12 +2,12 @@
 
 use super::Estimator;
 use crate::RANGE;
+use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
 use crate::fit::Fit;
-use crate::network::Anchor;
+use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::steps::stepped;
-use crate::windows::Grid;
 use clc_trace::Ticks;
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 
 use super::Estimator;
 use crate::LinearClock;
+use crate::grid::Grid;
 use crate::observations::Offsets;
-use crate::windows::Grid;
 use clc_trace::Ticks;
 
 /// By how much of the precision of observations clocks may have moved within a window (root mean square) until messages are looked at again.

@@ -2,11 +2,12 @@
 
 use super::{Estimator, UNKNOWN};
 use crate::Method;
+use crate::both_sides::from_both_sides;
 use crate::clock_map::ClockMap;
+use crate::grid::Grid;
 use crate::kinds::levelled;
 use crate::observations::{Observations, Offsets};
-use crate::waits::from_both_sides;
-use crate::windows::{BoundTable, Grid};
+use crate::windows::BoundTable;
 
 impl Estimator {
     /// The bounds with what was waited for, once clocks are roughly known: collectives as if they were messages, and observations from both sides

@@ -4,9 +4,10 @@ use crate::comm::{Transport, gather_values};
 use crate::replay::bounds::message_bounds;
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
-use clc_clock::kinds::Kind;
+use clc_clock::bounds::Bound;
+use clc_clock::grid::Grid;
+use clc_clock::kind::Kind;
 use clc_clock::waits::{Class, Waits, Wanted};
-use clc_clock::windows::{Bound, Grid};
 use clc_trace::Result;
 use controlled_logical_clock::semantics::CollectiveClass;
 

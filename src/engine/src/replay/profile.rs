@@ -7,7 +7,7 @@ use crate::comm::{Transport, broadcast_value, gather_values};
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::{Candidate, Question, Worst, place, sender_of};
-use clc_clock::windows::Grid;
+use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use clc_trace::{CollectiveOp, Result};

@@ -1,0 +1,447 @@
+//! Messages that hold clocks from both sides although they go one way.
+//!
+//! Durations within one clock need no synchronisation. A receiver that entered its call well before the message came waited for it:
+//! the end of its receive is as long after the begin of the send as the network takes, not longer. A sender that was blocked
+//! until its receiver was there leaves its call as long after the receive was posted as the network takes. The same holds for
+//! the ends of collective operations with a root whose members waited.
+//!
+//! Each such *class* (direction, kind, length of messages) takes its own time, which is not known where no traffic goes back. It follows from recorded
+//! offsets: where they were measured, the class has to agree with them. Between them it shows how the clocks go.
+
+use super::anchor::Anchor;
+use super::bounds::{Bound, DirectedBounds};
+use super::grid::Grid;
+use super::kind::Kind;
+use super::observations::Offsets;
+use super::waits::Wanted;
+use super::windows::BoundTable;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A direction counts if it has this part of the traffic of the less busy one of its two clocks.
+const COUNTS: u64 = 16;
+/// Points through which a line is put to where clocks are known, and the part of the run that may lie between.
+const NEAREST: usize = 8;
+const FAR: usize = 8;
+/// Windows that a class needs, and that two classes have to share to be compared.
+const FEWEST: usize = 8;
+const SHARED: usize = 4;
+/// Pairs of clocks that need to have a kind for it to be taken to take the same between all of them, and how many times as far it may differ as recorded offsets
+/// are off.
+const ALIKE: usize = 3;
+const EXPLAINED: f64 = 2.0;
+/// An observation that is this many times the noise away from those around it was delayed, and says what cannot be only.
+const LATE: f64 = 4.0;
+/// A class whose noise is more than this many times that of the best one says nothing more.
+const NOISIER: f64 = 5.0;
+
+/// What is to be looked for in a trace with these bounds between `clocks` clocks.
+pub fn wanted(table: &BoundTable, clocks: usize) -> Wanted {
+    let mut busiest = vec![0; clocks];
+    for (&(a, b), bounds) in &table.pairs {
+        for clock in [a, b] {
+            if let Some(most) = busiest.get_mut(clock as usize) {
+                *most = bounds.messages.max(*most);
+            }
+        }
+    }
+    let of = |clock: u32| busiest.get(clock as usize).copied().unwrap_or(0);
+    let counts =
+        |(pair, bounds): &(&(u32, u32), &DirectedBounds)| bounds.messages * COUNTS >= of(pair.0).min(of(pair.1));
+    let component = super::graph::components(clocks, table.pairs.iter().filter(counts).map(|(pair, _)| *pair));
+    let group = |clock: u32| component.get(clock as usize);
+    let one_way = table.pairs.iter().filter(counts).map(|(pair, _)| *pair);
+    let one_way: BTreeSet<(u32, u32)> = one_way.filter(|&(a, b)| group(a) != group(b)).collect();
+    Wanted { one_way }
+}
+
+/// A class as a series: by window, what the correction of b minus that of a is if the class takes no time, in ticks.
+struct Series {
+    kind: Kind,
+    /// 1 if it goes from a to b, else -1: what its time counts for.
+    sign: f64,
+    points: Vec<(u32, f64)>,
+    noise: f64,
+    /// What is added to it, once it is known relative to the other classes of the pair.
+    level: Option<f64>,
+}
+
+/// A pair of clocks a < b with traffic in one direction.
+struct Pair {
+    clocks: (u32, u32),
+    classes: Vec<Series>,
+    /// How far the level is from what recorded offsets say at most; none without them.
+    error: Option<f64>,
+}
+
+impl Series {
+    fn new(kind: Kind, sign: f64, bounds: &DirectedBounds, difference: impl Fn(u32) -> f64) -> Series {
+        let point = |&(window, bound): &(u32, Bound)| (window, difference(window) - sign * bound.distance as f64);
+        let points: Vec<(u32, f64)> = bounds.windows().iter().map(point).collect();
+        let mut bends: Vec<f64> =
+            points.windows(3).map(|three| (three[1].1 - (three[0].1 + three[2].1) / 2.0).abs()).collect();
+        Series { kind, sign, noise: median(&mut bends).unwrap_or(f64::INFINITY).max(1.0), points, level: None }
+    }
+}
+
+/// The value of points at a window: a line through those nearest to it; and how many windows the next one is away, if that is no more than `most`.
+fn value_at(points: &[(u32, f64)], window: u32, most: u32) -> Option<(f64, u32)> {
+    let middle = points.partition_point(|point| point.0 < window);
+    let (mut from, mut to) = (middle, middle);
+    while to - from < NEAREST.min(points.len()) {
+        let before = from.checked_sub(1).and_then(|k| points.get(k)).map(|point| window - point.0);
+        let after = points.get(to).map(|point| point.0 - window);
+        match (before, after) {
+            (Some(before), Some(after)) if before <= after => from -= 1,
+            (Some(_), None) => from -= 1,
+            _ => to += 1,
+        }
+    }
+    let near = points.get(from..to)?;
+    let distance = near.iter().map(|point| point.0.abs_diff(window)).min().filter(|distance| *distance <= most)?;
+    let of = |point: &(u32, f64)| f64::from(point.0) - f64::from(window);
+    let mut slopes = Vec::new();
+    for (k, one) in near.iter().enumerate() {
+        slopes.extend(near[k + 1..].iter().map(|two| (two.1 - one.1) / (of(two) - of(one))));
+    }
+    let slope = median(&mut slopes).unwrap_or(0.0);
+    let mut values: Vec<f64> = near.iter().map(|point| point.1 - slope * of(point)).collect();
+    Some((median(&mut values)?, distance))
+}
+
+/// The middle value; of an even number of them the mean of both.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (values.get(values.len().saturating_sub(1) / 2)?, values.get(values.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+impl Pair {
+    /// Finds the levels of the classes relative to each other, in the windows that they share; those that are much noisier than the best have none.
+    fn align(&mut self) {
+        let least = self.classes.iter().map(|class| class.noise).fold(f64::INFINITY, f64::min);
+        let useful = |class: &Series| class.noise <= NOISIER * least;
+        let Some(first) = self.classes.iter_mut().filter(|class| useful(class)).max_by_key(|class| class.points.len())
+        else {
+            return;
+        };
+        first.level = Some(0.0);
+        for _ in 0..self.classes.len() {
+            let points: BTreeMap<u32, f64> = self.together().into_iter().collect();
+            for class in self.classes.iter_mut().filter(|class| class.level.is_none() && useful(class)) {
+                let shared = class.points.iter().filter_map(|(window, value)| Some(points.get(window)? - value));
+                let mut shared: Vec<f64> = shared.collect();
+                class.level = if shared.len() >= SHARED { median(&mut shared) } else { None };
+            }
+        }
+    }
+
+    /// Shifts all levels so that they agree with a known difference of the clocks, by window; without, with what the clocks are `now`.
+    fn fit(&mut self, known: &[(u32, f64)], windows: usize, now: impl Fn(u32) -> f64) {
+        let points = self.together();
+        let mut found: Vec<(f64, f64)> = Vec::new();
+        for &(window, value) in known {
+            if let Some((own, distance)) = value_at(&points, window, (windows / FAR) as u32) {
+                let far = f64::from(distance) / NEAREST as f64;
+                found.push((value - own, 1.0 / (1.0 + far * far)));
+            }
+        }
+        let weights: f64 = found.iter().map(|found| found.1).sum();
+        let shift = if found.is_empty() {
+            let mut off: Vec<f64> = points.iter().map(|&(window, value)| now(window) - value).collect();
+            median(&mut off)
+        } else {
+            Some(found.iter().map(|(off, weight)| off * weight).sum::<f64>() / weights)
+        };
+        let shift = shift.unwrap_or(0.0);
+        let error = found.iter().map(|(off, _)| (off - shift).abs()).reduce(f64::max);
+        // One place alone shows no error.
+        self.error = if found.len() == 1 { Some(f64::INFINITY) } else { error };
+        self.shift(shift);
+    }
+
+    fn shift(&mut self, by: f64) {
+        self.classes.iter_mut().filter_map(|class| class.level.as_mut()).for_each(|level| *level += by);
+    }
+
+    /// The mean of the classes whose level is known, by window.
+    fn together(&self) -> Vec<(u32, f64)> {
+        let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for class in &self.classes {
+            let Some(level) = class.level else { continue };
+            let weight = 1.0 / (class.noise * class.noise);
+            for &(window, value) in &class.points {
+                let sum = sums.entry(window).or_default();
+                sum.0 += weight * (value + level);
+                sum.1 += weight;
+            }
+        }
+        sums.into_iter().map(|(window, (sum, weight))| (window, sum / weight)).collect()
+    }
+
+    /// Adds observations from both sides to `table`, in which messages of the pair take `least`. Some of them were delayed, and say what cannot be only.
+    fn add_to(&self, table: &mut BoundTable, grid: &Grid, now: &Offsets, least: f64) {
+        let ((a, b), points, noise) = (self.clocks, self.together(), self.noise());
+        for &(window, value) in &points {
+            if value_at(&points, window, 0).is_none_or(|(around, _)| (value - around).abs() > LATE * noise) {
+                continue;
+            }
+            let rest = value - difference(now, (a, b), window);
+            for (pair, distance) in [((a, b), least - rest), ((b, a), least + rest)] {
+                let at = grid.centre(window as usize);
+                let bound = Bound { distance: distance.round() as i64, at, kind: Kind::MESSAGE };
+                table.pairs.entry(pair).or_default().add(window as usize, bound, 1);
+            }
+        }
+    }
+
+    /// The noise of the best class.
+    fn noise(&self) -> f64 {
+        self.classes.iter().filter(|class| class.level.is_some()).map(|class| class.noise).fold(f64::INFINITY, f64::min)
+    }
+
+    /// What each kind takes, with the direction for which that counts.
+    fn takes(&self) -> impl Iterator<Item = (Kind, f64, f64)> + '_ {
+        self.classes.iter().filter_map(|class| Some((class.kind, class.sign, class.level? * class.sign)))
+    }
+}
+
+/// Makes what a kind takes the same between all clocks, if what it takes by recorded offsets differs by no more than these are off. Kinds that many pairs have
+/// come first; others follow them.
+fn pool(pairs: &mut [Pair]) {
+    let mut all: BTreeMap<Kind, usize> = BTreeMap::new();
+    let measured = |pair: &&Pair| pair.error.is_some();
+    pairs.iter().filter(measured).flat_map(Pair::takes).for_each(|takes| *all.entry(takes.0).or_default() += 1);
+    let mut kinds: Vec<(Kind, usize)> = all.into_iter().collect();
+    kinds.sort_by_key(|&(kind, count)| (Reverse(count), kind));
+    let mut settled = vec![false; pairs.len()];
+    for (kind, _) in kinds {
+        // What it takes, and how far recorded offsets are off there.
+        let of = |settled: &[bool], which: bool| -> Vec<(f64, f64)> {
+            let pairs = pairs.iter().zip(settled).filter(|(_, settled)| **settled == which).map(|(pair, _)| pair);
+            pairs.filter_map(|pair| Some((pair.takes().find(|takes| takes.0 == kind)?.2, pair.error?))).collect()
+        };
+        let (known, rest) = (of(&settled, true), of(&settled, false));
+        let middle = |values: &[(f64, f64)]| median(&mut values.iter().map(|one| one.0).collect::<Vec<_>>());
+        let takes = if known.is_empty() {
+            let Some(middle) = middle(&rest).filter(|_| rest.len() >= ALIKE) else { continue };
+            let off = median(&mut rest.iter().map(|one| (one.0 - middle).abs()).collect::<Vec<_>>());
+            let error = median(&mut rest.iter().map(|one| one.1).collect::<Vec<_>>());
+            if off.zip(error).is_none_or(|(off, error)| off > EXPLAINED * error) {
+                continue;
+            }
+            middle
+        } else {
+            let Some(middle) = middle(&known) else { continue };
+            middle
+        };
+        for (pair, settled) in
+            pairs.iter_mut().zip(&mut settled).filter(|(pair, settled)| pair.error.is_some() && !**settled)
+        {
+            let own = pair.takes().find(|own| own.0 == kind).map(|(_, sign, own)| sign * (takes - own));
+            if let Some(by) = own {
+                pair.shift(by);
+                *settled = true;
+            }
+        }
+    }
+}
+
+/// The table with observations from both sides for pairs of clocks whose traffic goes one way, measured with clocks corrected by `now`. `anchors` are the recorded
+/// offsets, of which the clock `reference` needs none.
+pub fn from_both_sides(
+    table: &BoundTable,
+    grid: &Grid,
+    now: &Offsets,
+    anchors: &[Anchor],
+    reference: usize,
+) -> Option<BoundTable> {
+    let mut pairs: BTreeMap<(u32, u32), Vec<Series>> = BTreeMap::new();
+    for (class, bounds) in &table.waits.classes {
+        if bounds.windows().len() < FEWEST {
+            continue;
+        }
+        let (a, b) = (class.from.min(class.to), class.from.max(class.to));
+        let sign = if class.from == a { 1.0 } else { -1.0 };
+        let series = Series::new(class.kind, sign, bounds, |window| difference(now, (a, b), window));
+        pairs.entry((a, b)).or_default().push(series);
+    }
+    let pairs = pairs.into_iter().map(|(clocks, classes)| {
+        let mut pair = Pair { clocks, classes, error: None };
+        pair.align();
+        pair.fit(&known(anchors, reference, clocks), grid.count, |window| difference(now, clocks, window));
+        pair
+    });
+    let mut pairs: Vec<Pair> = pairs.collect();
+    pool(&mut pairs);
+    // Both directions of all pairs are given the same time: no message is quicker than that.
+    let takes = pairs.iter().flat_map(|pair| pair.takes().map(|takes| takes.2));
+    let least = takes.reduce(f64::min)?.max(1.0);
+    let mut table = table.clone();
+    for pair in &pairs {
+        pair.add_to(&mut table, grid, now, least);
+    }
+    Some(table)
+}
+
+/// Correction of b minus that of a.
+fn difference(now: &Offsets, (a, b): (u32, u32), window: u32) -> f64 {
+    let at = |clock: u32| now.get(clock as usize).and_then(|row| row.get(window as usize)).copied().unwrap_or(0.0);
+    at(b) - at(a)
+}
+
+/// The differences of two clocks that recorded offsets tell, by window.
+fn known(anchors: &[Anchor], reference: usize, (a, b): (u32, u32)) -> Vec<(u32, f64)> {
+    let value = |clock: u32, window: u32| match clock as usize == reference {
+        true => Some(0.0),
+        false => {
+            let own = anchors.iter().filter(|anchor| anchor.clock == clock);
+            own.min_by_key(|anchor| anchor.window.abs_diff(window)).map(|anchor| anchor.value)
+        }
+    };
+    let own = anchors.iter().filter(|anchor| anchor.clock == a || anchor.clock == b);
+    let windows: BTreeSet<u32> = own.map(|anchor| anchor.window).collect();
+    let known = |window| Some((window, value(b, window)? - value(a, window)?));
+    windows.into_iter().filter_map(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waits::Class;
+    use proptest::prelude::*;
+
+    const WINDOWS: usize = 200;
+    const GRID: Grid = Grid { first: 0, width: 1000, count: WINDOWS };
+
+    /// What the correction of the second clock is: zero where offsets were recorded, at both ends.
+    fn truth(window: usize) -> f64 {
+        20_000.0 * (window as f64 * std::f64::consts::TAU / (WINDOWS - 1) as f64).sin()
+    }
+
+    /// One pair of clocks per entry of `pairs`, each with the windows in which receivers waited, for messages that take 2000 and up to 60 more, and those in which senders were
+    /// blocked, whose calls end 9000 after the post.
+    fn table(pairs: &[(&[usize], &[usize])]) -> BoundTable {
+        let mut table = BoundTable::default();
+        for (index, (waited, blocked)) in pairs.iter().enumerate() {
+            let (a, b) = (2 * index as u32, 2 * index as u32 + 1);
+            let mut add = |class: Class, window: usize, distance: f64| {
+                let bound = Bound { distance: distance as i64, at: GRID.centre(window), kind: class.kind };
+                table.waits.add(class, window, bound);
+            };
+            for &window in *waited {
+                let noise = (window * 37 % 61) as f64;
+                let late = if window == 60 { 50_000.0 } else { 0.0 };
+                let class = Class { from: a, to: b, kind: Kind::waited(100) };
+                add(class, window, 2000.0 + noise + late - truth(window));
+            }
+            for &window in *blocked {
+                add(Class { from: b, to: a, kind: Kind::blocked(9_000_000) }, window, 9000.0 + truth(window));
+            }
+        }
+        table
+    }
+
+    /// Recorded offsets of all clocks at both ends of the run.
+    fn anchors(pairs: usize) -> Vec<Anchor> {
+        let ends = |clock| [0, WINDOWS as u32 - 1].map(|window| Anchor { clock, window, value: 0.0, sigma: 1.0 });
+        (0..2 * pairs as u32).flat_map(ends).collect()
+    }
+
+    /// By how much the middles of both directions are off at most, and in how many windows there are both.
+    fn error(table: &BoundTable, a: u32) -> (f64, usize) {
+        let (there, back) = (&table.pairs[&(a, a + 1)], &table.pairs[&(a + 1, a)]);
+        let off = there.windows().iter().filter_map(|(window, there)| {
+            let back = back.get(*window)?;
+            Some(((back.distance - there.distance) as f64 / 2.0 - truth(*window as usize)).abs())
+        });
+        off.fold((0.0, 0), |(most, count), off| (most.max(off), count + 1))
+    }
+
+    #[test]
+    fn messages_of_one_way_hold_clocks_from_both_sides() {
+        let all: Vec<usize> = (0..WINDOWS).collect();
+        let now = vec![vec![0.0; WINDOWS]; 2];
+        let found =
+            from_both_sides(&table(&[(&all, &[])]), &GRID, &now, &anchors(1), usize::MAX).expect("observations");
+        let (off, count) = error(&found, 0);
+        // One message came late: it is left out.
+        assert!(off < 250.0 && count == WINDOWS - 1, "{off} {count}");
+        // The same clocks, half of what they are off known already.
+        let half = vec![vec![0.0; WINDOWS], (0..WINDOWS).map(|window| truth(window) / 2.0).collect()];
+        let mut measured = table(&[(&all, &[])]);
+        let again = measured.waits.classes.values_mut();
+        again.for_each(|bounds| *bounds = shifted(bounds, |window| truth(window) / 2.0));
+        let found = from_both_sides(&measured, &GRID, &half, &anchors(1), usize::MAX).expect("observations");
+        let rest = |window: u32, bound: &Bound| {
+            let back = found.pairs[&(1, 0)].get(window).map_or(0, |back| back.distance);
+            (back - bound.distance) as f64 / 2.0 - truth(window as usize) / 2.0
+        };
+        assert!(found.pairs[&(0, 1)].windows().iter().all(|(window, bound)| rest(*window, bound).abs() < 250.0));
+    }
+
+    /// Distances with a clock of the receiver that is put forward.
+    fn shifted(bounds: &DirectedBounds, by: impl Fn(usize) -> f64) -> DirectedBounds {
+        let mut other = DirectedBounds::default();
+        for &(window, bound) in bounds.windows() {
+            let distance = bound.distance + by(window as usize) as i64;
+            other.add(window as usize, Bound { distance, ..bound }, 1);
+        }
+        other
+    }
+
+    #[test]
+    fn what_kinds_take_is_learned_from_all_pairs() {
+        let (all, few): (Vec<usize>, Vec<usize>) = ((0..WINDOWS).collect(), (0..WINDOWS).step_by(4).collect());
+        let late: Vec<usize> = (70..130).collect();
+        // The last pair has nothing near recorded offsets, and shares no window with another class.
+        let pairs: [(&[usize], &[usize]); 4] = [(&all, &few), (&all, &[]), (&few, &all), (&late, &[])];
+        let now = vec![vec![0.0; WINDOWS]; 8];
+        let mut anchors = anchors(4);
+        // Offsets that are off by some.
+        anchors.iter_mut().for_each(|anchor| anchor.value += f64::from(anchor.clock * 7919 % 5) * 100.0);
+        let found = from_both_sides(&table(&pairs), &GRID, &now, &anchors, usize::MAX).expect("observations");
+        for pair in 0..3 {
+            let (off, count) = error(&found, 2 * pair);
+            assert!(off < 500.0 && count > 100, "{pair}: {off} {count}");
+        }
+        assert!(found.pairs[&(6, 7)].windows().len() > 50);
+    }
+
+    #[test]
+    fn little_or_no_evidence_adds_nothing() {
+        let now = vec![vec![0.0; WINDOWS]; 2];
+        assert_eq!(from_both_sides(&BoundTable::default(), &GRID, &now, &anchors(1), 0), None);
+        let few: Vec<usize> = (0..FEWEST - 1).collect();
+        assert_eq!(from_both_sides(&table(&[(&few, &[])]), &GRID, &now, &anchors(1), 0), None);
+    }
+
+    #[test]
+    fn only_traffic_without_a_way_back_is_looked_at() {
+        let wanted_of = |pairs: &[(u32, u32, u64)]| {
+            let mut table = BoundTable::default();
+            for &(a, b, messages) in pairs {
+                let bound = Bound { distance: 0, at: 0, kind: Kind::MESSAGE };
+                table.pairs.entry((a, b)).or_default().add(0, bound, messages);
+            }
+            wanted(&table, 4).one_way.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(wanted_of(&[(0, 1, 100), (1, 0, 100), (1, 2, 50), (2, 1, 90)]), []);
+        assert_eq!(wanted_of(&[(0, 1, 100), (1, 2, 100), (2, 3, 100)]), [(0, 1), (1, 2), (2, 3)]);
+        // A ring is a way back, a few collective operations are none.
+        assert_eq!(wanted_of(&[(0, 1, 100), (1, 2, 100), (2, 0, 100)]), []);
+        assert_eq!(wanted_of(&[(0, 1, 100), (1, 2, 100), (2, 0, 3), (1, 0, 3)]), [(0, 1), (1, 2)]);
+        assert_eq!(wanted_of(&[]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_series_have_values(points in prop::collection::btree_map(0u32..300, -1e9f64..1e9, 0..40), window in 0u32..300, most in 0u32..300) {
+            let points: Vec<(u32, f64)> = points.into_iter().collect();
+            match value_at(&points, window, most) {
+                Some((value, distance)) => prop_assert!(value.is_finite() && distance <= most),
+                None => prop_assert!(points.iter().all(|point| point.0.abs_diff(window) > most)),
+            }
+        }
+    }
+}
