@@ -10,7 +10,7 @@ use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
 use clc_engine::comm::{Transport, agree, broadcast_value};
 use clc_engine::matching::sync::SyncKind;
-use clc_engine::replay::calls::{Call, Calls, Search, observe_waits};
+use clc_engine::replay::calls::{Search, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
 use clc_trace::{Event, Result, Ticks};
 use std::collections::BTreeSet;
@@ -30,14 +30,14 @@ struct Open {
     /// Events of communication in it.
     seen: u32,
     /// The send or receive among them, and when it was recorded.
-    call: Option<(Call, bool, u64)>,
+    call: Option<(WaitingCall, bool, u64)>,
 }
 
 /// What is looked for beside the bounds of messages, and the calls that tell.
 #[derive(Debug)]
 pub struct Waiting {
     wanted: Wanted,
-    calls: Vec<Calls>,
+    calls: Vec<WaitingCalls>,
     resolution: u64,
 }
 
@@ -98,7 +98,7 @@ fn scan_calls(
     loaded: &LocalTrace,
     clocks: &[u32],
     one_way: &BTreeSet<(u32, u32)>,
-) -> Result<Vec<Calls>> {
+) -> Result<Vec<WaitingCalls>> {
     opened.workers.run(loaded.locations.len(), &Silent, |local, _| of_timeline(opened, loaded, clocks, one_way, local))
 }
 
@@ -108,7 +108,7 @@ fn of_timeline(
     clocks: &[u32],
     one_way: &BTreeSet<(u32, u32)>,
     local: usize,
-) -> Result<Calls> {
+) -> Result<WaitingCalls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
     let own = clocks[program.number(local as u32) as usize];
@@ -127,7 +127,7 @@ fn of_timeline(
         events.map(|event| (timeline.location(event), timeline.number(event), event as u32)).collect();
     events.sort_unstable();
     // Whether it is a send, how long it took, and the call.
-    let mut found: Vec<(bool, i64, Call)> = Vec::new();
+    let mut found: Vec<(bool, i64, WaitingCall)> = Vec::new();
     for (number, location) in (0..).zip(&loaded.locations[local]) {
         let begin = events.partition_point(|event| event.0 < number);
         let mut events = events[begin..].iter().take_while(|event| event.0 == number).peekable();
@@ -160,7 +160,7 @@ fn of_timeline(
                         _ => return Ok(()),
                     };
                     region.call = event_here.map(|event| {
-                        let call = Call { event, other: 0, length: message.length, blocking, waited: false };
+                        let call = WaitingCall { event, other: 0, length: message.length, blocking, waited: false };
                         (call, sends, raw)
                     });
                 }
@@ -182,7 +182,8 @@ fn of_timeline(
         found.iter_mut().filter(|found| found.0 == kind).for_each(|found| found.2.waited = found.1 >= long);
     }
     // A send that was not blocked says nothing.
-    let mut calls: Calls = found.into_iter().filter(|found| !found.0 || found.2.waited).map(|found| found.2).collect();
+    let mut calls: WaitingCalls =
+        found.into_iter().filter(|found| !found.0 || found.2.waited).map(|found| found.2).collect();
     calls.sort_unstable_by_key(|call| call.event);
     calls.shrink_to_fit();
     Ok(calls)

@@ -373,7 +373,7 @@ fn scan(
             if refined.is_none() && options.presync.refines() {
                 put_right(&divided, options, &mut loaded, &mut visits, &mut threads.steps)?;
             }
-            let step = |at: Place| Visit { at, what: Visited::Step, near: false };
+            let step = |at: Place| Visit { at, what: VisitKind::Step, near: false };
             visits.extend(threads.steps.places(&divided).into_iter().map(step));
         }
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
@@ -381,13 +381,13 @@ fn scan(
             let index = timeline.locations[at.location as usize];
             let id = opened.definitions.locations[index].id;
             let visited = match what {
-                Visited::Event(event) => extractor.event(at, &event),
-                Visited::EnterReceive => extractor.enter_receive(at).map(|()| true),
-                Visited::Step => extractor.once(at).map(|event| {
+                VisitKind::Event(event) => extractor.event(at, &event),
+                VisitKind::EnterReceive => extractor.enter_receive(at).map(|()| true),
+                VisitKind::Step => extractor.once(at).map(|event| {
                     event_of.insert((at.location, at.number), event);
                     true
                 }),
-                Visited::Neighbour => Ok(false),
+                VisitKind::Neighbour => Ok(false),
             };
             let visited =
                 visited.map_err(|error| error.at_event(at.number).in_file(&archive.event_path(id)).at_location(id))?;
@@ -520,13 +520,13 @@ fn put_right(
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     at: Place,
-    what: Visited,
+    what: VisitKind,
     near: bool,
 }
 
 /// Why an event is visited.
 #[derive(Debug, Clone, Copy)]
-enum Visited {
+enum VisitKind {
     /// It matters.
     Event(Event),
     /// It enters the region in which the next blocking receive of the location is recorded. The same event may be visited as a neighbour, too.
@@ -537,14 +537,14 @@ enum Visited {
     Neighbour,
 }
 
-impl Visited {
+impl VisitKind {
     /// In which order the reasons of one event come.
     fn order(&self) -> u8 {
         match self {
-            Visited::EnterReceive => 0,
-            Visited::Event(_) => 1,
-            Visited::Step => 2,
-            Visited::Neighbour => 3,
+            VisitKind::EnterReceive => 0,
+            VisitKind::Event(_) => 1,
+            VisitKind::Step => 2,
+            VisitKind::Neighbour => 3,
         }
     }
 }
@@ -688,14 +688,14 @@ impl<'a> Visits<'a> {
                 Some(last) if last.at.number == before.number && last.at.location == before.location => {
                     last.near = true
                 }
-                _ => list.push(Visit { at: before, what: Visited::Neighbour, near: true }),
+                _ => list.push(Visit { at: before, what: VisitKind::Neighbour, near: true }),
             }
         }
         if let Some(at) = self.entered(number, event)? {
-            list.push(Visit { at, what: Visited::EnterReceive, near: false });
+            list.push(Visit { at, what: VisitKind::EnterReceive, near: false });
         }
-        let what = if self.is_relevant(event) { Visited::Event(*event) } else { Visited::Neighbour };
-        if matches!(what, Visited::Event(_)) || near.is_some() {
+        let what = if self.is_relevant(event) { VisitKind::Event(*event) } else { VisitKind::Neighbour };
+        if matches!(what, VisitKind::Event(_)) || near.is_some() {
             list.push(Visit { at, what, near: near.is_some() });
         }
         (self.before, self.visited) = (raw, near.is_some());

@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// What came out of writing.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenEvents {
     /// Visited events whose time was not written as the correction has it.
     pub deviating: u64,
     /// Displacement of the hosted locations' events.
@@ -30,10 +30,10 @@ pub struct Written {
     pub unchanged: bool,
 }
 
-impl Written {
+impl WrittenEvents {
     /// Nothing yet.
-    fn nothing() -> Written {
-        Written {
+    fn nothing() -> WrittenEvents {
+        WrittenEvents {
             deviating: 0,
             displacement: DisplacementCounts::default(),
             by_location: Vec::new(),
@@ -43,7 +43,7 @@ impl Written {
     }
 
     /// Together with what was written of the next location.
-    fn and(mut self, next: Written) -> Written {
+    fn and(mut self, next: WrittenEvents) -> WrittenEvents {
         self.deviating += next.deviating;
         self.displacement.merge(&next.displacement);
         self.by_location.extend(next.by_location);
@@ -73,7 +73,7 @@ pub fn write_locations(
     corrected: &Corrected,
     target: Option<&Path>,
     progress: &dyn Progress,
-) -> Result<Written> {
+) -> Result<WrittenEvents> {
     progress.phase("write", loaded.events());
     let locations = loaded.locations.iter().enumerate();
     let places: Vec<(usize, usize)> =
@@ -86,7 +86,7 @@ pub fn write_locations(
         Job { opened, loaded, correction, times, timeline, number: number as u32, location, advance }.run(target)
     });
     progress.finish();
-    Ok(agree(transport, parts)?.into_iter().fold(Written::nothing(), Written::and))
+    Ok(agree(transport, parts)?.into_iter().fold(WrittenEvents::nothing(), WrittenEvents::and))
 }
 
 /// One location to write.
@@ -103,8 +103,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run(&self, target: Option<&Path>) -> Result<Written> {
-        let mut written = Written::nothing();
+    fn run(&self, target: Option<&Path>) -> Result<WrittenEvents> {
+        let mut written = WrittenEvents::nothing();
         let archive = &self.opened.archive;
         let id = self.opened.definitions.locations[self.location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
@@ -128,7 +128,7 @@ impl Job<'_> {
                 clock,
                 correction: self.correction,
                 cursor: clock.corrected_by(self.correction),
-                visited: Visited::new(sync, self.number, self.times),
+                visited: VisitedCursor::new(sync, self.number, self.times),
                 deviating: 0,
                 previous: None,
                 displacement: DisplacementCounts::default(),
@@ -171,7 +171,7 @@ struct Map<'a> {
     clock: LocationClock<'a>,
     correction: &'a Correction,
     cursor: CorrectedCursor<'a>,
-    visited: Visited<'a>,
+    visited: VisitedCursor<'a>,
     deviating: u64,
     previous: Option<(i64, i64)>,
     displacement: DisplacementCounts,
@@ -183,7 +183,7 @@ struct Map<'a> {
 }
 
 /// The visited events of one location, in order.
-struct Visited<'a> {
+struct VisitedCursor<'a> {
     sync: &'a SyncTimeline,
     location: u32,
     /// Corrected times of all visited events of the timeline.
@@ -194,9 +194,9 @@ struct Visited<'a> {
     number: u64,
 }
 
-impl<'a> Visited<'a> {
+impl<'a> VisitedCursor<'a> {
     fn new(sync: &'a SyncTimeline, location: u32, times: &'a [i64]) -> Self {
-        let mut visited = Visited { sync, location, times, event: 0, number: 0 };
+        let mut visited = VisitedCursor { sync, location, times, event: 0, number: 0 };
         visited.seek();
         visited
     }

@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::survey::Survey;
 use super::target::Target;
 use super::windows::WindowCatalogue;
-use super::written::Written;
+use super::written::WrittenProcess;
 use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::CreateOptions;
@@ -127,7 +127,7 @@ fn by_calls<'a>(surveys: impl Iterator<Item = &'a Survey>) -> Vec<usize> {
 
 impl Plan {
     /// Writes what a process has recorded.
-    fn write(&self, rank: u32, shared: &Shared, archive: &Target, target: &Path) -> Result<Written> {
+    fn write(&self, rank: u32, shared: &Shared, archive: &Target, target: &Path) -> Result<WrittenProcess> {
         let ids: Vec<LocationId> = self.threads(rank).into_iter().map(|thread| location(rank, thread)).collect();
         let mut writers = ids.iter().map(|&id| archive.events(id)).collect::<Result<Vec<_>>>()?;
         let mut truths = match &self.clock {
@@ -137,7 +137,7 @@ impl Plan {
                 ids.iter().map(create).collect::<Result<_>>()?
             }
         };
-        let mut written = Written { offsets: self.offsets(rank), ..Written::default() };
+        let mut written = WrittenProcess { offsets: self.offsets(rank), ..WrittenProcess::default() };
         let clock = self.process_clock(rank);
         if let (Some(files), Some(mut clock)) = (self.processes.get(&rank), clock) {
             let list: Vec<&RawFile> = files.iter().collect();
@@ -173,7 +173,7 @@ impl Plan {
     /// Times of the definitions, the definitions, and the summary.
     fn finish(
         &self,
-        written: Vec<Written>,
+        written: Vec<WrittenProcess>,
         archive: Target,
         mut definitions: Definitions,
         mut warnings: Vec<String>,

@@ -7,7 +7,7 @@ use super::offsets::globally;
 use super::plan::Plan;
 use super::samples::Sampled;
 use super::target::Target;
-use super::written::Written;
+use super::written::WrittenProcess;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::NodeMetrics;
 use clc_trace::{Definitions, LocationId, Result, Ticks};
@@ -42,7 +42,7 @@ impl Plan {
         metric: u32,
         archive: &Target,
         target: &Path,
-        written: &mut Written,
+        written: &mut WrittenProcess,
     ) -> Result<()> {
         let found = self.samples.get(&rank).zip(self.sample_location(rank)).zip(self.process_clock(rank));
         let Some(((samples, id), mut clock)) = found else { return Ok(()) };

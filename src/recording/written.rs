@@ -6,7 +6,7 @@ use clc_trace::{ClockOffset, LocationId};
 
 /// What one process has become.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct WrittenProcess {
     pub(super) threads: Vec<(LocationId, u64)>,
     pub(super) offsets: Vec<ClockOffset>,
     /// First and last time that is shown.

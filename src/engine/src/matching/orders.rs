@@ -162,7 +162,7 @@ fn acknowledge(
 }
 
 /// What a process does with a group, before it is known what the others did.
-struct Offer {
+struct GroupOffer {
     /// Local timeline.
     source: u32,
     key: GroupKey,
@@ -174,7 +174,7 @@ fn groups(
     first: u32,
     extracts: &mut [Extract],
     outgoing: &mut BTreeMap<usize, Vec<Announcement>>,
-) -> Vec<Offer> {
+) -> Vec<GroupOffer> {
     let mut offers = Vec::new();
     for (local, extract) in (0u32..).zip(extracts) {
         let mut keys: Vec<(GroupKey, Vec<u32>)> = extract.group_sends.drain().collect();
@@ -189,7 +189,7 @@ fn groups(
                 offer: offers.len() as u32,
                 steps: sends.len() as u32,
             });
-            offers.push(Offer { source: local, key, sends });
+            offers.push(GroupOffer { source: local, key, sends });
         }
     }
     offers

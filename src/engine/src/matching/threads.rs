@@ -301,7 +301,7 @@ impl<'a> ThreadSteps<'a> {
 
 /// What a location does in an instance of a team.
 #[derive(Debug)]
-struct Membership {
+struct TeamMembership {
     begin: usize,
     end: Option<usize>,
     /// The fork that it has made, with the number of threads.
@@ -325,7 +325,7 @@ struct Open {
 }
 
 /// The memberships of one team, by location.
-type Team = BTreeMap<u32, Vec<Membership>>;
+type Team = BTreeMap<u32, Vec<TeamMembership>>;
 
 impl ThreadSteps<'_> {
     fn find(&self) -> Found {
@@ -370,7 +370,7 @@ impl ThreadSteps<'_> {
                         None => None,
                     };
                     open.teams.push((team, list.len()));
-                    list.push(Membership { begin: step, end: None, fork, join: None, barriers: Vec::new() });
+                    list.push(TeamMembership { begin: step, end: None, fork, join: None, barriers: Vec::new() });
                 }
                 What::Thread(ThreadEvent::TeamEnd(team)) => {
                     let place = open.teams.iter().rposition(|(other, _)| *other == team);
@@ -479,7 +479,7 @@ impl ThreadSteps<'_> {
 }
 
 /// The membership of a location that begins with step `begin`.
-fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) -> Option<&mut Membership> {
+fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) -> Option<&mut TeamMembership> {
     teams.values_mut().find_map(|team| {
         let list = team.get_mut(&location)?;
         let place = list.binary_search_by_key(&begin, |membership| membership.begin).ok()?;
@@ -489,7 +489,7 @@ fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) ->
 
 /// Puts the memberships of a team together: the k-th instance is the k-th fork of the one location that forks it.
 fn instances(mut team: Team, found: &mut Found) {
-    let forks = |list: &[Membership]| list.iter().all(|membership| membership.fork.is_some());
+    let forks = |list: &[TeamMembership]| list.iter().all(|membership| membership.fork.is_some());
     let masters: Vec<u32> = team.iter().filter(|(_, list)| forks(list)).map(|(&location, _)| location).collect();
     let all: usize = team.values().map(Vec::len).sum();
     let ([master], true) = (
@@ -504,7 +504,7 @@ fn instances(mut team: Team, found: &mut Found) {
     let Some(master) = team.remove(master) else { return };
     let sizes: Vec<u32> = master.iter().map(|membership| membership.fork.map_or(0, |(_, threads)| threads)).collect();
     // The members of each instance, beside the master.
-    let mut members: Vec<Vec<&Membership>> = sizes.iter().map(|_| Vec::new()).collect();
+    let mut members: Vec<Vec<&TeamMembership>> = sizes.iter().map(|_| Vec::new()).collect();
     let mut whole: Vec<bool> = vec![true; sizes.len()];
     for list in team.values() {
         let of = |least: u32| sizes.iter().filter(|&&size| size >= least).count();

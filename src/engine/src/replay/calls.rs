@@ -13,7 +13,7 @@ use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The call around a send or receive, if nothing else happened in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct WaitingCall {
     /// The visited event.
     pub event: u32,
     /// Recorded time of the other end of the call: where a receive was entered, where a send was left.
@@ -27,7 +27,7 @@ pub struct Call {
 }
 
 /// The calls of one timeline, in order of events.
-pub type Calls = Vec<Call>;
+pub type WaitingCalls = Vec<WaitingCall>;
 
 /// A member of a collective operation with a root has waited if its part took this long, in seconds.
 const WAITED: f64 = 10e-6;
@@ -38,7 +38,7 @@ pub struct Search<'a> {
     /// Between which clocks.
     pub wanted: &'a Wanted,
     /// The calls of the hosted timelines.
-    pub calls: &'a [Calls],
+    pub calls: &'a [WaitingCalls],
     /// The times of their other ends.
     pub others: &'a [Vec<i64>],
     /// Ticks per second.

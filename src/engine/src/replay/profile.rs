@@ -88,11 +88,11 @@ type Key = (Option<u8>, u32, u32);
 
 /// The worst violation of each key, its first if several are equally bad.
 #[derive(Debug, Default)]
-struct Worsts(BTreeMap<Key, Early>);
+struct Worsts(BTreeMap<Key, EarlyReceive>);
 
 /// A logical receive that comes too early.
 #[derive(Debug, Clone, Copy)]
-struct Early {
+struct EarlyReceive {
     excess: i64,
     /// Local timeline.
     local: usize,
@@ -102,8 +102,8 @@ struct Early {
 }
 
 impl Worsts {
-    fn keep(&mut self, key: Key, early: Early) {
-        let order = |early: &Early| (Reverse(early.excess), early.event);
+    fn keep(&mut self, key: Key, early: EarlyReceive) {
+        let order = |early: &EarlyReceive| (Reverse(early.excess), early.event);
         let kept = self.0.entry(key).or_insert(early);
         if order(&early) < order(kept) {
             *kept = early;
@@ -141,7 +141,7 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
         profile.merge(part);
         more.0.into_iter().for_each(|(key, early)| worsts.keep(key, early));
     }
-    let candidate = |Early { excess: ticks, local, event, op, question }| {
+    let candidate = |EarlyReceive { excess: ticks, local, event, op, question }| {
         let receive = place(program, times, local, event);
         Candidate { ticks, receive, op, question }
     };
@@ -210,7 +210,7 @@ impl<T: AsRef<[i64]>> View<'_, T> {
                     let question = Question::Message { host: channel.host, channel: channel.remote, k: k as u32 };
                     let op = channel.trust.op();
                     let key = (op.map(|op| op.0), channel.source, receiver);
-                    worsts.keep(key, Early { excess, local, event, op, question });
+                    worsts.keep(key, EarlyReceive { excess, local, event, op, question });
                 }
             }
             if channel.trust.op().is_some() {
@@ -242,7 +242,7 @@ impl<T: AsRef<[i64]>> View<'_, T> {
                         let question =
                             Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
                         let key = (Some(op.0), u32::MAX, program.number(member.timeline));
-                        worsts.keep(key, Early { excess, local, event, op: Some(op), question });
+                        worsts.keep(key, EarlyReceive { excess, local, event, op: Some(op), question });
                     }
                 }
             }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 32;
 
 /// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
-type Instance = (CommIndex, u32, u32);
+type StalledInstance = (CommIndex, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ enum Cause {
     /// The send of a message.
     Message { source: u32, channel: Ends },
     /// The begins of other members.
-    Collective { op: CollectiveOp, instance: Instance },
+    Collective { op: CollectiveOp, instance: StalledInstance },
 }
 
 /// The two ends of a channel: analysis rank, and index of the end there.
@@ -48,7 +48,7 @@ pub struct Ends {
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
 /// at the end of a prefix operation waits for that one, too.
-type Missing = BTreeMap<Instance, u32>;
+type Missing = BTreeMap<StalledInstance, u32>;
 
 impl Waiting {
     fn waits_for(&self, missing: &Missing) -> Option<u32> {
@@ -196,14 +196,14 @@ fn missing(
     position: &[usize],
     waiting: &[Waiting],
 ) -> Result<Missing> {
-    let wanted: BTreeSet<Instance> = waiting
+    let wanted: BTreeSet<StalledInstance> = waiting
         .iter()
         .filter_map(|w| match w.cause {
             Cause::Message { .. } => None,
             Cause::Collective { instance, .. } => Some(instance),
         })
         .collect();
-    let mut here: Vec<(Instance, u32, u32)> = Vec::new();
+    let mut here: Vec<(StalledInstance, u32, u32)> = Vec::new();
     for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
@@ -215,7 +215,8 @@ fn missing(
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
     }
-    let mut all: Vec<(Instance, u32, u32)> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    let mut all: Vec<(StalledInstance, u32, u32)> =
+        all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.
     all.sort_unstable();
     Ok(all.into_iter().rev().map(|(instance, _, process)| (instance, process)).collect())
