@@ -60,6 +60,11 @@ const LEAPS: usize = 5;
 const RELATIVE: f64 = 1e-6;
 /// Windows from which on a clock has a mean drift.
 const LEANING: usize = 8;
+/// Least q, in units of what observations are known to: clocks that are stiffer than that are straight for thousands of windows, but the weights of bends and of
+/// messages are then so far apart that the system cannot be solved with the 53 bits of a number.
+const STIFFEST: f64 = 4e-6;
+/// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away.
+const ROUNDING: f64 = 1e-13;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
@@ -122,7 +127,8 @@ impl Problem<'_> {
     /// Nothing yet, but a weight so small that it only decides what nothing else does: a clock nobody talks to stays where it is.
     fn system(&self) -> System<'_> {
         let mut system = System::new(self.clocks, self.windows, self.fixed);
-        system.hold_all(1e-9 / (self.observations.floor * self.observations.floor));
+        let floor = self.observations.floor;
+        system.hold_all((1e-9 / (floor * floor)).max(ROUNDING / (self.q() * self.q())));
         system
     }
 
@@ -207,8 +213,8 @@ impl Problem<'_> {
                 }
                 if let [a, b, c] = three {
                     let bend = a - 2.0 * b + c;
-                    let trust = if first { 1.0 } else { cauchy(bend, TOLERATED * self.roughness) };
-                    system.stiffen(before + 1, clock, -bend, trust / (self.roughness * self.roughness));
+                    let trust = if first { 1.0 } else { cauchy(bend, TOLERATED * self.q()) };
+                    system.stiffen(before + 1, clock, -bend, trust / (self.q() * self.q()));
                 }
             }
         }
@@ -236,15 +242,20 @@ impl Problem<'_> {
             let count = slopes.len().max(1) as f64;
             let mean = slopes.iter().sum::<f64>() / count;
             let squares: f64 = slopes.iter().map(|slope| (slope - mean) * (slope - mean)).sum();
-            let varies = (squares / count).max(self.roughness * self.roughness);
-            let weight = self.roughness * self.roughness / (4.0 * varies * varies);
-            let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.roughness * windows).powi(-2));
+            let varies = (squares / count).max(self.q() * self.q());
+            let weight = self.q() * self.q() / (4.0 * varies * varies);
+            let forgets = memory(&slopes, mean).map_or(0.0, |windows| (self.q() * windows).powi(-2));
             for window in (0..row.len().saturating_sub(1)).filter(whole) {
                 let outside = window < first || window >= last;
                 let miss = mean - (row[window + 1] - row[window]);
                 system.lean(window, clock, miss, if outside { weight.max(forgets) } else { weight });
             }
         }
+    }
+
+    /// [`Problem::roughness`], but not so small that nothing could be solved.
+    fn q(&self) -> f64 {
+        self.roughness.max(STIFFEST * self.observations.precision)
     }
 
     fn is_cut(&self, window: usize) -> bool {
