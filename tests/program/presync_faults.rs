@@ -124,7 +124,8 @@ fn clocks_that_jump_in_a_short_run_do_not_run_away() {
     // number has, and global time came out 14 times as long.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();
-    let arguments = "--pattern butterfly --clock jump --ranks 24 --ranks-per-node 2 --events 500 --compute 3ms --imbalance 0";
+    let arguments =
+        "--pattern butterfly --clock jump --ranks 24 --ranks-per-node 2 --events 500 --compute 3ms --imbalance 0";
     json(&format!("simulate trace {arguments} --measurements 0 --seed 157854367 --report -"), path);
     let report = json("trace -o network -q --presync network --report -", path);
     let [windows, width] = ["windows", "window_seconds"].map(|key| report["clocks"][key].as_f64().expect("a number"));

@@ -63,8 +63,9 @@ const LEANING: usize = 8;
 /// Least q, in units of what observations are known to: clocks that are stiffer than that are straight for thousands of windows, but the weights of bends and of
 /// messages are then so far apart that the system cannot be solved with the 53 bits of a number.
 const STIFFEST: f64 = 4e-6;
-/// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away.
-const ROUNDING: f64 = 1e-13;
+/// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away. With ten times as much and
+/// more clocks that jump settle too slowly.
+const ROUNDING: f64 = 1e-16;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
