@@ -11,7 +11,7 @@ for tool in cargo mpicc.mpich mpiexec.mpich otf2-print /usr/bin/python3; do
         exit 1
     }
 done
-# Reports of cargo-nextest, for the table of the slowest tests.
+# What the runs say, for their summaries in the end, and reports of cargo-nextest, for the table of the slowest tests.
 reports=$(mktemp -d)
 trap 'rm -rf "$reports"' EXIT
 # More than cores: tests of the program wait for a third of their time (they need 387 s of a processor, and took 309 s on two idle ones), for launchers, agents,
@@ -23,7 +23,7 @@ run_tests() {
     local -a options=() filters=()
     shift
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --locked --test-threads "$side_by_side" "$@" || status=$?
+        cargo nextest run --locked --test-threads "$side_by_side" "$@" 2>&1 | tee "$reports/$name.log" || status=$?
         cp "${CARGO_TARGET_DIR:-target}/nextest/default/junit.xml" "$reports/$name.xml" 2>/dev/null || true
         return "$status"
     fi
@@ -31,7 +31,7 @@ run_tests() {
     for word in "$@"; do
         if [[ $word == --* ]]; then options+=("$word"); else filters+=("$word"); fi
     done
-    cargo test --locked "${options[@]}" -- ${filters[@]+"${filters[@]}"}
+    cargo test --locked "${options[@]}" -- ${filters[@]+"${filters[@]}"} 2>&1 | tee "$reports/$name.log"
 }
 set -x
 cargo fmt --all --check
@@ -61,3 +61,8 @@ if compgen -G "$reports/*.xml" >/dev/null; then
 else
     echo "test.sh: no list of the slowest tests, which cargo-nextest makes; all tests have run by cargo test"
 fi
+# The summaries of all runs, in their own words.
+for log in "$reports"/*.log; do
+    echo "$(basename "$log" .log):"
+    grep -E '^ *Summary \[|^test result: ' "$log"
+done

@@ -3,7 +3,7 @@
 //! Recorded clocks that no message contradicts are not touched, unless the evidence is overwhelming: clocks bend between measurements without a
 //! message that comes before it was sent. Else `auto` takes the clocks that predict messages better that they were not made from
 //! ([`clc_clock::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
-//! offsets by far more than any violation proves.
+//! offsets by far more than any violation proves. The numbers without a measurement of their own were chosen with 1,400 random scenarios (docs/clocks.md).
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::Fit;
