@@ -61,14 +61,45 @@ const CLASS_BEGINS: [u64; PER_OCTAVE as usize - 1] = [
     0xd_5818_dcfb_a487,
 ];
 
+/// Bits of the fraction of a double.
+const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
+/// A doubling in so many parts (as a power of two) has at most one beginning of a class in each.
+const PART: u32 = 5;
+
+/// For each part of a doubling, the class at its beginning, and where within it the next class begins.
+const CLASSES: [(u8, u64); 1 << PART] = {
+    let mut classes = [(0, u64::MAX); 1 << PART];
+    let mut part = 0;
+    while part < classes.len() {
+        let begin = (part as u64) << (FRACTION - PART);
+        let mut class = 0;
+        while class < CLASS_BEGINS.len() && CLASS_BEGINS[class] <= begin {
+            class += 1;
+        }
+        classes[part] = (class as u8, if class < CLASS_BEGINS.len() { CLASS_BEGINS[class] } else { u64::MAX });
+        part += 1;
+    }
+    classes
+};
+
 /// The class of a ratio in the histogram, from its bits: faster than a logarithm, and the same on every machine.
 #[inline]
 fn histogram_class(ratio: f64) -> usize {
-    const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
     let octave = (ratio.to_bits() >> FRACTION) as i32 - (f64::MAX_EXP - 1) - LOWEST;
     let fraction = ratio.to_bits() & ((1 << FRACTION) - 1);
-    let part = CLASS_BEGINS.iter().filter(|begin| fraction >= **begin).count() as i32;
+    let (class, next) = CLASSES[(fraction >> (FRACTION - PART)) as usize];
+    let part = i32::from(class) + i32::from(fraction >= next);
     (octave * PER_OCTAVE as i32 + part).clamp(0, (OCTAVES * PER_OCTAVE) as i32 - 1) as usize
+}
+
+/// In how many places two lists differ.
+fn count(one: &[i64], other: &[i64]) -> u64 {
+    one.iter().zip(other).map(|(one, other)| u64::from(one != other)).sum()
+}
+
+/// By how much they differ at most.
+fn largest(one: &[i64], other: &[i64]) -> i64 {
+    one.iter().zip(other).map(|(one, other)| other.saturating_sub(*one).saturating_abs()).max().unwrap_or(0)
 }
 
 impl Default for DisplacementCounts {
@@ -96,51 +127,68 @@ impl DisplacementCounts {
         counts
     }
 
-    /// The next event of a location: its time before and after the correction, and the same of the event before.
-    #[inline]
-    pub fn event(&mut self, before: i64, after: i64, previous: Option<(i64, i64)>) {
-        self.events += 1;
-        let moved = after - before;
-        if moved != 0 {
-            self.moved += 1;
-            self.largest = self.largest.max(moved.abs());
-            let (low, carry) = self.sum.0.overflowing_add(moved.unsigned_abs());
-            self.sum = (low, self.sum.1 + u64::from(carry));
+    /// The next events of a location: their times as recorded, before and after the correction, in three lists of the same length, and the
+    /// last two of the event before them.
+    pub fn events(&mut self, recorded: &[i64], before: &[i64], after: &[i64], previous: Option<(i64, i64)>) {
+        self.events += after.len() as u64;
+        self.from_recorded.0 += count(recorded, after);
+        self.from_recorded.1 = self.from_recorded.1.max(largest(recorded, after));
+        self.moved += count(before, after);
+        let most = largest(before, after);
+        self.largest = self.largest.max(most);
+        // As long as the sum of all of them fits into a word, it is made in one.
+        if most < i64::MAX >> 32 && after.len() < 1 << 31 {
+            self.add(before.iter().zip(after).map(|(before, after)| before.abs_diff(*after)).sum());
+        } else {
+            before.iter().zip(after).for_each(|(before, after)| self.add(before.abs_diff(*after)));
         }
-        if let Some((previous_before, previous_after)) = previous {
-            self.intervals += 1;
-            let (old, new) = (before - previous_before, after - previous_after);
-            if old == new {
-                self.classes[0] += 1;
-            } else {
-                self.changed(old, new);
+        let (mut previous, mut near) = (previous, self.nearly_largest());
+        for (&before, &after) in before.iter().zip(after) {
+            if let Some((previous_before, previous_after)) = previous {
+                let (old, new) = (before - previous_before, after - previous_after);
+                self.intervals += 1;
+                if old == new {
+                    self.classes[0] += 1;
+                } else {
+                    self.changed(old, new, &mut near);
+                }
+            }
+            previous = Some((before, after));
+        }
+    }
+
+    fn add(&mut self, moves: u64) {
+        let (low, carry) = self.sum.0.overflowing_add(moves);
+        self.sum = (low, self.sum.1 + u64::from(carry));
+    }
+
+    /// An interval of `old` ticks that has `new` ones now; `near` is [`DisplacementCounts::nearly_largest`], before and after it.
+    #[inline]
+    fn changed(&mut self, old: i64, new: i64, near: &mut f64) {
+        self.classes[IntervalChange::class(old, new)] += 1;
+        let change = (new - old).abs();
+        let ratio = if old == 0 { f64::MAX } else { change as f64 / old as f64 };
+        self.histogram[histogram_class(ratio)] += 1;
+        if ratio >= *near {
+            let (most, of) = self.largest_change;
+            let larger = match (old, of) {
+                (0, 0) => change > most,
+                (0, _) => true,
+                (_, 0) => false,
+                _ => i128::from(change) * i128::from(of) > i128::from(most) * i128::from(old),
+            };
+            if larger {
+                self.largest_change = (change, old);
+                *near = self.nearly_largest();
             }
         }
     }
 
-    /// The recorded and the final time of the same event.
-    #[inline]
-    pub fn recorded(&mut self, recorded: i64, after: i64) {
-        let moved = after.saturating_sub(recorded);
-        self.from_recorded.0 += u64::from(moved != 0);
-        self.from_recorded.1 = self.from_recorded.1.max(moved.saturating_abs());
-    }
-
-    fn changed(&mut self, old: i64, new: i64) {
-        self.classes[IntervalChange::class(old, new)] += 1;
-        let change = (new - old).abs();
+    /// A little less than the largest change so far, as a number: what is not above it need not be compared exactly.
+    fn nearly_largest(&self) -> f64 {
         let (most, of) = self.largest_change;
-        let larger = match (old, of) {
-            (0, 0) => change > most,
-            (0, _) => true,
-            (_, 0) => false,
-            _ => i128::from(change) * i128::from(of) > i128::from(most) * i128::from(old),
-        };
-        if larger {
-            self.largest_change = (change, old);
-        }
-        let ratio = if old == 0 { f64::MAX } else { change as f64 / old as f64 };
-        self.histogram[histogram_class(ratio)] += 1;
+        let ratio = if of == 0 { f64::MAX } else { most as f64 / of as f64 };
+        ratio * (1.0 - 1e-9)
     }
 
     /// Adds the counts of other locations.
@@ -227,12 +275,7 @@ mod tests {
     #[test]
     fn moves_and_intervals_are_counted() {
         let mut counts = DisplacementCounts::default();
-        counts.event(0, 0, None);
-        counts.event(100, 150, Some((0, 0)));
-        counts.event(200, 250, Some((100, 150)));
-        for (recorded, after) in [(0, 0), (90, 150), (260, 250)] {
-            counts.recorded(recorded, after);
-        }
+        counts.events(&[0, 90, 260], &[0, 100, 200], &[0, 150, 250], None);
         let report = counts.report(1000);
         assert_eq!((report.events, report.events_moved, report.largest_ticks), (3, 2, 50));
         assert_eq!(report.mean_seconds, 0.05);
@@ -255,18 +298,21 @@ mod tests {
 
     #[test]
     fn counts_do_not_depend_on_how_they_are_split() {
-        let pairs = [(0, 0), (10, 15), (17, 15), (17, 40), (1000, 1001)];
+        // One move is too large for sums in one word.
+        let before = [0, 10, 17, 17, 1000, 2000, 1 << 61];
+        let after = [0, 15, 15, 40, 1001, 2000, (1 << 60) + (1 << 61)];
+        let recorded = before.map(|before| before - 3);
         let mut whole = DisplacementCounts::default();
+        whole.events(&recorded, &before, &after, None);
         let mut parts = DisplacementCounts::default();
-        for (i, &(before, after)) in pairs.iter().enumerate() {
-            let previous = i.checked_sub(1).map(|i| pairs[i]);
-            whole.event(before, after, previous);
-            whole.recorded(before - 3, after);
+        for i in 0..before.len() {
             let mut part = DisplacementCounts::default();
-            part.event(before, after, previous);
-            part.recorded(before - 3, after);
+            let previous = i.checked_sub(1).map(|i| (before[i], after[i]));
+            part.events(&recorded[i..=i], &before[i..=i], &after[i..=i], previous);
             parts.merge(&part);
         }
         assert_eq!(whole, parts);
+        assert_eq!((whole.events, whole.moved, whole.largest, whole.from_recorded.0), (7, 5, 1 << 60, 7));
+        assert_eq!(whole.sum, ((1 << 60) + 5 + 2 + 23 + 1, 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
-use clc_archive::ScanSummary;
+use clc_archive::{ScanSummary, SynchronisationVisitor};
 use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
 use clc_engine::matching::calls::Calls;
@@ -327,16 +327,16 @@ fn scan(
         let mut visits = Visits::new(number as u32, &clock, close, calls);
         let mut within = Within { regions: sought, last: None, sent: false };
         let mut counted = 0u64;
-        let mut count = || {
-            counted += 1;
-            if counted == 1 << 16 {
+        let mut count = |events: usize| {
+            counted += events as u64;
+            if counted >= 1 << 16 {
                 advance(std::mem::take(&mut counted));
             }
         };
         let summary = match &mut several {
             // Regions tell when a location posted a receive that another location may have been ahead of.
             Some(list) => archive.scan_with(id, local, |event_number, raw, event| {
-                count();
+                count(1);
                 within.look(&event);
                 if threads.takes(number, &event) {
                     threads.steps.add(visits.place(event_number, raw)?, &event);
@@ -344,14 +344,13 @@ fn scan(
                 visits.collect(event_number, raw, &event, list)
             }),
             None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {
-                count();
+                count(1);
                 visits.feed(event_number, raw, &event, &mut extractor)
             }),
-            None => archive.scan_synchronisation(id, local, sought, |event_number, raw, event| {
-                count();
-                within.look(&event);
-                visits.feed(event_number, raw, &event, &mut extractor)
-            }),
+            None => {
+                let mut only = Only { visits: &mut visits, extractor: &mut extractor, within: &mut within, count };
+                archive.scan_synchronisation(id, local, sought, &mut only)
+            }
         };
         let sent_within = within.sent;
         let summary = summary.map(|summary| ScanSummary { sent_within: summary.sent_within || sent_within, ..summary });
@@ -584,6 +583,8 @@ struct Visits<'a> {
     before: u64,
     /// Whether that one has been visited.
     visited: bool,
+    /// No event up to this one is close to the one before it, and `before` is its time already.
+    apart: u64,
     /// Regions that are open, outermost first: number and recorded time of the event that entered each. Of several locations only.
     open: Vec<(u64, u64)>,
     /// Number of the last event after which a receive can have been posted: a posted or completed one, or a collective operation.
@@ -602,6 +603,7 @@ impl<'a> Visits<'a> {
             far,
             before: 0,
             visited: false,
+            apart: 0,
             open: Vec::new(),
             busy: 0,
             calls,
@@ -650,9 +652,52 @@ impl<'a> Visits<'a> {
     /// Reads an event of the only location of a timeline.
     #[inline]
     fn feed(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
-        if self.passes(number, raw, event) {
-            return Ok(());
+        if self.passes(number, raw, event) { Ok(()) } else { self.look_at(number, raw, event, extractor) }
+    }
+
+    /// Whether no event of those that follow is close to the one before it: their times, the first of them with number `first`.
+    #[inline]
+    fn are_apart(&mut self, first: u64, times: &[u64]) -> bool {
+        let Some((&begin, &end)) = times.first().zip(times.last()) else { return true };
+        // At the same time, or far apart; all are looked at, which is faster than to stop.
+        let (before, far) = (self.before, self.far.saturating_sub(1));
+        let apart = |before: u64, time: u64| time.wrapping_sub(before).wrapping_sub(1) >= far;
+        let all = times.iter().zip(&times[1..]).fold(true, |all, (&before, &time)| all & apart(before, time));
+        if !all || !apart(before, begin) || first == 1 || end >= RANGE as u64 {
+            return false;
         }
+        (self.apart, self.before, self.visited) = (first + times.len() as u64 - 1, end, false);
+        true
+    }
+
+    /// As [`Visits::feed`] for events that synchronise nobody and follow each other, the first of them with number `first`.
+    #[inline]
+    fn others(&mut self, first: u64, times: &[u64], extractor: &mut Extractor<'_>) -> Result<()> {
+        let far = self.far;
+        for (number, &raw) in (first..).zip(times) {
+            let distance = raw.wrapping_sub(self.before);
+            if (distance == 0 || distance >= far) && raw < RANGE as u64 && number > 1 {
+                (self.before, self.visited) = (raw, false);
+            } else {
+                self.feed(number, raw, &Event::Other, extractor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an event that is close to no other one.
+    #[inline]
+    fn take(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+        let at = self.place(number, raw)?;
+        let visited = extractor.event(at, event).map_err(|error| error.at_event(number))?;
+        if number == self.apart {
+            self.visited = visited;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn look_at(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
         let at = self.place(number, raw)?;
         let near = self.neighbour(&at)?;
         if let Some(before) = near.filter(|_| !self.visited) {
@@ -700,6 +745,40 @@ impl<'a> Visits<'a> {
         }
         (self.before, self.visited) = (raw, near.is_some());
         Ok(())
+    }
+}
+
+/// The only location of a timeline, of which regions need not be known.
+struct Only<'a, 'clock, 'table, F> {
+    visits: &'a mut Visits<'clock>,
+    extractor: &'a mut Extractor<'table>,
+    within: &'a mut Within<'table>,
+    /// Reports so many events more.
+    count: F,
+}
+
+impl<F: FnMut(usize)> SynchronisationVisitor for Only<'_, '_, '_, F> {
+    #[inline]
+    fn passes(&mut self, first: u64, times: &[u64]) -> bool {
+        let apart = self.visits.are_apart(first, times);
+        (self.count)(if apart { times.len() } else { 0 });
+        apart
+    }
+
+    #[inline]
+    fn others(&mut self, first: u64, times: &[u64]) -> Result<()> {
+        (self.count)(times.len());
+        self.visits.others(first, times, self.extractor)
+    }
+
+    #[inline]
+    fn event(&mut self, number: u64, raw: u64, event: Event) -> Result<()> {
+        if number <= self.visits.apart {
+            return self.visits.take(number, raw, &event, self.extractor);
+        }
+        (self.count)(1);
+        self.within.look(&event);
+        self.visits.feed(number, raw, &event, self.extractor)
     }
 }
 

@@ -69,6 +69,16 @@ impl LocationCursor<'_> {
     }
 }
 
+impl LocationCursor<'_> {
+    /// As [`LocationCursor::position`] for many recorded times, in ticks; those in `presynchronised`, which is as long, are replaced.
+    fn map_all(&mut self, recorded: &[i64], presynchronised: &mut [i64]) {
+        self.clock.map_all(recorded, presynchronised);
+        if self.shift != 0 {
+            presynchronised.iter_mut().for_each(|time| *time += self.shift);
+        }
+    }
+}
+
 /// Pre-synchronises and corrects the times of the events of one location.
 #[derive(Debug, Clone)]
 pub struct CorrectedCursor<'a> {
@@ -82,6 +92,15 @@ impl CorrectedCursor<'_> {
     pub fn map(&mut self, number: u64, recorded: u64) -> (i64, i64) {
         let position = self.location.position(number, recorded);
         (position.time.0, self.correction.map(position).0)
+    }
+
+    /// As [`CorrectedCursor::map`] for the events from number `first` on, which were `recorded`: puts their times `before` and `after` the correction into
+    /// these, which are as long.
+    pub fn map_all(&mut self, first: u64, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
+        self.location.map_all(recorded, before);
+        let Some(&time) = before.first() else { return };
+        let from = Position { time: Ticks(time), location: self.location.location, number: first };
+        self.correction.map_all(from, before, after);
     }
 }
 
@@ -121,6 +140,11 @@ mod tests {
                 prop_assert_eq!(corrected.map(number, time), (position.time.0, position.time.0));
                 prop_assert_eq!(map_global(&correction, Ticks(shift), 3, time), time + shift as u64);
             }
+            let recorded: Vec<i64> = times.iter().map(|&time| time as i64).collect();
+            let (mut before, mut after) = (vec![0; times.len()], vec![0; times.len()]);
+            clock.corrected_by(&correction).map_all(1, &recorded, &mut before, &mut after);
+            prop_assert_eq!(&before, &after);
+            prop_assert!(before.iter().zip(&times).all(|(&before, &time)| before == clock.presynchronised(time).0));
         }
     }
 

@@ -136,6 +136,7 @@ impl Job<'_> {
                 last: i64::MIN,
                 counted: 0,
                 advance: self.advance,
+                lists: Lists::default(),
             };
             match target {
                 Some(target) => archive.rewrite_events(id, target, &mut map).map(|_| ()),
@@ -180,6 +181,15 @@ struct Map<'a> {
     last: i64,
     counted: u64,
     advance: Advance<'a>,
+    lists: Lists,
+}
+
+/// Times of events that follow each other: as recorded, pre-synchronised, and corrected.
+#[derive(Default)]
+struct Lists {
+    recorded: Vec<i64>,
+    before: Vec<i64>,
+    after: Vec<i64>,
 }
 
 /// The visited events of one location, in order.
@@ -234,23 +244,40 @@ impl<'a> VisitedCursor<'a> {
 }
 
 impl TimeMap for Map<'_> {
-    #[inline(always)]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
-        let (before, after) = self.cursor.map(number, time);
-        if number == self.visited.number {
-            self.deviating += u64::from(after != self.visited.expected());
+        let mut times = [time];
+        self.events(number, &mut times)?;
+        Ok(times[0])
+    }
+
+    /// Step by step for all of them: each step is a short loop.
+    fn events(&mut self, first: u64, times: &mut [u64]) -> Result<()> {
+        let Lists { recorded, before, after } = &mut self.lists;
+        recorded.clear();
+        recorded.extend(times.iter().map(|&time| time as i64));
+        before.resize(times.len(), 0);
+        after.resize(times.len(), 0);
+        self.cursor.map_all(first, recorded, before, after);
+        while let Some(place) = self.visited.number.checked_sub(first).filter(|&place| place < times.len() as u64) {
+            self.deviating += u64::from(after[place as usize] != self.visited.expected());
             self.visited.go_on();
         }
-        self.displacement.event(before, after, self.previous);
-        self.displacement.recorded(time as i64, after);
-        self.previous = Some((before, after));
-        self.first = self.first.min(after);
-        self.last = self.last.max(after);
-        self.counted += 1;
-        if self.counted == 1 << 16 {
+        self.displacement.events(recorded, before, after, self.previous);
+        if let (Some(&before), Some(&after)) = (before.last(), after.last()) {
+            self.previous = Some((before, after));
+        }
+        for (number, (time, &after)) in (first..).zip(times.iter_mut().zip(&*after)) {
+            *time = u64::try_from(after)
+                .map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))?;
+        }
+        // They do not decrease, as who writes them sees to.
+        self.first = self.first.min(after.first().copied().unwrap_or(i64::MAX));
+        self.last = self.last.max(after.last().copied().unwrap_or(i64::MIN));
+        self.counted += times.len() as u64;
+        if self.counted >= 1 << 16 {
             (self.advance)(std::mem::take(&mut self.counted));
         }
-        u64::try_from(after).map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))
+        Ok(())
     }
 
     fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {

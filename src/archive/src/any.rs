@@ -3,7 +3,7 @@
 //! Each method decides on the format once per file; the loops over events belong to the formats.
 
 use crate::native::{self, NativeTrace};
-use crate::{Marker, ScanSummary, Sibling, TimeMap, copy};
+use crate::{Marker, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy};
 use crate::{WRITTEN_LIST, truth};
 use clc_otf2::{LocalDefinitions, Otf2Archive};
 use clc_trace::{ClockOffset, ClockProperties, Definitions, Error, Event, LocationId, RegionId, Result};
@@ -229,8 +229,8 @@ impl Archive {
         }
     }
 
-    /// As [`Archive::scan_with`], for those who only want what takes part in synchronisation: a format may give all other events as
-    /// [`Event::Other`], which is faster; then the summary says whether a message was sent in one of the `regions` (ascending).
+    /// As [`Archive::scan_with`], for those who need not know what the events are that synchronise nobody: a format may give only their times, which is faster;
+    /// then the summary says whether a message was sent in one of the `regions` (ascending).
     ///
     /// # Errors
     /// As [`Archive::scan_with`].
@@ -240,11 +240,13 @@ impl Archive {
         location: LocationId,
         local: &LocalDefinitions,
         regions: &[RegionId],
-        visit: impl FnMut(u64, u64, Event) -> Result<()>,
+        visitor: &mut impl SynchronisationVisitor,
     ) -> Result<ScanSummary> {
         match self {
-            Archive::Otf2(archive) => archive.scan_synchronisation(location, local, regions, visit),
-            Archive::Native(trace) => trace.scan_with(location, visit),
+            Archive::Otf2(archive) => archive.scan_synchronisation(location, local, regions, visitor),
+            Archive::Native(trace) => {
+                trace.scan_with(location, |number, time, event| visitor.event(number, time, event))
+            }
         }
     }
 

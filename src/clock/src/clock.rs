@@ -100,6 +100,24 @@ impl Cursor<'_> {
         Ticks(local.0.wrapping_add(self.offset))
     }
 
+    /// As [`Cursor::map`] for many times, in ticks: puts the global ones in `global`, which is as long.
+    pub fn map_all(&mut self, local: &[i64], global: &mut [i64]) {
+        let mut done = 0;
+        while done < local.len() {
+            if local[done].wrapping_sub(self.from) as u64 > self.longer {
+                self.go_on(Ticks(local[done]));
+            }
+            let (from, longer, offset) = (self.from, self.longer, self.offset);
+            for (own, other) in local[done..].iter().zip(&mut global[done..]) {
+                if own.wrapping_sub(from) as u64 > longer {
+                    break;
+                }
+                *other = own.wrapping_add(offset);
+                done += 1;
+            }
+        }
+    }
+
     /// Finds the offset at `local`.
     #[inline(never)]
     fn go_on(&mut self, local: Ticks) {
@@ -170,6 +188,9 @@ mod tests {
                     prop_assert!(clock.reach(distance as u64) > local as u64, "{local} ticks become {global}");
                 }
             }
+            let mut all = vec![0; times.len()];
+            clock.cursor().map_all(&times, &mut all);
+            prop_assert_eq!(all, mapped.iter().map(|time| time.0).collect::<Vec<i64>>());
             for (&time, &mapped) in times.iter().zip(&mapped) {
                 prop_assert_eq!(clock.map(Ticks(time)), mapped);
             }

@@ -84,11 +84,13 @@ impl<'a> Reader<'a> {
     }
 
     /// What has not been read yet.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Whether everything has been read.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -148,12 +150,11 @@ impl<'a> Reader<'a> {
     /// A packed integer of at most `width` bytes: its length, then the low-order bytes; 0xFF stands for all ones.
     #[inline(always)]
     pub fn packed(&mut self, width: u8) -> Result<u64> {
-        if let Some((&length, digits)) = self.bytes.split_first()
-            && let Some(word) = digits.first_chunk::<8>()
-            && length <= width
+        if let Some([length, word @ ..]) = self.bytes.first_chunk::<9>()
+            && *length <= width
             && self.order == ByteOrder::Little
         {
-            self.bytes = digits.get(usize::from(length)..).unwrap_or_default();
+            self.bytes = self.bytes.get(1 + usize::from(*length)..).unwrap_or_default();
             return Ok(u64::from_le_bytes(*word) & LOW_BYTES[usize::from(length & 15)]);
         }
         self.packed_of_any_kind(width)

@@ -1,5 +1,9 @@
 //! The buffer layer: files are sequences of chunks, chunks are sequences of records.
 
+mod gather;
+
+pub use gather::Stretch;
+
 use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{FRAMED, FRAMING, control, singleton_width};
 use crate::source::{Blocks, Bytes, Source};
@@ -157,6 +161,11 @@ impl<S: Source> Records<S> {
             0 => 0,
             chunk => (chunk - 1).saturating_mul(self.chunk_size) + self.at,
         }
+    }
+
+    /// Number of the event that was read last.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Number of finished chunks whose header counts other events than there are. Reading forward does not need the counters,

@@ -67,7 +67,7 @@ pub const FRAMED: u8 = 0x80;
 const UNCOMMON: u8 = 0x81;
 
 /// How records of the common form are framed, by type: the largest length of their packed integer, or [`FRAMED`].
-pub static FRAMING: [u8; 256] = framing();
+pub const FRAMING: [u8; 256] = framing();
 
 const fn framing() -> [u8; 256] {
     let mut framing = [UNCOMMON; 256];

@@ -89,6 +89,7 @@ mod scan;
 mod siblings;
 mod source;
 mod summary;
+mod synchronisation;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -117,4 +118,5 @@ pub use conversion_loss::{ConversionLoss, Lost};
 pub use mapped::{MappedFile, mapped_at, open_file};
 pub use siblings::{Sibling, SiblingKind, copy, list};
 pub use summary::ScanSummary;
+pub use synchronisation::SynchronisationVisitor;
 pub use times::{Marker, MarkerScope, TimeMap};

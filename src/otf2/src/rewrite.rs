@@ -1,7 +1,7 @@
 //! Writing an archive again with other times: whatever is no time stays byte for byte.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::chunks::{FileKind, Record, Records};
+use crate::chunks::{FileKind, Record, Records, Stretch};
 use crate::definitions::kind;
 use crate::files::Otf2Archive;
 use crate::framing::{BUFFER_FLUSH, attribute_bound, bound};
@@ -32,7 +32,25 @@ impl Otf2Archive {
         let mut last = 0;
         let mut patched = Vec::new();
         let mut mirrors = true;
-        while let Some(record) = records.next().map_err(place)? {
+        let mut stretch = Stretch::default();
+        loop {
+            // Nearly all records come in stretches; what is special about one is seen to below.
+            records.gather(&mut stretch);
+            map.events(stretch.first(), stretch.times_mut())?;
+            last = ascending(&stretch, last)?;
+            let done = if mirrors { writer.mirror_stretch(&stretch) } else { 0 };
+            mirrors = mirrors && done == stretch.times().len();
+            if !mirrors {
+                records.rewind(&stretch);
+                for (index, &time) in stretch.times().iter().enumerate() {
+                    let Some(record) = records.next().map_err(place)? else { break };
+                    if index >= done {
+                        same_order(&record, &writer).map_err(place)?;
+                        writer.event(time, record.raw, || event_bound(&record), Some(Source::of(&record)))?;
+                    }
+                }
+            }
+            let Some(record) = records.next().map_err(place)? else { break };
             let time = map.event(record.number, record.time)?;
             if time < last {
                 return Err(backwards(time, last, record.number));
@@ -48,8 +66,7 @@ impl Otf2Archive {
             if !mirrors {
                 same_order(&record, &writer).map_err(place)?;
                 let raw = if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 { &patched } else { record.raw };
-                let most = || bound(record.kind, record.payload, record.order) + attributes_bound(&record);
-                writer.event(time, raw, most, Some(Source::of(&record)))?;
+                writer.event(time, raw, || event_bound(&record), Some(Source::of(&record)))?;
             }
         }
         writer.finish()?;
@@ -64,7 +81,12 @@ impl Otf2Archive {
         let path = self.event_path(location);
         let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
         let mut patched = Vec::new();
-        while let Some(record) = records.next().map_err(|error| error.in_file(&path).at_location(location))? {
+        let mut stretch = Stretch::default();
+        loop {
+            records.gather(&mut stretch);
+            map.events(stretch.first(), stretch.times_mut())?;
+            let record = records.next().map_err(|error| error.in_file(&path).at_location(location))?;
+            let Some(record) = record else { break };
             map.event(record.number, record.time)?;
             if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
                 patch_flush(&record, map, &mut patched);
@@ -252,6 +274,22 @@ impl Otf2Archive {
         writer.finish()?;
         Ok(())
     }
+}
+
+/// The last of the new times of a stretch, which do not decrease, after `last`.
+fn ascending(stretch: &Stretch, mut last: u64) -> Result<u64> {
+    for (number, &time) in (stretch.first()..).zip(stretch.times()) {
+        if time < last {
+            return Err(backwards(time, last, number));
+        }
+        last = time;
+    }
+    Ok(last)
+}
+
+/// Upper bound of the size of an event by the rules of libotf2.
+fn event_bound(record: &Record<'_>) -> usize {
+    bound(record.kind, record.payload, record.order) + attributes_bound(record)
 }
 
 #[cold]

@@ -10,7 +10,19 @@ pub trait TimeMap {
     /// There is no such time.
     fn event(&mut self, number: u64, time: u64) -> Result<u64>;
 
-    /// New stop time of the `BufferFlush` event `number`, called after [`TimeMap::event`] for it.
+    /// New times of events that follow each other, from number `first` on: in the place of the recorded ones. The same as one by one, but for a whole
+    /// list at once.
+    ///
+    /// # Errors
+    /// As [`TimeMap::event`].
+    fn events(&mut self, first: u64, times: &mut [u64]) -> Result<()> {
+        for (number, time) in (first..).zip(times) {
+            *time = self.event(number, *time)?;
+        }
+        Ok(())
+    }
+
+    /// New stop time of the `BufferFlush` event `number`, called after that event got its time, and before the next one.
     fn flush_stop(&mut self, number: u64, stop: u64) -> u64;
 }
 

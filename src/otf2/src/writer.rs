@@ -1,7 +1,7 @@
 //! Chunked files written the way libotf2 writes them: same chunk breaks, same timestamps.
 
 use crate::bytes::ByteOrder;
-use crate::chunks::{CHUNK_HEADER, Record};
+use crate::chunks::{CHUNK_HEADER, Record, Stretch};
 use crate::framing::control;
 use clc_trace::{Error, Result};
 use std::fs::{File, OpenOptions};
@@ -255,6 +255,32 @@ impl ChunkWriter {
         self.mirrored = Some(record.start + record.raw.len());
         self.count += 1;
         Ok(true)
+    }
+
+    /// As [`ChunkWriter::mirror`] for the records of a stretch, in the chunk that is a copy already; returns how many of them could be appended.
+    pub fn mirror_stretch(&mut self, stretch: &Stretch) -> usize {
+        if self.mirrored.is_none() {
+            return 0;
+        }
+        let (order, mut last, mut done, mut end) = (self.order, self.time, 0, None);
+        let chunk = &mut self.chunk[..];
+        for (place, stamped, time) in stretch.placed() {
+            if stamped {
+                chunk[place + 1..place + TIMESTAMP].copy_from_slice(&order.bytes(time));
+                last = time;
+            } else if time != last {
+                end = Some(place);
+                break;
+            }
+            done += 1;
+        }
+        self.time = last;
+        self.count += done as u64;
+        self.mirrored = Some(end.unwrap_or(stretch.end()));
+        if end.is_some() {
+            self.end_mirror();
+        }
+        done
     }
 
     /// Begins with the chunk of `record`, which has to be its first one; returns whether the layout can be kept there.

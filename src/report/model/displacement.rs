@@ -68,12 +68,13 @@ impl IntervalChange {
     /// The class of an interval that was `before` ticks and is `after` ticks long, exactly: an index into
     /// [`IntervalChange::BOUNDS`], or its length for the class beyond (also an interval that was zero and is not).
     pub fn class(before: i64, after: i64) -> usize {
-        let change = (i128::from(after) - i128::from(before)).unsigned_abs();
-        let before = u128::from(before.unsigned_abs());
-        // Bounds as fractions of the interval: 0.01 % is 1/10,000.
-        let within = [change == 0, change * 10_000 <= before, change * 1_000 <= before, change * 100 <= before];
-        let beyond = [change * 10 <= before, change <= before];
-        within.into_iter().chain(beyond).position(|within| within).unwrap_or(Self::BOUNDS.len())
+        let (change, before) = (after.abs_diff(before), before.unsigned_abs());
+        // Bounds as fractions of the interval: 0.01 % is 1/10,000. Each that is exceeded is one class more.
+        let beyond = match change.checked_mul(10_000) {
+            Some(many) => [many > before, change * 1_000 > before, change * 100 > before, change * 10 > before],
+            None => [10_000_u128, 1_000, 100, 10].map(|times| u128::from(change) * times > u128::from(before)),
+        };
+        usize::from(change > 0) + beyond.into_iter().map(usize::from).sum::<usize>() + usize::from(change > before)
     }
 
     /// The classes with these counts, in the order of [`IntervalChange::class`].

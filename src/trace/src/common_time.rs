@@ -99,6 +99,18 @@ impl Window {
         let part = (i128::from(self.rise) * i128::from(time.0 - self.from)) >> self.bits;
         Ticks(time.0 - self.advance - part as i64)
     }
+
+    /// The same for times within it, which are replaced.
+    fn map_all(&self, times: &mut [i64]) {
+        let Window { from, advance, rise, bits, .. } = *self;
+        // The product with a distance below 2^bits fits into 63 bits.
+        let narrow = rise.unsigned_abs() >> (63 - bits) == 0;
+        match rise {
+            0 => times.iter_mut().for_each(|time| *time -= advance),
+            _ if narrow => times.iter_mut().for_each(|time| *time -= advance + ((rise * (*time - from)) >> bits)),
+            _ => times.iter_mut().for_each(|time| *time = self.map(Ticks(*time)).0),
+        }
+    }
 }
 
 /// Remembers the window of the last time.
@@ -117,6 +129,20 @@ impl CommonCursor<'_> {
         }
         self.window.map(time)
     }
+
+    /// As [`CommonCursor::map`] for many times, in ticks, which are replaced.
+    pub fn map_all(&mut self, mut times: &mut [i64]) {
+        while let Some(&first) = times.first() {
+            if first < self.window.from || first >= self.window.until {
+                self.window = self.common.window(Ticks(first));
+            }
+            let window = self.window;
+            let further = times.iter().skip(1).position(|time| *time < window.from || *time >= window.until);
+            let (these, rest) = times.split_at_mut(further.map_or(times.len(), |further| further + 1));
+            window.map_all(these);
+            times = rest;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +158,9 @@ mod tests {
             let common = CommonTime::new(Ticks(origin), bits, advances);
             let mut times = times;
             times.sort_unstable();
+            let mut all = times.clone();
+            common.cursor().map_all(&mut all);
+            prop_assert_eq!(all, times.iter().map(|&time| common.map(Ticks(time)).0).collect::<Vec<i64>>());
             let mut cursor = common.cursor();
             for pair in times.windows(2) {
                 let (a, b) = (common.map(Ticks(pair[0])).0, common.map(Ticks(pair[1])).0);

@@ -90,6 +90,7 @@ impl Correction {
             mirrored: self.mirrored.as_ref().map(OneSided::cursor),
             common: self.common.as_ref().map(|common| common.cursor()),
             finish: self.finish.as_ref().map(|finish| (finish, 0)),
+            others: Vec::new(),
         }
     }
 }
@@ -109,6 +110,8 @@ pub struct Cursor<'a> {
     common: Option<CommonCursor<'a>>,
     /// And how many advances have begun.
     finish: Option<(&'a Finish, usize)>,
+    /// Times of the mirrored replay, while there are many.
+    others: Vec<i64>,
 }
 
 impl Cursor<'_> {
@@ -129,6 +132,35 @@ impl Cursor<'_> {
             time = finish.map(time, *begun);
         }
         time
+    }
+
+    /// As [`Cursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: puts the corrected ones
+    /// in `corrected`, which is as long.
+    pub fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64]) {
+        corrected.copy_from_slice(times);
+        self.forward.map_all(from, corrected);
+        if let Some(mirrored) = &mut self.mirrored {
+            let mut others = std::mem::take(&mut self.others);
+            others.clear();
+            others.extend_from_slice(times);
+            mirrored.map_all(from, &mut others);
+            for (time, &other) in corrected.iter_mut().zip(&others) {
+                *time = middle(Ticks(*time), Ticks(other)).0;
+            }
+            self.others = others;
+        }
+        if let Some(common) = &mut self.common {
+            common.map_all(corrected);
+        }
+        if let Some((finish, begun)) = &mut self.finish {
+            for ((time, &recorded), number) in corrected.iter_mut().zip(times).zip(from.number..) {
+                let at = Position { time: Ticks(recorded), number, ..from };
+                while *begun < finish.starts.len() && finish.start(*begun) <= at {
+                    *begun += 1;
+                }
+                *time = finish.map(Ticks(*time), *begun).0;
+            }
+        }
     }
 }
 

@@ -26,28 +26,33 @@ impl Ticks {
 
 impl Add for Ticks {
     type Output = Ticks;
+    #[inline]
     fn add(self, other: Ticks) -> Ticks {
         Ticks(self.0 + other.0)
     }
 }
 impl Sub for Ticks {
     type Output = Ticks;
+    #[inline]
     fn sub(self, other: Ticks) -> Ticks {
         Ticks(self.0 - other.0)
     }
 }
 impl Neg for Ticks {
     type Output = Ticks;
+    #[inline]
     fn neg(self) -> Ticks {
         Ticks(-self.0)
     }
 }
 impl AddAssign for Ticks {
+    #[inline]
     fn add_assign(&mut self, other: Ticks) {
         self.0 += other.0;
     }
 }
 impl SubAssign for Ticks {
+    #[inline]
     fn sub_assign(&mut self, other: Ticks) {
         self.0 -= other.0;
     }

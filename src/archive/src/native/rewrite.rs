@@ -1,5 +1,6 @@
 //! Writing a native trace again with other times.
 
+use super::event_file::Events;
 use super::files::NativeTrace;
 use super::records::Record;
 use super::write::{NativeWriter, replace_offsets};
@@ -19,21 +20,20 @@ impl NativeTrace {
             let mut writer = target.events_as(location, events.version())?;
             let offsets = events.clock_offsets()?;
             let mut last = 0;
-            while let Some((number, time, record)) = events.next()? {
-                let time = map.event(number, time)?;
-                if time < last {
-                    return Err(Error::new(format!(
-                        "the corrected time {time} is earlier than the preceding one, \
-                        {last}; this is a bug"
-                    ))
-                    .at_event(number));
+            let mut batch = Batch::default();
+            while batch.read(events)? {
+                batch.map(map)?;
+                for ((number, &time), record) in (batch.first..).zip(&batch.times).zip(&batch.records) {
+                    if time < last {
+                        return Err(Error::new(format!(
+                            "the corrected time {time} is earlier than the preceding one, \
+                            {last}; this is a bug"
+                        ))
+                        .at_event(number));
+                    }
+                    last = time;
+                    writer.record(time, record)?;
                 }
-                last = time;
-                let record = match record {
-                    Record::BufferFlush(stop) => Record::BufferFlush(map.flush_stop(number, stop)),
-                    other => other,
-                };
-                writer.record(time, &record)?;
             }
             writer.finish(&offsets).map(|_| ())
         })
@@ -45,11 +45,9 @@ impl NativeTrace {
     /// The event file is missing or damaged, the map fails.
     pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         self.with_events(location, |events| {
-            while let Some((number, time, record)) = events.next()? {
-                map.event(number, time)?;
-                if let Record::BufferFlush(stop) = record {
-                    map.flush_stop(number, stop);
-                }
+            let mut batch = Batch::default();
+            while batch.read(events)? {
+                batch.map(map)?;
             }
             Ok(())
         })
@@ -80,5 +78,48 @@ impl NativeTrace {
         let mut definitions = self.read_definitions()?;
         definitions.clock = *clock;
         NativeWriter::within(target, clock.resolution).finish(self.header(), &definitions)
+    }
+}
+
+/// Most events of a [`Batch`].
+const MOST: usize = 1024;
+
+/// Events that follow each other. A `BufferFlush` is the last of its batch: its second time is mapped before the next event's.
+#[derive(Default)]
+struct Batch {
+    /// Number of the first one.
+    first: u64,
+    times: Vec<u64>,
+    records: Vec<Record>,
+}
+
+impl Batch {
+    /// Reads the next events; `false` if there are none.
+    fn read(&mut self, events: &mut Events<'_>) -> Result<bool> {
+        self.times.clear();
+        self.records.clear();
+        while self.times.len() < MOST
+            && let Some((number, time, record)) = events.next()?
+        {
+            if self.times.is_empty() {
+                self.first = number;
+            }
+            let last = matches!(record, Record::BufferFlush(_));
+            self.times.push(time);
+            self.records.push(record);
+            if last {
+                break;
+            }
+        }
+        Ok(!self.times.is_empty())
+    }
+
+    /// Replaces the times.
+    fn map(&mut self, map: &mut impl TimeMap) -> Result<()> {
+        map.events(self.first, &mut self.times)?;
+        if let Some(Record::BufferFlush(stop)) = self.records.last_mut() {
+            *stop = map.flush_stop(self.first + self.times.len() as u64 - 1, *stop);
+        }
+        Ok(())
     }
 }

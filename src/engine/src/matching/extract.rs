@@ -4,6 +4,7 @@
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
 use crate::matching::calls::{Call, Calls, Inside};
+use crate::matching::channel_ends::{ChannelEnds, ChannelLists};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, GroupKey, Participation};
@@ -24,16 +25,16 @@ pub struct Extractor<'a> {
     table: &'a CommTable<'a>,
     process: Option<u32>,
     out: Extract,
-    /// Receives by key with the order in which they were posted.
-    posted: HashMap<MessageKey, Vec<(u32, MessageEnd)>>,
+    /// Sends and receives.
+    channels: ChannelLists,
     /// Running number of posts.
     posts: u32,
     /// The post of the blocking receive that each location is in, where it is known.
     entered: HashMap<u32, u32>,
     /// Posted, incomplete receives: request -> post.
     receive_requests: OpenRequests<u32>,
-    /// Incomplete sends: request -> key; the send is the last one of the key's list that has the index.
-    send_requests: OpenRequests<(MessageKey, u32)>,
+    /// Incomplete sends: request -> channel, and the event of the send.
+    send_requests: OpenRequests<(u32, u32)>,
     /// Incomplete non-blocking collectives: request -> begin.
     collective_requests: OpenRequests<u32>,
     /// Begin of the blocking collective that each location is in.
@@ -75,7 +76,7 @@ impl<'a> Extractor<'a> {
             table,
             process,
             out: Extract::default(),
-            posted: HashMap::default(),
+            channels: ChannelLists::default(),
             posts: 0,
             entered: HashMap::default(),
             receive_requests: OpenRequests::default(),
@@ -248,10 +249,19 @@ impl<'a> Extractor<'a> {
         self.out.leftovers.never_completed += self.receive_requests.count() as u64;
         let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
         self.out.leftovers.open_collectives += open as u64;
-        self.posted.values_mut().for_each(|list| list.sort_unstable());
+        let mut posted = HashMap::default();
+        for ChannelEnds { key, sends, posted: mut receives } in self.channels.into_channels() {
+            if !sends.is_empty() {
+                self.out.sends.insert(key, sends);
+            }
+            if !receives.is_empty() {
+                receives.sort_unstable();
+                posted.insert(key, receives);
+            }
+        }
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
-        (receives, self.out.receive_gaps) = Gaps::take(&mut self.posted);
+        (receives, self.out.receive_gaps) = Gaps::take(&mut posted);
         let unplaced = self.out.unplaced.extract_if(|key, _| key.peer == UNDEFINED_RANK).flat_map(|(_, list)| list);
         let receives: Vec<MessageEnd> = receives.into_iter().map(|(_, end)| end).chain(unplaced).collect();
         self.out.leftovers.undefined_peer = (sends.len() + receives.len()) as u64;
@@ -260,7 +270,7 @@ impl<'a> Extractor<'a> {
         undefined.sort_unstable();
         undefined.truncate(UndefinedPeer::EXAMPLES);
         self.out.undefined = undefined;
-        for (key, list) in self.posted {
+        for (key, list) in posted {
             self.out.receives.insert(key, list.into_iter().map(|(_, end)| end).collect());
         }
         for list in self.out.collectives.values_mut() {
@@ -281,35 +291,37 @@ impl<'a> Extractor<'a> {
     }
 
     fn own_process(&self) -> Result<u32> {
-        self.process.ok_or_else(|| {
-            Error::new("MPI event on a location that does not belong to an MPI process").hint(
-                "none of the locations of its location group is in the archive's COMM_LOCATIONS group of \
-                    paradigm MPI",
-            )
+        self.process.ok_or_else(outside_mpi)
+    }
+
+    /// The channel of a message.
+    #[inline]
+    fn channel(&mut self, message: &Message) -> Result<u32> {
+        let (table, process) = (self.table, self.process);
+        self.channels.number(message, || {
+            let process = process.ok_or_else(outside_mpi)?;
+            let comm = table.index(message.comm)?;
+            let peer = table.peer(comm, message.peer, process)?.unwrap_or(UNDEFINED_RANK);
+            Ok(MessageKey { peer, comm, tag: message.tag })
         })
     }
 
-    fn key(&mut self, message: &Message) -> Result<MessageKey> {
-        let process = self.own_process()?;
-        let comm = self.comm(message.comm)?;
-        let peer = self.table.peer(comm, message.peer, process)?.unwrap_or(UNDEFINED_RANK);
-        Ok(MessageKey { peer, comm, tag: message.tag })
-    }
-
-    fn send(&mut self, at: Place, message: &Message) -> Result<(MessageKey, u32)> {
+    /// Returns channel and event.
+    fn send(&mut self, at: Place, message: &Message) -> Result<(u32, u32)> {
         let event = self.near(at)?;
-        let key = self.key(message)?;
-        self.out.sends.entry(key).or_default().push(MessageEnd { event, length: short(message.length) });
-        Ok((key, event))
+        let channel = self.channel(message)?;
+        self.channels.at(channel).sends.push(MessageEnd { event, length: short(message.length) });
+        Ok((channel, event))
     }
 
     fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<u32> {
         let event = self.near(at)?;
-        let key = self.key(message)?;
+        let channel = self.channel(message)?;
         let end = MessageEnd { event, length: short(message.length) };
+        let channel = self.channels.at(channel);
         match post {
-            Some(post) => self.posted.entry(key).or_default().push((post, end)),
-            None => self.out.unplaced.entry(key).or_default().push(end),
+            Some(post) => channel.posted.push((post, end)),
+            None => self.out.unplaced.entry(channel.key).or_default().push(end),
         }
         Ok(event)
     }
@@ -327,11 +339,11 @@ impl<'a> Extractor<'a> {
         self.receive_requests.remove(request);
         self.posted_at.remove(request);
         self.synchronous.remove(request);
-        if let Some((key, event)) = self.send_requests.remove(request)
-            && let Some(list) = self.out.sends.get_mut(&key)
-            && let Ok(position) = list.binary_search_by_key(&event, |end| end.event)
-        {
-            list.remove(position);
+        if let Some((channel, event)) = self.send_requests.remove(request) {
+            let sends = &mut self.channels.at(channel).sends;
+            if let Ok(position) = sends.binary_search_by_key(&event, |end| end.event) {
+                sends.remove(position);
+            }
         }
         if self.collective_requests.remove(request).is_some() {
             self.out.leftovers.open_collectives += 1;
@@ -520,6 +532,14 @@ impl<'a> Extractor<'a> {
         *groups = if sync.level & MEMORY == 0 { *groups + 1 } else { groups.saturating_sub(1) };
         false
     }
+}
+
+#[cold]
+fn outside_mpi() -> Error {
+    Error::new("MPI event on a location that does not belong to an MPI process").hint(
+        "none of the locations of its location group is in the archive's COMM_LOCATIONS group of \
+            paradigm MPI",
+    )
 }
 
 #[cfg(test)]

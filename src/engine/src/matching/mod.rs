@@ -9,6 +9,7 @@
 
 mod align;
 pub mod calls;
+mod channel_ends;
 pub mod channels;
 pub mod collectives;
 pub mod comm_index;

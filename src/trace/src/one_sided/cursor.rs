@@ -56,6 +56,21 @@ impl SideCursor<'_> {
             SideCursor::Mirrored(cursor) => cursor.map(at),
         }
     }
+
+    /// As [`SideCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: replaces them.
+    pub fn map_all(&mut self, from: Position, times: &mut [i64]) {
+        match self {
+            SideCursor::Forward(cursor) => cursor.map_all(from, times),
+            SideCursor::Mirrored(cursor) => cursor.map_all(from, times),
+        }
+    }
+}
+
+/// How many of the first `times` satisfy `within`; at least one, if there is one.
+#[inline(always)]
+fn run(times: &[i64], within: impl Fn(i64) -> bool) -> usize {
+    let further = times.iter().skip(1).position(|&time| !within(time));
+    further.map_or(times.len(), |further| further + 1)
 }
 
 /// Walks through a mirrored [`OneSided`] along the events of its timeline: from its end to its beginning.
@@ -79,6 +94,23 @@ impl Descending<'_> {
             self.go_on(Position { time, ..at });
         }
         -self.piece.map(time, self.correction)
+    }
+
+    fn map_all(&mut self, from: Position, mut times: &mut [i64]) {
+        let mut at = from;
+        while let Some(&first) = times.first() {
+            at.time = -Ticks(first);
+            if at.time <= self.begin.time {
+                self.go_on(at);
+            }
+            let begin = self.begin.time;
+            let length = run(times, |time| -Ticks(time) > begin);
+            let (these, rest) = times.split_at_mut(length);
+            these.iter_mut().for_each(|time| *time = -*time);
+            self.piece.map_all(these, self.correction);
+            these.iter_mut().for_each(|time| *time = -*time);
+            (times, at.number) = (rest, at.number + length as u64);
+        }
     }
 
     /// Moves to what applies at `at`.
@@ -129,6 +161,21 @@ impl Cursor<'_> {
             self.go_on(at);
         }
         self.piece.map(at.time, self.correction)
+    }
+
+    fn map_all(&mut self, from: Position, mut times: &mut [i64]) {
+        let mut at = from;
+        while let Some(&first) = times.first() {
+            at.time = Ticks(first);
+            if at.time >= self.until {
+                self.go_on(at);
+            }
+            let until = self.until.0;
+            let length = run(times, |time| time < until);
+            let (these, rest) = times.split_at_mut(length);
+            self.piece.map_all(these, self.correction);
+            (times, at.number) = (rest, at.number + length as u64);
+        }
     }
 
     /// Moves to what applies at `at`.

@@ -257,6 +257,25 @@ impl Piece {
         };
         Ticks(forward + raised)
     }
+
+    /// The same for many times, in ticks, which are replaced.
+    fn map_all(&self, times: &mut [i64], correction: &OneSided) {
+        let Advance { anchor, advance, jumps } = self.advance;
+        let decayed = |time: i64| (advance.0 - correction.decay.floor_of(time - anchor.0)).max(0);
+        match self.curve {
+            Curve::Flat if advance.0 == 0 => {}
+            Curve::Flat => times.iter_mut().for_each(|time| *time += decayed(*time)),
+            Curve::Ramp { end, level } => {
+                let raised = |time: i64| (level.0 - correction.slope.floor_of((end.0 - time).max(0)) - jumps.0).max(0);
+                if advance.0 == 0 {
+                    times.iter_mut().for_each(|time| *time += raised(*time));
+                } else {
+                    times.iter_mut().for_each(|time| *time += decayed(*time) + raised(*time));
+                }
+            }
+            Curve::Line { .. } => times.iter_mut().for_each(|time| *time = self.map(Ticks(*time), correction).0),
+        }
+    }
 }
 
 impl Curve {
@@ -300,6 +319,20 @@ mod tests {
         prop::collection::btree_set((0i64..12, 0u32..3, 1u64..4), 0..most).prop_map(|set| set.into_iter().collect())
     }
 
+    /// Events of a location that follow each other are mapped as each of them alone.
+    fn all_at_once(correction: &OneSided, asked: &[(i64, u32, u64)]) -> Result<(), TestCaseError> {
+        let mut cursor = correction.cursor();
+        // In several goes, as positions of one location with ascending numbers.
+        for (part, first) in asked.chunks(7).zip((1..).step_by(7)) {
+            let mut times: Vec<i64> = part.iter().map(|&(time, ..)| time).collect();
+            cursor.map_all(at((times[0], 1, first)), &mut times);
+            for ((&(time, ..), number), &mapped) in part.iter().zip(first..).zip(&times) {
+                prop_assert_eq!(mapped, correction.map(at((time, 1, number))).0);
+            }
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
         fn a_cursor_gives_what_a_search_gives(
@@ -316,6 +349,7 @@ mod tests {
                 let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
                 correction.push_stretch(Some(at(place)), Stretch { level: Ticks(10 * level), shape });
             }
+            all_at_once(&correction, &asked)?;
             let (mut cursor, forward) = (correction.cursor(), correction.forward_part());
             for position in asked.into_iter().map(at) {
                 prop_assert_eq!(cursor.map(position), correction.map(position));
@@ -341,6 +375,7 @@ mod tests {
                 let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
                 correction.push_stretch(Some(turned(place)), Stretch { level: Ticks(10 * level), shape });
             }
+            all_at_once(&correction, &asked)?;
             let (mut cursor, replay) = (correction.cursor(), correction.forward_part());
             for position in asked.into_iter().map(at) {
                 prop_assert_eq!(cursor.map(position), correction.map(position));
