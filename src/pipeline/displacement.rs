@@ -2,6 +2,7 @@
 
 use crate::report::{ChangeOctave, Displacement, IntervalChange};
 use clc_trace::Ticks;
+use clc_trace::vector::widest;
 use serde::{Deserialize, Serialize};
 
 /// Resolution of the histogram of interval changes: so many classes per doubling.
@@ -92,14 +93,37 @@ fn histogram_class(ratio: f64) -> usize {
     (octave * PER_OCTAVE as i32 + part).clamp(0, (OCTAVES * PER_OCTAVE) as i32 - 1) as usize
 }
 
-/// In how many places two lists differ.
-fn count(one: &[i64], other: &[i64]) -> u64 {
-    one.iter().zip(other).map(|(one, other)| u64::from(one != other)).sum()
+/// So many intervals are looked at together.
+const AT_ONCE: usize = 256;
+
+/// How times of one list differ from those of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Moves {
+    /// How many do.
+    moved: u64,
+    /// The most, in ticks.
+    largest: i64,
+    /// Modulo 2⁶⁴.
+    sum: u64,
 }
 
-/// By how much they differ at most.
-fn largest(one: &[i64], other: &[i64]) -> i64 {
-    one.iter().zip(other).map(|(one, other)| other.saturating_sub(*one).saturating_abs()).max().unwrap_or(0)
+impl Moves {
+    /// Of lists of the same length. Times are below 2^62, so their differences fit.
+    fn between(one: &[i64], other: &[i64]) -> Moves {
+        widest(
+            #[inline(always)]
+            || {
+                let mut moves = Moves::default();
+                for (one, other) in one.iter().zip(other) {
+                    let moved = other.wrapping_sub(*one).wrapping_abs();
+                    moves.moved += u64::from(moved != 0);
+                    moves.largest = moves.largest.max(moved);
+                    moves.sum = moves.sum.wrapping_add(moved as u64);
+                }
+                moves
+            },
+        )
+    }
 }
 
 impl Default for DisplacementCounts {
@@ -131,29 +155,43 @@ impl DisplacementCounts {
     /// last two of the event before them.
     pub fn events(&mut self, recorded: &[i64], before: &[i64], after: &[i64], previous: Option<(i64, i64)>) {
         self.events += after.len() as u64;
-        self.from_recorded.0 += count(recorded, after);
-        self.from_recorded.1 = self.from_recorded.1.max(largest(recorded, after));
-        self.moved += count(before, after);
-        let most = largest(before, after);
-        self.largest = self.largest.max(most);
-        // As long as the sum of all of them fits into a word, it is made in one.
-        if most < i64::MAX >> 32 && after.len() < 1 << 31 {
-            self.add(before.iter().zip(after).map(|(before, after)| before.abs_diff(*after)).sum());
+        let from_recorded = Moves::between(recorded, after);
+        self.from_recorded.0 += from_recorded.moved;
+        self.from_recorded.1 = self.from_recorded.1.max(from_recorded.largest);
+        let moves = Moves::between(before, after);
+        self.moved += moves.moved;
+        self.largest = self.largest.max(moves.largest);
+        // As long as the sum of all of them fits into a word.
+        if moves.largest < i64::MAX >> 32 && after.len() < 1 << 31 {
+            self.add(moves.sum);
         } else {
             before.iter().zip(after).for_each(|(before, after)| self.add(before.abs_diff(*after)));
         }
-        let (mut previous, mut near) = (previous, self.nearly_largest());
-        for (&before, &after) in before.iter().zip(after) {
-            if let Some((previous_before, previous_after)) = previous {
-                let (old, new) = (before - previous_before, after - previous_after);
-                self.intervals += 1;
-                if old == new {
-                    self.classes[0] += 1;
-                } else {
-                    self.changed(old, new, &mut near);
-                }
+        let mut previous = previous;
+        for (before, after) in before.chunks(AT_ONCE).zip(after.chunks(AT_ONCE)) {
+            if let (Some(previous), Some(&first)) = (previous, before.first()) {
+                self.intervals(&[previous.0, first], &[previous.1, after[0]]);
             }
-            previous = Some((before, after));
+            self.intervals(before, after);
+            previous = before.last().copied().zip(after.last().copied());
+        }
+    }
+
+    /// The intervals between events that follow each other, at most [`AT_ONCE`], at these times before and after the correction.
+    fn intervals(&mut self, before: &[i64], after: &[i64]) {
+        // Which of them change follows no pattern: they are listed without a branch.
+        let (mut list, mut count) = ([(0_i64, 0_i64); AT_ONCE], 0);
+        for (before, after) in before.windows(2).zip(after.windows(2)) {
+            let (old, new) = (before[1] - before[0], after[1] - after[0]);
+            list[count] = (old, new);
+            count += usize::from(old != new);
+        }
+        let intervals = before.len() as u64 - 1;
+        self.intervals += intervals;
+        self.classes[0] += intervals - count as u64;
+        let mut near = self.nearly_largest();
+        for &(old, new) in &list[..count] {
+            self.changed(old, new, &mut near);
         }
     }
 

@@ -3,7 +3,7 @@
 //! What ties clocks in a window and neighbouring windows of a clock has a half bandwidth of twice the number of clocks, if unknowns lie window by
 //! window. With few clocks that is solved exactly in less time than a few dozen steps of conjugate gradients take.
 
-use super::wide::widest;
+use clc_trace::vector::widest;
 use clc_trace::workers::Workers;
 
 /// A symmetric matrix of which the entries up to `width` right of the diagonal are kept.

@@ -12,7 +12,7 @@
 //! fixed number of steps.
 
 use super::exponential::{exp, ln};
-use super::wide::widest;
+use clc_trace::vector::widest;
 
 /// Density of the excess of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]

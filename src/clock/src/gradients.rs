@@ -4,7 +4,7 @@
 //! several clocks at once, and what joins two clocks stays within a window.
 
 use super::banded::Pentadiagonals;
-use super::wide::widest;
+use clc_trace::vector::widest;
 
 /// Most steps: up to 60 are usual, some hundred where clocks hold each other along a chain or a ring.
 const STEPS: usize = 3000;

@@ -2,7 +2,7 @@
 
 use super::directions::Directions;
 use super::observations::{FLOOR, Observations, OneWay};
-use super::wide::widest;
+use clc_trace::vector::widest;
 use clc_trace::workers::Workers;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

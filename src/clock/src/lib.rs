@@ -63,7 +63,6 @@ mod solver;
 pub mod steps;
 mod view;
 pub mod waits;
-mod wide;
 pub mod windows;
 
 pub use clock::{Clock, Cursor};

@@ -47,6 +47,18 @@ impl Fraction {
             ((ticks as u128 * u128::from(self.0)) >> Self::BITS) as i64
         }
     }
+
+    /// Whether [`Fraction::floor_of_near`] holds for spans up to `ticks`.
+    #[inline]
+    pub fn is_near(self, ticks: i64) -> bool {
+        (ticks.max(0) as u64).checked_mul(self.0).is_some()
+    }
+
+    /// The same as [`Fraction::floor_of`] for spans that are near.
+    #[inline(always)]
+    pub fn floor_of_near(self, ticks: i64) -> i64 {
+        ((ticks as u64).wrapping_mul(self.0) >> Self::BITS) as i64
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +72,10 @@ mod tests {
             let fraction = Fraction::from_bits(bits).unwrap();
             prop_assert_eq!(i128::from(fraction.floor_of(ticks)), (i128::from(ticks) * i128::from(bits)) >> 40);
             let near = ticks & ((1 << 24) - 1);
+            for ticks in [near, ticks, ticks >> 20].into_iter().filter(|&ticks| fraction.is_near(ticks)) {
+                prop_assert_eq!(fraction.floor_of_near(ticks), fraction.floor_of(ticks));
+            }
+            prop_assert!(fraction.is_near(near >> 1));
             prop_assert_eq!(i128::from(fraction.floor_of(near)), (i128::from(near) * i128::from(bits)) >> 40);
         }
     }

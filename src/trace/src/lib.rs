@@ -33,6 +33,7 @@ pub mod progress;
 mod threads;
 mod ticks;
 mod timeline;
+pub mod vector;
 pub mod workers;
 
 pub use common_time::{CommonCursor, CommonTime};

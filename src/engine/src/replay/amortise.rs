@@ -68,10 +68,12 @@ pub fn run(
     };
     let (backs, mirrored) = one_sided(transport, workers, &mirror, mirror_groups.as_ref(), back, constants)?;
     drop(mirror);
-    for (times, mirrored) in times.iter_mut().zip(mirrored) {
+    in_place(workers, &mut times, |index, times| {
         // The mirrored times are negated, and from the last event to the first.
-        times.iter_mut().zip(mirrored.iter().rev()).for_each(|(time, back)| *time = (*time - *back).div_euclid(2));
-    }
+        let mirrored = mirrored[index].iter().rev();
+        times.iter_mut().zip(mirrored).for_each(|(time, back)| *time = (*time - *back) >> 1);
+    })?;
+    drop(mirrored);
     let average = |(forward, mirrored): (OneSided, OneSided)| Correction::average(forward, mirrored);
     let mut corrections: Vec<Correction> = sides.into_iter().zip(backs).map(average).collect();
 
@@ -96,10 +98,13 @@ pub fn run(
         };
         common = common.into_iter().map(later).collect();
     }
-    for ((correction, times), common) in corrections.iter_mut().zip(&mut times).zip(common) {
+    in_place(workers, &mut times, |index, times| {
+        if let Some(common) = &common[index] {
+            common.cursor().map_all(times);
+        }
+    })?;
+    for (correction, common) in corrections.iter_mut().zip(common) {
         if let Some(common) = common {
-            let mut cursor = common.cursor();
-            times.iter_mut().for_each(|time| *time = cursor.map(Ticks(*time)).0);
             let own = std::mem::replace(correction, Correction::identity());
             *correction = own.without(common);
         }
@@ -150,16 +155,23 @@ fn one_sided(
         Ok(correction)
     })?;
     drop((caps, scratches));
-    let times: Vec<Mutex<Vec<i64>>> = forward.logical.into_iter().map(Mutex::new).collect();
-    workers.run(times.len(), &Silent, |index, _| {
-        let (timeline, correction) = (&program.timelines[index], &corrections[index]);
-        let mut cursor = correction.replay_cursor();
-        let mut times = lock(&times[index]);
+    let mut times = forward.logical;
+    in_place(workers, &mut times, |index, times| {
+        let timeline = &program.timelines[index];
+        let mut cursor = corrections[index].replay_cursor();
         times.iter_mut().enumerate().for_each(|(event, time)| *time = cursor.map(timeline.position(event)).0);
-        Ok(())
     })?;
-    let times = times.into_iter().map(|times| times.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     Ok((corrections, times))
+}
+
+/// Changes the lists of all timelines, each by one of the `workers`.
+fn in_place(workers: Workers, lists: &mut [Vec<i64>], work: impl Fn(usize, &mut [i64]) + Sync) -> Result<()> {
+    let lists: Vec<Mutex<&mut Vec<i64>>> = lists.iter_mut().map(Mutex::new).collect();
+    let run = |index: usize| -> Result<()> {
+        work(index, &mut lock(&lists[index]));
+        Ok(())
+    };
+    workers.run(lists.len(), &Silent, |index, _| run(index)).map(|_| ())
 }
 
 /// A thread that panics ends the program.

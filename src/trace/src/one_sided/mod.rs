@@ -258,22 +258,30 @@ impl Piece {
         Ticks(forward + raised)
     }
 
-    /// The same for many times, in ticks, which are replaced.
+    /// The same for many times, in ticks, which are replaced. They ascend or descend.
     fn map_all(&self, times: &mut [i64], correction: &OneSided) {
         let Advance { anchor, advance, jumps } = self.advance;
-        let decayed = |time: i64| (advance.0 - correction.decay.floor_of(time - anchor.0)).max(0);
+        let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return };
+        let (decay, slope) = (correction.decay, correction.slope);
+        let (from, until) = (first.min(last), first.max(last));
+        // Without an advance there is no event where it began: they may be before any time.
+        let anchor = if advance.0 == 0 { Ticks(from) } else { anchor };
         match self.curve {
             Curve::Flat if advance.0 == 0 => {}
-            Curve::Flat => times.iter_mut().for_each(|time| *time += decayed(*time)),
-            Curve::Ramp { end, level } => {
-                let raised = |time: i64| (level.0 - correction.slope.floor_of((end.0 - time).max(0)) - jumps.0).max(0);
-                if advance.0 == 0 {
-                    times.iter_mut().for_each(|time| *time += raised(*time));
-                } else {
-                    times.iter_mut().for_each(|time| *time += decayed(*time) + raised(*time));
+            Curve::Flat if decay.is_near(until - anchor.0) => {
+                for time in times {
+                    *time += (advance.0 - decay.floor_of_near(*time - anchor.0)).max(0);
                 }
             }
-            Curve::Line { .. } => times.iter_mut().for_each(|time| *time = self.map(Ticks(*time), correction).0),
+            Curve::Ramp { end, level } if decay.is_near(until - anchor.0) && slope.is_near(end.0 - from) => {
+                let top = level.0 - jumps.0;
+                for time in times {
+                    let decayed = (advance.0 - decay.floor_of_near(*time - anchor.0)).max(0);
+                    let raised = (top - slope.floor_of_near((end.0 - *time).max(0))).max(0);
+                    *time += decayed + raised;
+                }
+            }
+            _ => times.iter_mut().for_each(|time| *time = self.map(Ticks(*time), correction).0),
         }
     }
 }

@@ -4,7 +4,7 @@
 /// Does `work` with the widest instructions that are worth it. What is to profit has to be inlined into it (`#[inline(always)]`, `work` as well). Results are the same
 /// to the last bit: multiplications and additions are never made into one.
 #[inline]
-pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
+pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2")]
