@@ -119,7 +119,18 @@ impl Passes {
     }
 }
 
-/// Replays until the error is small enough. One rank alone replays forward and mirrored at the same time if it has `workers`. Collective over
+/// Whether the forward and the mirrored replay run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Together {
+    /// One after the other.
+    No,
+    /// No others to talk to, and a thread for each.
+    OnThreads,
+    /// Several ranks: one goes on while timestamps of the other are under way.
+    InTurns,
+}
+
+/// Replays until the error is small enough. Forward and mirrored at the same time: by several ranks in turns, by one on two of its `workers`. Collective over
 /// the analysis ranks.
 ///
 /// # Errors
@@ -156,9 +167,11 @@ fn replay(
     }
     let violation = violation.total;
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
-    // Both replays at the same time: no others to talk to, and a thread for each.
-    let together =
-        parameters.form == Form::Common && outcome.groups.is_none() && transport.size() == 1 && workers.threads() > 1;
+    let together = match (parameters.form, &outcome.groups) {
+        (Form::Common, None) if transport.size() > 1 => Together::InTurns,
+        (Form::Common, None) if workers.threads() > 1 => Together::OnThreads,
+        _ => Together::No,
+    };
     let mut mirror: Option<Mirrored> = None;
     // The first pass, if D₀ came with it.
     let mut first = None;
@@ -173,13 +186,22 @@ fn replay(
         None => {
             tracing::info!("dataflow replay: batched timestamps");
             let mut replayed = || dataflow::replay_with_lamport(transport, program, constants(decay));
-            let (forward, advance) = if together {
-                let (replayed, mirrored) = workers.both(&mut replayed, || Mirrored::alone(program, constants(decay)));
-                let replayed = replayed?;
-                mirror = Some(mirrored?);
-                replayed
-            } else {
-                replayed()?
+            let (forward, advance) = match together {
+                Together::OnThreads => {
+                    let (replayed, mirrored) =
+                        workers.both(&mut replayed, || Mirrored::alone(program, constants(decay)));
+                    let replayed = replayed?;
+                    mirror = Some(mirrored?);
+                    replayed
+                }
+                Together::InTurns => {
+                    let own = Mirrored::new(transport, program, None)?;
+                    let (forward, advance, back) =
+                        dataflow::replay_both_with_lamport(transport, program, &own.program, constants(decay))?;
+                    mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
+                    (forward, advance)
+                }
+                Together::No => replayed()?,
             };
             let advance = largest(transport, advance.unwrap_or(GIVEN_UP))?;
             if advance != GIVEN_UP {
@@ -204,7 +226,18 @@ fn replay(
         let forward = match (first.take(), &outcome.groups) {
             (Some(forward), _) => forward,
             (None, Some(groups)) => blocking::forward(transport, program, groups, constants(decay))?,
-            (None, None) if together => {
+            (None, None) if together == Together::InTurns => {
+                let own = match mirror.take() {
+                    Some(own) => own,
+                    None => Mirrored::new(transport, program, None)?,
+                };
+                // What is there was replayed with another γ, and takes memory.
+                let own = Mirrored { forward: Forward::default(), ..own };
+                let (forward, back) = dataflow::replay_both(transport, program, &own.program, constants(decay))?;
+                mirror = Some(Mirrored { forward: back, decay: Some(decay), ..own });
+                forward
+            }
+            (None, None) if together == Together::OnThreads => {
                 // What is there was replayed with another γ, and takes memory.
                 drop(mirror.take());
                 let replayed = || dataflow::replay(transport, program, constants(decay));

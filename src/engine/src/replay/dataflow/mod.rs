@@ -15,8 +15,10 @@
 
 mod flight;
 mod lamport;
+mod outbox;
+mod schedule;
 
-use crate::comm::{Channel, Top2, Transport};
+use crate::comm::{Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, Instance, Member};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
@@ -28,14 +30,10 @@ use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::semantics::CollectiveClass;
 use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
 use lamport::Lamport;
+use outbox::Outbox;
+use schedule::{Turns, WHICH};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Words collected for one rank before they are sent.
-const BATCH: usize = 4096;
-/// Timelines that run between two looks at the network.
-const GLANCE: u32 = 8;
-/// Idle turns after which a rank asks whether the others are idle, too.
-const PATIENCE: u32 = 256;
 /// Visited events of one timeline between two looks at the network.
 const BURST: usize = 1 << 16;
 
@@ -44,13 +42,14 @@ const WAITING_PART: usize = 16;
 /// but so many in any case.
 const FEW: usize = 1 << 16;
 
-/// What the first word of an entry of a batch says (in its lowest bits; the rest is the channel or communicator).
+/// What the first word of an entry of a batch says (in its lowest bits, then [`WHICH`] replay it belongs to; the rest is the channel or communicator).
 const MESSAGE: u64 = 0;
 const PARTIAL: u64 = 1;
 const RESULT: u64 = 2;
 const PREFIX_PARTIAL: u64 = 3;
 const PREFIX_RESULT: u64 = 4;
-const TAG_BITS: u32 = 3;
+const TAGS: u64 = WHICH - 1;
+const TAG_BITS: u32 = 4;
 
 /// Replays all timelines once. Collective over the analysis ranks.
 ///
@@ -86,19 +85,57 @@ pub(crate) fn replay_with_lamport(
     complete::<2>(transport, program, program.times(|timeline| &timeline.time), parameters)
 }
 
+/// Two programs replayed at the same time, from their own times: the first as by [`replay_with_lamport`], the second as by [`replay`]. What one waits for
+/// is under way while the other one goes on.
+///
+/// # Errors
+/// As [`replay`].
+pub(crate) fn replay_both_with_lamport(
+    transport: &mut dyn Transport,
+    program: &Program,
+    other: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Option<Ticks>, Forward)> {
+    both::<2>(transport, program, other, parameters)
+}
+
+/// As [`replay_both_with_lamport`], without the plain Lamport clock.
+///
+/// # Errors
+/// As [`replay`].
+pub(crate) fn replay_both(
+    transport: &mut dyn Transport,
+    program: &Program,
+    other: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Forward)> {
+    let (forward, _, back) = both::<1>(transport, program, other, parameters)?;
+    Ok((forward, back))
+}
+
+fn both<const CLOCKS: usize>(
+    transport: &mut dyn Transport,
+    program: &Program,
+    other: &Program,
+    parameters: ForwardParameters,
+) -> Result<(Forward, Option<Ticks>, Forward)> {
+    let mut first = Replay::<CLOCKS>::new(program, program.times(|timeline| &timeline.time), parameters, false);
+    let mut second = Replay::<1>::new(other, other.times(|timeline| &timeline.time), parameters, false);
+    let finished = schedule::run(&mut [&mut first, &mut second], &mut Outbox::new(transport))?;
+    let (forward, lamport) = first.complete(transport, finished[0])?;
+    let (back, _) = second.complete(transport, finished[1])?;
+    Ok((forward, lamport, back))
+}
+
 fn complete<const CLOCKS: usize>(
     transport: &mut dyn Transport,
     program: &Program,
     base: Vec<&[i64]>,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
-    let mut replay = Replay::<CLOCKS>::new(transport, program, base, parameters, false);
-    let finished = replay.run()?;
-    replay.forward.largest_advance = replay.largest_advance();
-    replay.forward.jumps = replay.clocks.iter().map(TimelineClock::jumps).sum();
-    let Replay { position, forward, lamport, .. } = replay;
-    stall::check(transport, program, &position, &forward.logical, finished)?;
-    Ok((forward, lamport.largest_advance()))
+    let mut replay = Replay::<CLOCKS>::new(program, base, parameters, false);
+    let finished = replay.run(transport)?;
+    replay.complete(transport, finished)
 }
 
 /// The constants of the plain Lamport clock, whose largest advance is D₀.
@@ -112,8 +149,8 @@ pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE,
 /// Failures of the transport.
 pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
     let times = program.times(|timeline| &timeline.time);
-    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, true);
-    let through = replay.run()?;
+    let mut replay = Replay::<1>::new(program, times, LAMPORT, true);
+    let through = replay.run(transport)?;
     Ok(through.then(|| replay.largest_advance()))
 }
 
@@ -132,8 +169,8 @@ pub struct Stopped {
 /// Failures of the transport.
 pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
     let times = program.times(|timeline| &timeline.time);
-    let mut replay = Replay::<1>::new(transport, program, times, LAMPORT, false);
-    let finished = replay.run()?;
+    let mut replay = Replay::<1>::new(program, times, LAMPORT, false);
+    let finished = replay.run(transport)?;
     let Replay { position, forward, .. } = replay;
     Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
 }
@@ -142,11 +179,11 @@ pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Re
 struct Replay<'a, const CLOCKS: usize> {
     /// Every collective synchronises all members.
     synchronising: bool,
-    transport: &'a mut dyn Transport,
+    /// [`WHICH`] or 0: which of the replays that run at the same time it is.
+    which: u64,
     program: &'a Program,
     /// The times from which it starts.
     base: Vec<&'a [i64]>,
-    here: usize,
     clocks: Vec<TimelineClock>,
     /// Used if there are two clocks.
     lamport: Lamport,
@@ -159,8 +196,6 @@ struct Replay<'a, const CLOCKS: usize> {
     urgent: VecDeque<u32>,
     /// Whether a timeline is one of these.
     sends_away: Vec<bool>,
-    /// Whether there are words in `batches`.
-    collected: bool,
     /// Whether a timeline is in one of the two.
     queued: Vec<bool>,
     /// Next message per incoming channel.
@@ -173,20 +208,10 @@ struct Replay<'a, const CLOCKS: usize> {
     local: Vec<Flight<CLOCKS>>,
     /// The same at their home, where the hosts' contributions meet.
     home: Vec<Flight<CLOCKS>>,
-    /// Words collected per destination.
-    batches: BTreeMap<usize, Vec<u64>>,
-    batches_sent: i64,
-    batches_received: i64,
 }
 
 impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
-    fn new(
-        transport: &'a mut dyn Transport,
-        program: &'a Program,
-        base: Vec<&'a [i64]>,
-        parameters: ForwardParameters,
-        synchronising: bool,
-    ) -> Self {
+    fn new(program: &'a Program, base: Vec<&'a [i64]>, parameters: ForwardParameters, synchronising: bool) -> Self {
         let timelines = program.timelines.len();
         let comms = program.collectives.comms.len();
         let mut forward = Forward::new(program);
@@ -197,8 +222,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         Replay {
             lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }, waiting),
             synchronising,
-            here: transport.rank(),
-            transport,
+            which: 0,
             program,
             base,
             clocks: (0..timelines).map(|_| TimelineClock::new(parameters)).collect(),
@@ -207,82 +231,28 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             runnable: VecDeque::new(),
             urgent: VecDeque::new(),
             sends_away: vec![false; timelines],
-            collected: false,
             queued: vec![false; timelines],
             arrived: vec![0; program.messages.incoming.len()],
             joining: BTreeMap::new(),
             begun: vec![0; program.collectives.memberships.len()],
             local: (0..comms).map(|_| Flight::default()).collect(),
             home: (0..comms).map(|_| Flight::default()).collect(),
-            batches: BTreeMap::new(),
-            batches_sent: 0,
-            batches_received: 0,
         }
     }
 
     /// Runs until no rank can go on; returns whether all timelines of all ranks have ended.
-    fn run(&mut self) -> Result<bool> {
-        let alone = self.transport.size() == 1;
-        let mut last_vote: Option<Vec<i64>> = None;
-        let mut voting = false;
-        // Turns without anything to do; how many events are missing, counted once while there is nothing to do.
-        let (mut idle, mut received, mut missing) = (0u32, -1, 0);
-        let here = self.here as u32;
-        for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
-            self.sends_away[channel.source as usize] = true;
-        }
-        (0..self.position.len()).for_each(|timeline| self.wake(timeline));
-        self.contribute_silence()?;
-        let mut turns = 0u32;
-        loop {
-            while let Some(timeline) = self.urgent.pop_front() {
-                self.queued[timeline as usize] = false;
-                self.advance(timeline as usize)?;
-            }
-            if !alone {
-                self.flush()?;
-                turns += 1;
-                if turns.is_multiple_of(GLANCE) || self.runnable.is_empty() {
-                    self.receive()?;
-                }
-            }
-            if let Some(timeline) = self.runnable.pop_front() {
-                self.queued[timeline as usize] = false;
-                self.advance(timeline as usize)?;
-                continue;
-            }
-            if alone {
-                return Ok(self.unfinished() == 0);
-            }
-            if !self.urgent.is_empty() {
-                continue;
-            }
-            self.flush()?;
-            if self.receive()? {
-                continue;
-            }
-            // Most idle moments end with the next batch, and a vote costs as much as one: who still has events asks later than who has none.
-            idle += 1;
-            if received != self.batches_received {
-                (idle, received, missing) = (0, self.batches_received, self.unfinished());
-            }
-            // If all ranks are idle and no batch is under way in two votes in a row, nothing can move any more.
-            if !voting && (missing == 0 || idle >= PATIENCE) {
-                self.transport.start_vote(&[self.batches_sent, self.batches_received, missing])?;
-                voting = true;
-            }
-            if let Some(sums) = self.transport.poll_vote()? {
-                voting = false;
-                if sums[0] == sums[1] && last_vote.as_ref() == Some(&sums) {
-                    // Another rank may not have seen this vote yet: what the next replay sends must not reach it in this one.
-                    self.transport.barrier()?;
-                    return Ok(sums[2] == 0);
-                }
-                last_vote = Some(sums);
-            } else {
-                self.transport.idle();
-            }
-        }
+    fn run(&mut self, transport: &mut dyn Transport) -> Result<bool> {
+        let finished = schedule::run(&mut [self], &mut Outbox::new(transport))?;
+        Ok(finished == [true])
+    }
+
+    /// Its result, and that of the plain Lamport clock. It has run; `finished` is what came out.
+    fn complete(mut self, transport: &mut dyn Transport, finished: bool) -> Result<(Forward, Option<Ticks>)> {
+        self.forward.largest_advance = self.largest_advance();
+        self.forward.jumps = self.clocks.iter().map(TimelineClock::jumps).sum();
+        let Replay { program, position, forward, lamport, .. } = self;
+        stall::check(transport, program, &position, &forward.logical, finished)?;
+        Ok((forward, lamport.largest_advance()))
     }
 
     /// Of the clock of the formula on the hosted timelines.
@@ -290,13 +260,8 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         self.clocks.iter().map(TimelineClock::largest_advance).max().unwrap_or(Ticks::ZERO)
     }
 
-    fn unfinished(&self) -> i64 {
-        let timelines = self.program.timelines.iter().zip(&self.position);
-        timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
-    }
-
     /// Runs one timeline until it waits, ends, or has had its turn.
-    fn advance(&mut self, timeline: usize) -> Result<()> {
+    fn advance(&mut self, timeline: usize, out: &mut Outbox<'_>) -> Result<()> {
         let program = self.program;
         let sync = &program.timelines[timeline];
         let base = self.base[timeline];
@@ -317,11 +282,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
                 SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => {}
                 SyncKind::Fan => {
                     for &channel in &program.messages.fans[sync.link(at)] {
-                        self.send(channel as usize, times)?;
+                        self.send(channel as usize, times, out)?;
                     }
                 }
-                SyncKind::Send => self.send(sync.link(at), times)?,
-                SyncKind::Begin => self.begin(sync.link(at), times)?,
+                SyncKind::Send => self.send(sync.link(at), times, out)?,
+                SyncKind::Begin => self.begin(sync.link(at), times, out)?,
             }
             at += 1;
         }
@@ -351,13 +316,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         }
     }
 
-    fn send(&mut self, channel: usize, times: Times<CLOCKS>) -> Result<()> {
+    fn send(&mut self, channel: usize, times: Times<CLOCKS>, out: &mut Outbox<'_>) -> Result<()> {
         let end = &self.program.messages.outgoing[channel];
-        if end.host as usize == self.here {
+        if end.host as usize == out.here {
             self.deliver(end.remote as usize, times);
             Ok(())
         } else {
-            self.post(end.host as usize, &[u64::from(end.remote) << TAG_BITS | MESSAGE], &times.map(i64::cast_unsigned))
+            let head = [self.head(end.remote, MESSAGE)];
+            out.post(end.host as usize, &head, &times.map(i64::cast_unsigned))
         }
     }
 
@@ -390,7 +356,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// A member begins a collective.
-    fn begin(&mut self, membership: usize, times: Times<CLOCKS>) -> Result<()> {
+    fn begin(&mut self, membership: usize, times: Times<CLOCKS>, out: &mut Outbox<'_>) -> Result<()> {
         let program = self.program;
         let count = self.begun[membership] as usize;
         self.begun[membership] += 1;
@@ -403,9 +369,9 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         let members = comm.members.len() as u32;
         if sends {
             let more = contribution_latency(comm, instance, member, &program.latency);
-            self.contribute(index, instance, rank, times.map(|time| time + more))?;
+            self.contribute(index, instance, rank, times.map(|time| time + more), out)?;
         } else if self.synchronising {
-            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS])?;
+            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS], out)?;
         }
         let slots = instance * comm.groups()..(instance + 1) * comm.groups();
         let state = self.local[index].state(slots.start);
@@ -417,7 +383,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// Contributions of members that send nothing: nobody waits for their begin, so they are made before anything runs.
-    fn contribute_silence(&mut self) -> Result<()> {
+    fn contribute_silence(&mut self, out: &mut Outbox<'_>) -> Result<()> {
         if self.synchronising {
             return Ok(());
         }
@@ -431,7 +397,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
                         _ => true,
                     };
                     if needed {
-                        self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS])?;
+                        self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS], out)?;
                     }
                 }
             }
@@ -440,7 +406,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
-    fn contribute(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
+    fn contribute(
+        &mut self,
+        index: usize,
+        instance: usize,
+        rank: u32,
+        values: Times<CLOCKS>,
+        out: &mut Outbox<'_>,
+    ) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
         let class = self.class(comm, instance);
         let mut complete = None;
@@ -457,18 +430,18 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             if rank + 1 == comm.size {
                 return Ok(()); // nobody's predecessor
             }
-            if comm.home == self.here {
-                return self.prefix_at_home(index, instance, rank, values);
+            if comm.home == out.here {
+                return self.prefix_at_home(index, instance, rank, values, out);
             }
-            let head = [u64::from(comm.comm.0) << TAG_BITS | PREFIX_PARTIAL, (instance as u64) << 32 | u64::from(rank)];
-            return self.post(comm.home, &head, &values.map(i64::cast_unsigned));
+            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), (instance as u64) << 32 | u64::from(rank)];
+            return out.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
         let Some((top, count)) = complete else { return Ok(()) };
-        if comm.home == self.here {
-            return self.at_home(index, slot, top, count);
+        if comm.home == out.here {
+            return self.at_home(index, slot, top, count, out);
         }
-        let head = [u64::from(comm.comm.0) << TAG_BITS | PARTIAL, (slot as u64) << 32 | u64::from(count)];
-        self.post(comm.home, &head, words_of(top).as_flattened())
+        let head = [self.head(comm.comm.0, PARTIAL), (slot as u64) << 32 | u64::from(count)];
+        out.post(comm.home, &head, words_of(top).as_flattened())
     }
 
     fn class(&self, comm: &CollectiveComm, instance: usize) -> CollectiveClass {
@@ -476,7 +449,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// Contributions of one host reach the communicator's home.
-    fn at_home(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>, count: u32) -> Result<()> {
+    fn at_home(
+        &mut self,
+        index: usize,
+        slot: usize,
+        top: Tops<CLOCKS>,
+        count: u32,
+        out: &mut Outbox<'_>,
+    ) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
         let (instance, group) = (slot / comm.groups(), slot % comm.groups());
         let class = self.class(comm, instance);
@@ -502,11 +482,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             self.home[index].finish(slot + 1);
         }
         for &(host, _) in &comm.hosts {
-            if host == self.here {
+            if host == out.here {
                 self.result(index, slot, top);
             } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let head = [u64::from(comm.comm.0) << TAG_BITS | RESULT, slot as u64];
-                self.post(host, &head, words_of(top).as_flattened())?;
+                let head = [self.head(comm.comm.0, RESULT), slot as u64];
+                out.post(host, &head, words_of(top).as_flattened())?;
             }
         }
         Ok(())
@@ -533,7 +513,14 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 
     /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
-    fn prefix_at_home(&mut self, index: usize, instance: usize, rank: u32, values: Times<CLOCKS>) -> Result<()> {
+    fn prefix_at_home(
+        &mut self,
+        index: usize,
+        instance: usize,
+        rank: u32,
+        values: Times<CLOCKS>,
+        out: &mut Outbox<'_>,
+    ) -> Result<()> {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let state = self.home[index].state(instance);
@@ -556,12 +543,11 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         }
         for (rank, largest) in ready {
             let host = comm.host_of(rank);
-            if host == self.here {
+            if host == out.here {
                 self.prefix_result(index, instance, rank, largest);
             } else {
-                let head =
-                    [u64::from(comm.comm.0) << TAG_BITS | PREFIX_RESULT, (instance as u64) << 32 | u64::from(rank)];
-                self.post(host, &head, &largest.map(i64::cast_unsigned))?;
+                let head = [self.head(comm.comm.0, PREFIX_RESULT), (instance as u64) << 32 | u64::from(rank)];
+                out.post(host, &head, &largest.map(i64::cast_unsigned))?;
             }
         }
         Ok(())
@@ -579,84 +565,90 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
         }
     }
 
-    fn post(&mut self, host: usize, head: &[u64], times: &[u64]) -> Result<()> {
-        self.collected = true;
-        let batch = self.batches.entry(host).or_default();
-        batch.extend_from_slice(head);
-        batch.extend_from_slice(times);
-        if batch.len() >= BATCH {
-            let batch = std::mem::take(batch);
-            self.batches_sent += 1;
-            self.transport.post(host, Channel::Replay, batch)?;
+    /// The first word of an entry.
+    #[inline]
+    fn head(&self, what: u32, tag: u64) -> u64 {
+        u64::from(what) << TAG_BITS | self.which | tag
+    }
+}
+
+impl<const CLOCKS: usize> Turns for Replay<'_, CLOCKS> {
+    fn begin_turns(&mut self, which: u64, out: &mut Outbox<'_>) -> Result<()> {
+        self.which = which * WHICH;
+        let here = out.here as u32;
+        for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
+            self.sends_away[channel.source as usize] = true;
+        }
+        (0..self.position.len()).for_each(|timeline| self.wake(timeline));
+        self.contribute_silence(out)
+    }
+
+    fn urgent(&mut self, out: &mut Outbox<'_>) -> Result<()> {
+        while let Some(timeline) = self.urgent.pop_front() {
+            self.queued[timeline as usize] = false;
+            self.advance(timeline as usize, out)?;
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
-        if !std::mem::replace(&mut self.collected, false) {
-            return Ok(());
-        }
-        for (&host, batch) in &mut self.batches {
-            if !batch.is_empty() {
-                self.batches_sent += 1;
-                self.transport.post(host, Channel::Replay, std::mem::take(batch))?;
-            }
-        }
-        Ok(())
+    fn turn(&mut self, out: &mut Outbox<'_>) -> Result<bool> {
+        let Some(timeline) = self.runnable.pop_front() else { return Ok(false) };
+        self.queued[timeline as usize] = false;
+        self.advance(timeline as usize, out).map(|()| true)
     }
 
-    /// Takes in what has arrived; returns whether anything had.
-    fn receive(&mut self) -> Result<bool> {
-        let mut any = false;
-        while let Some((_, words)) = self.transport.poll(Channel::Replay)? {
-            any = true;
-            self.batches_received += 1;
-            self.unpack(&words)?;
-        }
-        Ok(any)
+    fn has_urgent(&self) -> bool {
+        !self.urgent.is_empty()
     }
 
-    fn unpack(&mut self, mut words: &[u64]) -> Result<()> {
+    fn has_runnable(&self) -> bool {
+        !self.runnable.is_empty()
+    }
+
+    fn take<'w>(&mut self, words: &'w [u64], out: &mut Outbox<'_>) -> Result<&'w [u64]> {
         let program = self.program;
-        while let [head, rest @ ..] = words {
-            let what = head >> TAG_BITS;
-            let comm = || program.comm_index[&CommIndex(what as u32)] as usize;
-            let (which, rest) = match (head & ((1 << TAG_BITS) - 1), rest) {
-                (MESSAGE, _) => (0, rest),
-                (_, [which, rest @ ..]) => (*which, rest),
-                _ => return Err(damaged()),
-            };
-            let (instance, low) = ((which >> 32) as usize, which as u32);
-            words = match head & ((1 << TAG_BITS) - 1) {
-                MESSAGE => {
-                    let (times, next) = times_in(rest)?;
-                    self.deliver(what as usize, times);
-                    next
-                }
-                PARTIAL => {
-                    let (top, next) = tops_in(rest)?;
-                    self.at_home(comm(), instance, top, low)?;
-                    next
-                }
-                RESULT => {
-                    let (top, next) = tops_in(rest)?;
-                    self.result(comm(), which as usize, top);
-                    next
-                }
-                PREFIX_PARTIAL => {
-                    let (times, next) = times_in(rest)?;
-                    self.prefix_at_home(comm(), instance, low, times)?;
-                    next
-                }
-                PREFIX_RESULT => {
-                    let (times, next) = times_in(rest)?;
-                    self.prefix_result(comm(), instance, low, times);
-                    next
-                }
-                _ => return Err(damaged()),
-            };
+        let [head, rest @ ..] = words else { return Err(damaged()) };
+        let what = head >> TAG_BITS;
+        let comm = || program.comm_index[&CommIndex(what as u32)] as usize;
+        let (which, rest) = match (head & TAGS, rest) {
+            (MESSAGE, _) => (0, rest),
+            (_, [which, rest @ ..]) => (*which, rest),
+            _ => return Err(damaged()),
+        };
+        let (instance, low) = ((which >> 32) as usize, which as u32);
+        match head & TAGS {
+            MESSAGE => {
+                let (times, next) = times_in(rest)?;
+                self.deliver(what as usize, times);
+                Ok(next)
+            }
+            PARTIAL => {
+                let (top, next) = tops_in(rest)?;
+                self.at_home(comm(), instance, top, low, out)?;
+                Ok(next)
+            }
+            RESULT => {
+                let (top, next) = tops_in(rest)?;
+                self.result(comm(), which as usize, top);
+                Ok(next)
+            }
+            PREFIX_PARTIAL => {
+                let (times, next) = times_in(rest)?;
+                self.prefix_at_home(comm(), instance, low, times, out)?;
+                Ok(next)
+            }
+            PREFIX_RESULT => {
+                let (times, next) = times_in(rest)?;
+                self.prefix_result(comm(), instance, low, times);
+                Ok(next)
+            }
+            _ => Err(damaged()),
         }
-        Ok(())
+    }
+
+    fn unfinished(&self) -> i64 {
+        let timelines = self.program.timelines.iter().zip(&self.position);
+        timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
     }
 }
 
