@@ -9,13 +9,15 @@ const FEW: usize = 16;
 #[derive(Debug)]
 pub struct OpenRequests<T> {
     few: Vec<(u64, T)>,
+    /// The highest number so far: tracers count requests, so that nearly all new ones are above it, and none of the open ones need be compared.
+    highest: Option<u64>,
     /// All of them, once there have been more than a few at a time.
     many: Option<HashMap<u64, T>>,
 }
 
 impl<T> Default for OpenRequests<T> {
     fn default() -> Self {
-        OpenRequests { few: Vec::new(), many: None }
+        OpenRequests { few: Vec::new(), highest: None, many: None }
     }
 }
 
@@ -26,7 +28,13 @@ impl<T: Copy> OpenRequests<T> {
         if let Some(many) = &mut self.many {
             return many.insert(request, value);
         }
-        let before = self.remove(request);
+        let before = match self.highest {
+            Some(highest) if request <= highest => self.remove(request),
+            _ => {
+                self.highest = Some(request);
+                None
+            }
+        };
         if self.few.len() < FEW {
             self.few.push((request, value));
         } else {
