@@ -8,6 +8,8 @@ mod correct_trace;
 mod decode_events;
 #[path = "../../src/otf2/examples/late_messages.rs"]
 mod late_messages;
+#[path = "../../src/otf2/examples/repeat_in_time.rs"]
+mod repeat_in_time;
 
 use crate::common::fixture;
 
@@ -48,4 +50,25 @@ fn clocks_come_out_of_a_table_of_messages() {
     assert!((offsets[1].0 - offsets[0].0 - 70_000).abs() <= 2, "{offsets:?}");
     let error = clocks_of_messages::offsets("0,1,2\n").unwrap_err();
     assert_eq!(error.message, "line 1 has 3 fields instead of 4");
+}
+
+#[test]
+fn a_trace_is_repeated_with_all_that_is_wrong_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, long) = (fixture("tracer-halo-4"), directory.path().join("long"));
+    let once = |trace: &std::path::Path| {
+        let lines = decode_events::decode(trace).unwrap();
+        lines.into_iter().filter(|line| !line.starts_with("times ")).collect::<Vec<String>>()
+    };
+    let events = repeat_in_time::repeat(&trace, 3, &long).unwrap();
+    let thrice = |line: &String| {
+        let (record, count) = line.split_once(' ').unwrap();
+        format!("{record} {}", 3 * count.parse::<u64>().unwrap())
+    };
+    assert_eq!(once(&long), once(&trace).iter().map(thrice).collect::<Vec<String>>());
+    let (definitions, _) = clc_otf2::Otf2Archive::open(&long).unwrap().read_definitions().unwrap();
+    assert_eq!(events, definitions.locations.iter().map(|location| location.claimed_events).sum::<u64>());
+    let late = |trace: &std::path::Path| late_messages::late_messages(trace).unwrap().len();
+    assert!(late(&trace) > 0);
+    assert_eq!(late(&long), 3 * late(&trace));
 }

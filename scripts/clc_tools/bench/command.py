@@ -12,8 +12,8 @@
     scripts/bench --tables           writes the tables again
     scripts/bench --plots            draws docs/performance/*.svg again (needs python3-matplotlib)
 
-Parts: replayed, decoding, end-to-end, large, backward, collectives, growth-events, growth-processes, memory, limit, processes, scaling,
-ranks, transport, bounds, model (scripts/scaling needs transport and model), record (what recording an application costs it, docs/recording.md).
+Parts: replayed, recordings, decoding, end-to-end, large, backward, collectives, growth-events, growth-processes, memory, limit, processes,
+scaling, ranks, transport, bounds, model (scripts/scaling needs transport and model), record (what recording an application costs it, docs/recording.md).
 Machines are noisy: commands that are compared run alternately, and what counts is the ratio of medians. The binary is
 target/release/clc-replay (CLC_REPLAY names another one), the launcher MPIEXEC or mpirun.openmpi or mpirun.
 """
@@ -38,6 +38,7 @@ from .model import model
 from .needs import limit, memory
 from .ranks import ranks, scaling
 from .recording import record
+from .recordings import recordings
 from .replayed import replayed
 from .results import results
 from .session import Session
@@ -45,6 +46,7 @@ from .whole_runs import backward, collectives, end_to_end, growth_events, growth
 
 PARTS: dict[str, Callable[[Session], Any]] = {
     "replayed": replayed,
+    "recordings": recordings,
     "decoding": decoding,
     "end-to-end": end_to_end,
     "large": large,

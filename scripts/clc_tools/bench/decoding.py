@@ -81,9 +81,9 @@ def compiled(work: Path) -> Path | None:
     return program
 
 
-def example() -> str:
-    """Builds the example of the crate, if need be; the executable."""
-    build = ["cargo", "build", "--release", "--locked", "-p", "clc-otf2", "--example", "decode_events"]
+def example(name: str) -> str:
+    """Builds an example of the crate, if need be; the executable."""
+    build = ["cargo", "build", "--release", "--locked", "-p", "clc-otf2", "--example", name]
     built = subprocess.run(
         [*build, "--message-format=json"],
         cwd=ROOT,
@@ -93,9 +93,7 @@ def example() -> str:
         check=True,
     )
     artifacts: list[Json] = [reports.parse(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    return str(
-        next(a["executable"] for a in artifacts if a.get("executable") and a["target"]["name"] == "decode_events")
-    )
+    return str(next(a["executable"] for a in artifacts if a.get("executable") and a["target"]["name"] == name))
 
 
 def counted(said: str) -> dict[str, int]:
@@ -138,7 +136,7 @@ def decoding(bench: Session) -> Figures:
     events = "50k" if bench.quick else "200k"
     trace = bench.trace("decoding", ranks=8, events=events, pattern="solver", ranks_per_node=1, measurements=0)
     anchor = next(trace.glob("*.otf2"))
-    commands: dict[str, list[object]] = {"clc-otf2": [example(), trace]}
+    commands: dict[str, list[object]] = {"clc-otf2": [example("decode_events"), trace]}
     said = {"clc-otf2": counted(output(commands["clc-otf2"]))}
     if program := compiled(bench.work):
         commands["libotf2"] = [program, anchor]

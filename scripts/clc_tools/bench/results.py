@@ -96,6 +96,24 @@ def solved(found: Figures) -> list[Row]:
     return rows
 
 
+def recordings(found: Figures) -> list[Row]:
+    """Programs that ran, instead of our simulator."""
+    rows = []
+    for name, runs in found.items():
+        copy, estimated, linear = (float(runs[job]["wall"]) for job in ("copy", "estimated", "linear"))
+        one = runs["linear_thread"]
+        library = f"; `otf2-print --silent` {run_time(runs['libotf2']['wall'])}" if "libotf2" in runs else ""
+        rows.append(
+            Row(
+                f"the recording `{name}` repeated in time: {one['processes']} x {each(one)} events, "
+                f"with `--presync linear` {replayed(one)}, with estimated clocks {replayed(runs['estimated_thread'])}",
+                f"{run_time(linear)} and {run_time(estimated)}, {linear / copy:.1f} and {estimated / copy:.1f} x `cp -r` ({run_time(copy)}){library}",
+                (("3 x `cp -r`", max(linear, estimated) <= 3 * copy),),
+            )
+        )
+    return rows
+
+
 def decoding(found: Figures) -> list[Row]:
     """Reading everything that an archive has, against the library and the tool of the format."""
     runs, events = found["runs"], int(found["events"])
@@ -338,6 +356,7 @@ def transport(found: Figures) -> list[Row]:
 # By the part that each is made from, in the order of the table; estimating the clocks is a phase of several parts.
 ROWS: tuple[tuple[str | None, Callable[[Any], list[Row]]], ...] = (
     ("replayed", solved),
+    ("recordings", recordings),
     ("decoding", decoding),
     ("end-to-end", end_to_end),
     ("large", large),
