@@ -3,7 +3,7 @@
 //! Whole runs are `scripts/bench`; these tell which kernel has changed. The items of the rates are events, or messages where
 //! the name says so. Input is one simulated trace (halo, 8 processes), made anew for every run of this program.
 
-use clc_archive::Archive;
+use clc_archive::{Archive, SynchronisationVisitor};
 use clc_clock::{Clock, LinearClock, Method};
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::matching::collectives::{Rules, match_collectives};
@@ -21,7 +21,7 @@ use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{Fraction, OneSided, Position, Shape, Stretch, Ticks};
+use clc_trace::{Event, Fraction, OneSided, Position, Result, Shape, Stretch, Ticks};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{Demand, Knot, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
@@ -138,13 +138,27 @@ fn match_events(bencher: Bencher) {
 fn extract(opened: &TraceHandle, table: &CommTable<'_>, process: Option<u32>, location: usize) -> Extract {
     let id = opened.definitions.locations[location].id;
     let local = opened.archive.local_definitions(id).expect("definitions");
-    let mut extractor = Extractor::new(table, process);
-    let read = |number, time: u64, event| {
+    let mut reads = Reads(Extractor::new(table, process));
+    opened.archive.scan_synchronisation(id, &local, &[], &mut reads).expect("events");
+    reads.0.finish()
+}
+
+/// Without clocks, and without a look at events that are close to each other.
+struct Reads<'a>(Extractor<'a>);
+
+impl SynchronisationVisitor for Reads<'_> {
+    fn passes(&mut self, _first: u64, _times: &[u64]) -> bool {
+        true
+    }
+
+    fn others(&mut self, _first: u64, _times: &[u64]) -> Result<()> {
+        Ok(())
+    }
+
+    fn event(&mut self, number: u64, time: u64, event: Event) -> Result<()> {
         let at = Place { time: time as i64, raw: time as i64, number, location: 0 };
-        extractor.event(at, &event).map(|_| ())
-    };
-    opened.archive.scan_synchronisation(id, &local, &[], read).expect("events");
-    extractor.finish()
+        self.0.event(at, &event).map(|_| ())
+    }
 }
 
 /// Local times to global ones, piecewise linear.
