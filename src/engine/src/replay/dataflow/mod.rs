@@ -4,8 +4,7 @@
 //! collected and sent in batches, when a batch is full or when nothing local can run. Dependencies are exactly those of
 //! `clc::semantics`, nothing waits for more; since a timeline's result depends only on the values it receives (a
 //! Kahn process network: G. Kahn, The semantics of a simple language for parallel programming, IFIP 1974), it is the same for every number of ranks
-//! and every schedule. Termination is found by counting messages in two rounds (the four-counter method of F. Mattern, Algorithms for distributed
-//! termination detection, Distributed Computing 2, 1987).
+//! and every schedule. `schedule` runs it to its end, alone or together with the mirrored one.
 //!
 //! A replay carries one logical time per event, or two: the plain Lamport clock gives D₀, and running beside the first pass it needs no
 //! messages of its own, whose latency is what a replay on several ranks waits for.

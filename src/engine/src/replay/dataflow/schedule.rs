@@ -1,4 +1,7 @@
 //! Running one replay, or several at the same time: what one of them waits for is under way while another one goes on.
+//!
+//! Termination is found by counting messages in two rounds (the four-counter method of F. Mattern, Algorithms for distributed termination detection,
+//! Distributed Computing 2, 1987).
 
 use super::flight::damaged;
 use super::outbox::Outbox;
