@@ -63,7 +63,7 @@ install-built:
 	install -d "$(DESTDIR)$(PREFIX)/lib"
 	install -m 755 "$(dir $(PROGRAM))libclc_recorder.so" "$(DESTDIR)$(PREFIX)/lib/libclc_recorder.so"
 	install -d "$(DESTDIR)$(PREFIX)/include"
-	install -m 644 src/marks/clc_recorder.h "$(DESTDIR)$(PREFIX)/include/clc_recorder.h"
+	install -m 644 src/marks/clc_recorder.h src/marks/clc_monitor.h "$(DESTDIR)$(PREFIX)/include/"
 	"$(PROGRAM)" man --quiet "$(SHARE)/man/man1"
 	"$(PROGRAM)" completions bash > "$(SHARE)/bash-completion/completions/clc-replay"
 	"$(PROGRAM)" completions zsh > "$(SHARE)/zsh/site-functions/_clc-replay"

@@ -1,7 +1,7 @@
 //! `clc-replay`: corrects the timestamps of event traces of parallel programs.
 
 use clc_engine::comm::{self, Farewell, Transport};
-use clc_replay::cli::{Job, Stop, logging, progress};
+use clc_replay::cli::{CorrectOptions, Job, Stop, logging, progress};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::output::conflicts::Content;
 use clc_replay::output::memory::{self, Memory};
@@ -19,6 +19,13 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| WITHOUT_MPI.iter().any(|job| word == *job)) {
         return beside_mpi();
     }
+    // A correction that is to be watched, too: the program is started anew. What is wrong with the arguments is said below.
+    if std::env::args_os().any(|word| word == "--monitor")
+        && let Ok(Job::Correct(options)) = Job::parse(std::env::args_os())
+        && let Err(error) = commands::start_anew(&options)
+    {
+        return end(Some(&Stop::from(error)), Stop::ERROR);
+    }
     let mut transport = match comm::start() {
         Ok(transport) => transport,
         Err(error) => return end(Some(&Stop::from(error)), Stop::ERROR),
@@ -32,7 +39,14 @@ fn main() -> ExitCode {
         Err(stop) => return end(first.then_some(&stop), stop.status()),
     };
     logging::init(job.log_options(), transport.rank());
-    match run(transport.as_mut(), &job) {
+    if let Some(options) = first.then(|| corrects(&job)).flatten() {
+        commands::check_monitored(options);
+    }
+    let ended = run(transport.as_mut(), &job);
+    if let Some(options) = first.then(|| corrects(&job)).flatten() {
+        commands::finish_monitored(options, ended.is_ok());
+    }
+    match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             let stop = Stop::from(error);
@@ -46,6 +60,10 @@ fn main() -> ExitCode {
             transport.abort(i32::from(Stop::ERROR))
         }
     }
+}
+
+fn corrects(job: &Job) -> Option<&CorrectOptions> {
+    if let Job::Correct(options) = job { Some(options) } else { None }
 }
 
 /// Jobs that start an application which starts MPI, or watch one.

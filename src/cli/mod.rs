@@ -12,6 +12,7 @@ mod generate;
 mod help;
 pub mod logging;
 mod monitor;
+mod monitored;
 mod options;
 mod pause;
 pub mod progress;
@@ -29,7 +30,8 @@ pub use convert::ConvertOptions;
 pub use evaluate::EvaluateOptions;
 pub use export::{ExportFormat, ExportOptions};
 pub use generate::{CompletionsOptions, ManOptions, completions, man};
-pub use monitor::{AgentOptions, JobsOptions, MonitorJob, MonitoredOptions, WatchOptions};
+pub use monitor::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
+pub use monitored::MonitoredOptions;
 pub use options::{
     CheckOptions, CommonOptions, CorrectOptions, CorrectionOptions, InfoOptions, LogOptions, SynchronisationOptions,
 };

@@ -1,22 +1,24 @@
-//! The options of `clc-replay agent`, `jobs` and `watch`, and those of `record --monitor`.
+//! The options of `clc-replay agent`, `jobs` and `watch`.
 
 use super::options::LogOptions;
 use clap::{ArgGroup, Args};
-use clc_monitor::jobs::Alarm;
-use clc_trace::Duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const AGENT_ABOUT: &str = "\
 Watches the processes of a job on this node until they are gone: what they do in MPI, whether they live. `clc-replay record --monitor` starts one on each node by itself; \
-this command is for a job script or a prolog that wants them before the first process (srun --ntasks-per-node=1), and for giving data to the agents of a job (put).";
+this command is for a job script or a prolog that wants them before the first process (srun --ntasks-per-node=1), and for telling something to the agents of a job: a datum (put), a formula over what their nodes have and do (formula), a file with a number in it that is on each node (sensor).";
 
 pub(super) const AGENT_AFTER: &str = "\
 Examples:
   srun --ntasks-per-node=1 clc-replay agent run1.monitor &
       One agent on each node of an allocation, for the job that `clc-replay record -o run1 --monitor` starts there.
   clc-replay agent run1 put phase solve
-      A datum of yours, which `clc-replay watch run1` shows.";
+      A datum of yours, which `clc-replay watch run1` shows.
+  clc-replay agent run1 formula imbalance 'load1_max / load1_mean'
+      All agents compute it from now on; without a text, no longer. Names are quantity and aggregate (docs/monitor.md), data_KEY_max, nodes.
+  clc-replay agent run1 sensor power /sys/class/hwmon/hwmon0/power1_input
+      Each agent reads the file once a second; its number becomes a datum of the node.";
 
 pub(super) const JOBS_ABOUT: &str = "\
 Lists the jobs of this user that are being watched: those started by `clc-replay record --monitor` whose agents run.";
@@ -31,6 +33,8 @@ Examples:
       Start a job that is watched.
   clc-replay watch run1 --why
       It hangs: who is missing in what, in one sentence; then a line for each rank.
+  clc-replay watch run1 --why --stacks
+      Also in which functions those are that the sentence names.
   clc-replay watch run1
       Live, until q is pressed. With its output in a pipe or a file: the same table as --why, once.
   clc-replay watch run1 --why --json - | jq .sentence
@@ -72,8 +76,8 @@ pub struct AgentOptions {
     #[arg(value_name = "JOB")]
     pub job: PathBuf,
 
-    /// put KEY VALUE: give a datum to the agents of a running job, instead of being one
-    #[arg(value_name = "put KEY VALUE", num_args = 0..=3)]
+    /// put KEY VALUE, formula NAME FORMULA or sensor NAME FILE: tell the agents of a running job, instead of being one; without its last word, a formula or sensor is taken back
+    #[arg(value_name = "put|formula|sensor NAME VALUE", num_args = 0..=3, allow_hyphen_values = true)]
     pub words: Vec<String>,
 
     /// Go on as a process of its own, and return at once
@@ -117,6 +121,16 @@ pub struct WatchOptions {
     #[arg(long)]
     pub why: bool,
 
+    /// With --why: the call stacks of these ranks too, of each of their threads
+    ///
+    /// The agents of their nodes look at the processes, which need not do anything for it.
+    #[arg(long, value_name = "RANK[,RANK..]", value_delimiter = ',', requires = "why", conflicts_with = "stacks")]
+    pub stack: Vec<u32>,
+
+    /// With --why: the call stacks of all ranks that are to blame
+    #[arg(long, requires = "why")]
+    pub stacks: bool,
+
     /// Serve metrics for Prometheus there (GET /metrics), until the job has ended: PORT, on this node only, or ADDRESS:PORT
     #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "why", value_parser = address)]
     pub metrics: Option<SocketAddr>,
@@ -140,50 +154,10 @@ pub struct WatchOptions {
     pub log: LogOptions,
 }
 
-/// Options of `clc-replay record` that have the job watched.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
-pub struct MonitoredOptions {
-    /// Have the job watched while it runs: see `clc-replay watch`
-    ///
-    /// An agent on each node knows what each process does in MPI and whether it lives. What belongs to it is in DIR.monitor.
-    #[arg(long, help_heading = "Monitor")]
-    pub monitor: bool,
-
-    /// Write who is missing where when nothing has moved for so long: 60s, or 60s=FILE
-    ///
-    /// Also when a process ends without MPI_Finalize. Default: alarm.txt in DIR.monitor.
-    #[arg(long, value_name = "TIME[=FILE]", requires = "monitor", value_parser = alarm, help_heading = "Monitor")]
-    pub alarm: Option<Alarm>,
-
-    /// Where agents listen: the name or address of a network interface, or a network (10.1.0.0/16)
-    ///
-    /// Default: the loopback interface if the job has one node, else the first other one.
-    #[arg(long, value_name = "INTERFACE", requires = "monitor", help_heading = "Monitor")]
-    pub interface: Option<String>,
-}
-
-/// Picoseconds per second.
-const PICOSECONDS: f64 = 1e12;
-
 fn address(text: &str) -> Result<SocketAddr, String> {
     let here = text.parse::<u16>().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     here.or_else(|_| text.parse())
         .map_err(|_| "a port, or an address and a port (127.0.0.1:9464, [::1]:9464)".to_owned())
-}
-
-fn alarm(text: &str) -> Result<Alarm, String> {
-    let (time, file) = text.split_once('=').unwrap_or((text, "alarm.txt"));
-    let seconds = Duration::parse(time)?.picoseconds() as f64 / PICOSECONDS;
-    if seconds < 1.0 {
-        return Err("at least 1s".to_owned());
-    }
-    if file.is_empty() {
-        return Err("no file after =".to_owned());
-    }
-    // Of a file that is named it is known where it is meant to be; the other one goes to the job.
-    let named = text.contains('=').then(|| std::path::absolute(file));
-    let file = named.transpose().map_err(|error| error.to_string())?.unwrap_or_else(|| PathBuf::from(file));
-    Ok(Alarm { seconds, file })
 }
 
 #[cfg(test)]
@@ -196,17 +170,6 @@ mod tests {
         assert_eq!(address("0.0.0.0:9464").unwrap().to_string(), "0.0.0.0:9464");
         for wrong in ["", "70000", "here", "127.0.0.1", ":9464"] {
             assert!(address(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn alarms_are_read() {
-        assert_eq!(alarm("60s"), Ok(Alarm { seconds: 60.0, file: "alarm.txt".into() }));
-        assert_eq!(alarm("15min").map(|alarm| alarm.seconds), Ok(900.0));
-        assert_eq!(alarm("1.5s=/tmp/a=b"), Ok(Alarm { seconds: 1.5, file: "/tmp/a=b".into() }));
-        assert!(alarm("60s=here").unwrap().file.is_absolute());
-        for wrong in ["", "60", "10ms", "-5s", "60s=", "soon", "99999999min"] {
-            assert!(alarm(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The comment of a field is its help text: what it changes and when to touch it (clap adds the default).
 
+use super::monitored::MonitoredOptions;
 use super::values::{self, LatencyOption, MaxDelay};
 use crate::clocks::refine::RefineOptions;
 use clap::builder::PossibleValuesParser;
@@ -49,6 +50,10 @@ pub struct CorrectOptions {
     /// and how to repeat the run. `clc-replay report` generates the same page from a stored --report.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
+
+    /// Whether the run is watched.
+    #[command(flatten)]
+    pub monitored: MonitoredOptions,
 
     /// How the correction is made.
     #[command(flatten)]

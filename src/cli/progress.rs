@@ -1,8 +1,12 @@
 //! The progress bar on a terminal.
 
 use crate::cli::pause::Pause;
+use clc_marks::Region;
 use clc_trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -17,7 +21,7 @@ pub fn progress(rank: usize, quiet: bool) -> Box<dyn Progress> {
 
 /// The same, beside `others` (the watchdog of the analysis ranks), and with the pause that `CLC_REPLAY_PAUSE` asks for.
 pub fn watched(others: Box<dyn Progress>, rank: usize, quiet: bool) -> Box<dyn Progress> {
-    Box::new(Watched { bar: progress(rank, quiet), others, pause: Pause::asked_for(rank) })
+    Box::new(Watched { bar: progress(rank, quiet), others, pause: Pause::asked_for(rank), region: Cell::new(None) })
 }
 
 /// Everybody who wants to know.
@@ -25,10 +29,28 @@ struct Watched {
     bar: Box<dyn Progress>,
     others: Box<dyn Progress>,
     pause: Option<Pause>,
+    /// The part of the run, for those who watch it (`--monitor`).
+    region: Cell<Option<Region<'static>>>,
+}
+
+/// Parts of the run by their names: few, and known as long as the program runs.
+static PARTS: Mutex<BTreeMap<&'static str, &'static CStr>> = Mutex::new(BTreeMap::new());
+
+fn part_named(name: &'static str) -> Option<&'static CStr> {
+    let mut parts = PARTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(part) = parts.get(name) {
+        return Some(part);
+    }
+    let part: &'static CStr = Box::leak(CString::new(name).ok()?.into_boxed_c_str());
+    parts.insert(name, part);
+    Some(part)
 }
 
 impl Watched {
-    fn begin(&self, part: &str) {
+    fn begin(&self, part: &'static str) {
+        // The last one ends first.
+        drop(self.region.take());
+        self.region.set(part_named(part).map(clc_marks::region));
         if let Some(pause) = &self.pause {
             pause.at(part);
         }
@@ -50,6 +72,7 @@ impl Progress for Watched {
     fn finish(&self) {
         self.bar.finish();
         self.others.finish();
+        drop(self.region.take());
     }
 
     fn step(&self, name: &'static str) {

@@ -1,6 +1,6 @@
 //! The options of `clc-replay record` and `clc-replay recover`.
 
-use super::monitor::MonitoredOptions;
+use super::monitored::MonitoredOptions;
 use super::options::LogOptions;
 use super::recorder::RecorderOptions;
 use clap::Args;

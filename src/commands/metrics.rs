@@ -172,6 +172,10 @@ fn text(job: &str, seen: &Collected, found: &Diagnosis) -> String {
     const BOUND: (&str, &str, &str) = ("clc_node_clock_bound_seconds", "gauge", "By how much that may be wrong");
     const PACKETS: (&str, &str, &str) = ("clc_agent_packets_total", "counter", "Packets of gossip of an agent");
     const BYTES: (&str, &str, &str) = ("clc_agent_sent_bytes_total", "counter", "Bytes of them that were sent");
+    const VALUE: (&str, &str, &str) =
+        ("clc_job_value", "gauge", "What the nodes of the job have and do together, and the user's formulas");
+    const DISTANCE: (&str, &str, &str) =
+        ("clc_node_clock_distance_seconds", "gauge", "What the system time of a node is ahead of the median of all");
     let mut families = Families::default();
     let own = ("job", job);
     families.add(VERDICT, &[own, ("verdict", super::watched::word(found.verdict))], 1.0);
@@ -199,6 +203,20 @@ fn text(job: &str, seen: &Collected, found: &Diagnosis) -> String {
         families.add(BYTES, &labels, traffic.sent_bytes as f64);
     }
     seen.snapshot.silent.iter().for_each(|node| families.add(UP, &[own, ("node", &node.host)], 0.0));
+    if let Some(report) = seen.best_informed() {
+        report
+            .job
+            .iter()
+            .for_each(|(name, value, unit)| families.add(VALUE, &[own, ("name", name), ("unit", unit)], *value));
+        for formula in &report.formulas {
+            let labels = [own, ("name", &formula.name), ("unit", "")];
+            formula.value.into_iter().for_each(|value| families.add(VALUE, &labels, value));
+        }
+        for &(number, distance, _) in &report.clocks.distances {
+            let host = seen.reports.iter().find(|known| known.number == number).map(|known| known.host.as_str());
+            host.into_iter().for_each(|host| families.add(DISTANCE, &[own, ("node", host)], distance));
+        }
+    }
     // As the first one that knows others sees them.
     let from = seen.reports.iter().find(|report| !report.members.is_empty());
     for (from, known) in from.into_iter().flat_map(|from| from.members.iter().map(move |known| (from, known))) {

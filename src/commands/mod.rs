@@ -15,6 +15,7 @@ mod raw_files;
 mod record;
 mod recover;
 mod report;
+mod self_monitored;
 mod simulate;
 mod targets;
 mod watch_live;
@@ -33,6 +34,7 @@ pub use perturb::perturb;
 pub use record::record;
 pub use recover::recover;
 pub use report::report;
+pub use self_monitored::{check as check_monitored, finish as finish_monitored, start_anew};
 pub use simulate::simulate;
 pub use targets::check_targets;
 

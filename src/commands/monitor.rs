@@ -7,15 +7,17 @@ use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
 use crate::output::conflicts::{self, Content};
 use crate::output::files;
 use crate::report::{self, SCHEMA, WatchedPage, watched_page};
-use clc_monitor::collect::{collect, twice};
+use clc_monitor::collect::{collect, stacks, twice};
 use clc_monitor::diagnose::{Verdict, diagnose, duration};
 use clc_monitor::history::Log;
 use clc_monitor::jobs::{self, AgentFile, Job};
 use clc_monitor::query::{Question, ask};
+use clc_monitor::setting::{Kind, Setting};
 use clc_monitor::{agent, state};
 use clc_trace::format::printable;
 use clc_trace::{Error, Result};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -54,7 +56,15 @@ fn run_agent(options: &AgentOptions) -> Result<u8> {
     match &options.words[..] {
         [] => {}
         [put, key, value] if put == "put" => return give(&find(&options.job)?, key, value),
-        _ => return Err(Error::new("an agent is given a datum by `clc-replay agent JOB put KEY VALUE`")),
+        [word, name, rest @ ..] if rest.len() < 2 && (word == "formula" || word == "sensor") => {
+            let kind = if word == "formula" { Kind::Formula } else { Kind::Sensor };
+            let text = rest.first().cloned().unwrap_or_default();
+            return set(&find(&options.job)?, Setting { kind, name: name.clone(), text, given: given() });
+        }
+        _ => {
+            let what = "an agent is told `put KEY VALUE`, `formula NAME [FORMULA]` or `sensor NAME [FILE]`";
+            return Err(Error::new(what).hint("a formula with blanks has to be quoted"));
+        }
     }
     let failed = |error: std::io::Error| failed(&options.job, &error);
     if options.detach {
@@ -71,16 +81,33 @@ fn run_agent(options: &AgentOptions) -> Result<u8> {
     agent::run(&options.job, wanted.as_deref(), lock.is_some()).map(|()| 0).map_err(failed)
 }
 
-fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
+/// Nanoseconds since 1970.
+fn given() -> u64 {
+    (state::now() * 1e9) as u64
+}
+
+/// Asks an agent of a job: that of this node, else any.
+fn ask_any<T: DeserializeOwned>(job: &Job, question: &Question) -> Result<T> {
     let agents = AgentFile::all(job);
-    // That of this node, else any.
     let host = jobs::host();
     let here = agents.iter().filter(|agent| agent.ended.is_none()).min_by_key(|agent| agent.host != host);
     let agent = here.ok_or_else(|| Error::new("no agent of this job runs").in_file(&job.directory))?;
-    let question = Question::Put(key.to_owned(), value.to_owned());
-    let taken: bool = ask(agent.query, &job.key, &question, PATIENCE)
-        .map_err(|error| Error::new(format!("the agent on {} does not answer: {error}", agent.host)))?;
+    ask(agent.query, &job.key, question, PATIENCE)
+        .map_err(|error| Error::new(format!("the agent on {} does not answer: {error}", agent.host)))
+}
+
+fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
+    let taken: bool = ask_any(job, &Question::Put(key.to_owned(), value.to_owned()))?;
     if taken { Ok(0) } else { Err(Error::new("the agent has not taken it: the key or the value is too long")) }
+}
+
+fn set(job: &Job, setting: Setting) -> Result<u8> {
+    let what = if setting.kind == Kind::Formula { "formula" } else { "sensor" };
+    let name = setting.name.clone();
+    match ask_any::<Option<String>>(job, &Question::Set(setting))? {
+        None => Ok(0),
+        Some(why) => Err(Error::new(format!("the agent has not taken the {what} {name}: {why}"))),
+    }
 }
 
 fn list(options: &JobsOptions) -> Result<u8> {
@@ -147,6 +174,8 @@ fn watch(options: &WatchOptions) -> Result<u8> {
     }
     let (first, second) = twice(&job, PAUSE);
     let found = diagnose(Some(&first.snapshot), &second.snapshot);
+    let ranks = if options.stacks { &found.ranks } else { &options.stack };
+    let stacks = if ranks.is_empty() { Vec::new() } else { stacks(&job, &second, ranks) };
     if let Some(path) = &options.html {
         let (logs, unread) = Log::all(&job);
         let page = WatchedPage { about: &job.about, seen: &second, found: &found, logs: &logs, unread: &unread };
@@ -154,11 +183,11 @@ fn watch(options: &WatchOptions) -> Result<u8> {
     }
     let text = match &options.json {
         Some(path) => {
-            write(path, &Watched::new(&job, &second, &found), options.force)?;
+            write(path, &Watched::new(&job, &second, &found, &stacks), options.force)?;
             String::new()
         }
         None if options.html.is_some() && !options.why => String::new(),
-        None => found.text(),
+        None => stacks.iter().fold(found.text() + &second.text(), |text, stack| text + "\n" + &stack.text()),
     };
     if !options.log.quiet {
         files::print(printable(&text).as_bytes())?;

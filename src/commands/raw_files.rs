@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Removes a directory with raw files; only what the recorder has put there.
 pub(super) fn remove(raw: &Path) {
-    const ENDS: [&str; 6] = ["raw", "maps", "buffer", "clock", "clocks", "samples"];
+    const ENDS: [&str; 7] = ["raw", "maps", "buffer", "clock", "clocks", "samples", "log"];
     let ours = |path: &PathBuf| {
         path.extension().is_some_and(|extension| ENDS.iter().any(|ours| extension == *ours))
             || path.file_name().is_some_and(|name| name == "settings.json")

@@ -182,17 +182,16 @@ impl Face {
     }
 
     fn draw_nodes(&self, frame: &mut Frame, area: Rect) {
-        // What the first agent that is there knows of the others' clocks.
-        let from = self.seen.reports.iter().find(|report| !report.members.is_empty());
         let mut cells: Vec<Row> = self
             .seen
             .reports
             .iter()
             .map(|report| {
-                let known = from.and_then(|from| from.members.iter().find(|known| known.number == report.number));
-                let clock = known.and_then(|known| known.clock).map_or_else(
+                // As it sees itself among those that it compares.
+                let own = report.clocks.distances.iter().find(|distance| distance.0 == report.number);
+                let clock = own.map_or_else(
                     || "-".to_owned(),
-                    |(ahead, error)| format!("{:+.1} ± {:.1} us", ahead * 1e6, error * 1e6),
+                    |(_, distance, error)| format!("{:+.1} ± {:.1} us", distance * 1e6, error * 1e6),
                 );
                 let data: Vec<String> = report.data.iter().map(|(key, value)| format!("{key} = {value}")).collect();
                 let ranks = report.ranks.len().to_string();

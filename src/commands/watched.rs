@@ -4,7 +4,8 @@ use crate::report::SCHEMA;
 use clc_monitor::collect::Collected;
 use clc_monitor::diagnose::{CommRow, Diagnosis, RankRow, SilentNode, Verdict};
 use clc_monitor::jobs::Job;
-use clc_monitor::query::{Known, Report, Traffic};
+use clc_monitor::query::{ClockRemark, Computed, Known, Report, SystemClocks, Traffic};
+use clc_monitor::stacks::ProcessStacks;
 use serde::Serialize;
 
 /// What a verdict is called.
@@ -63,6 +64,7 @@ pub(super) struct Watched<'a> {
     ranks: &'a [RankRow],
     communicators: &'a [CommRow],
     silent_nodes: &'a [SilentNode],
+    stacks: &'a [ProcessStacks],
     agents: Vec<Agent<'a>>,
 }
 
@@ -75,11 +77,15 @@ struct Agent<'a> {
     data: &'a [(String, String)],
     resources: &'a [(String, f64, String)],
     traffic: &'a Traffic,
+    job: &'a [(String, f64, String)],
+    formulas: &'a [Computed],
+    clocks: &'a SystemClocks,
+    remarks: &'a [ClockRemark],
 }
 
 impl<'a> Watched<'a> {
-    /// Of what was seen of a job, and what is to be said of it.
-    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis) -> Watched<'a> {
+    /// Of what was seen of a job, what is to be said of it, and the stacks that were asked for.
+    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis, stacks: &'a [ProcessStacks]) -> Watched<'a> {
         let agent = |report: &'a Report| Agent {
             number: report.number,
             host: &report.host,
@@ -87,6 +93,10 @@ impl<'a> Watched<'a> {
             data: &report.data,
             resources: &report.resources,
             traffic: &report.traffic,
+            job: &report.job,
+            formulas: &report.formulas,
+            clocks: &report.clocks,
+            remarks: &report.remarks,
         };
         Watched {
             schema: SCHEMA,
@@ -100,6 +110,7 @@ impl<'a> Watched<'a> {
             ranks: &found.rows,
             communicators: &found.comms,
             silent_nodes: &seen.snapshot.silent,
+            stacks,
             agents: seen.reports.iter().map(agent).collect(),
         }
     }

@@ -34,7 +34,7 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
             matches!(name, "Iprobe" | "Request_get_status"),
-            name == "Probe",
+            matches!(name, "Probe" | "Iprobe"),
         )
     };
     let mut c = |symbol: &str, mode: &str| {

@@ -23,7 +23,7 @@ use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
 use clc_trace::{Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -156,7 +156,9 @@ impl Plan {
                 Ok(())
             };
             if let Some(first) = list.first() {
-                written.unplaced = events(shared, &first.header, list.len(), &mut merge, &mut sink)?;
+                let none = BTreeSet::new();
+                let failed = self.surveys.get(&rank).map_or(&none, |survey| &survey.failed);
+                written.unplaced = events(shared, &first.header, list.len(), failed, &mut merge, &mut sink)?;
             }
         }
         for (id, writer) in ids.into_iter().zip(writers) {

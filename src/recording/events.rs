@@ -16,7 +16,7 @@ use super::requests::{Request, Requests, Serial};
 use super::survey::makes;
 use super::windows::{WindowCatalogue, Windows};
 use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What all processes share.
@@ -74,11 +74,15 @@ pub(super) struct Process<'a, 'b> {
     ids: RequestIds,
     making: Vec<Option<Making>>,
     open: Vec<Option<Open>>,
+    /// How many calls each thread has made, and those that failed.
+    calls: Vec<u64>,
+    failed: &'a BTreeSet<(usize, u64)>,
     pub(super) unplaced: UnplacedCalls,
     sink: &'b mut Sink<'b>,
 }
 
-/// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process.
+/// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process;
+/// those that failed, as a [`Survey`](super::survey::Survey) lists them, have communicated nothing.
 ///
 /// # Errors
 /// Those of `sink`.
@@ -86,6 +90,7 @@ pub fn events<'b>(
     shared: &Shared<'_>,
     header: &Header,
     threads: usize,
+    failed: &BTreeSet<(usize, u64)>,
     merge: &mut Merge<'_>,
     sink: &'b mut Sink<'b>,
 ) -> Result<UnplacedCalls> {
@@ -100,6 +105,8 @@ pub fn events<'b>(
         ids: RequestIds::new(threads),
         making: vec![None; threads],
         open: (0..threads).map(|_| None).collect(),
+        calls: vec![0; threads],
+        failed,
         unplaced: UnplacedCalls::default(),
         sink,
     };
@@ -226,6 +233,7 @@ impl Process<'_, '_> {
             self.enter_region(thread, time, region)?;
         }
         let mut open = Open { function, ..Open::default() };
+        let given = if self.fails(thread) { self.without_communication(called.effect, &given) } else { given };
         match (called.effect, given) {
             (effect, Given::Send(peer, tag, handle, length)) => {
                 let comm = self.comm(handle);
@@ -244,7 +252,10 @@ impl Process<'_, '_> {
             (Effect::CommFree, Given::Comm(handle)) => {
                 open.freed = self.communicators.get(handle).map(|known| (handle, known.identity.clone()));
                 open.comm = self.comm(handle);
-                self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+                // Without a communicator it has no end.
+                if open.comm.is_some() {
+                    self.emit(thread, time, &Event::MpiCollectiveBegin)?;
+                }
             }
             (effect @ (Effect::WinCreate | Effect::WinAllocate), Given::Comm(handle)) => {
                 let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
@@ -303,6 +314,26 @@ impl Process<'_, '_> {
             *place = Some(open);
         }
         Ok(())
+    }
+
+    /// Another call begins. Whether it is one that failed.
+    fn fails(&mut self, thread: usize) -> bool {
+        let Some(calls) = self.calls.get_mut(thread) else { return false };
+        *calls += 1;
+        self.failed.contains(&(thread, *calls))
+    }
+
+    /// What a call that failed was given, of which only what is counted happens.
+    fn without_communication(&mut self, effect: Effect, given: &Given) -> Given {
+        if let Given::Comm(handle) = *given {
+            if makes(effect) {
+                self.communicators.begin(effect, handle);
+            } else if let Effect::WinCreate | Effect::WinAllocate = effect {
+                let comm = self.communicators.get(handle).map(|known| Arc::clone(&known.identity));
+                self.windows.begin(comm);
+            }
+        }
+        Given::Nothing
     }
 
     /// The send of a call, if it sends to somebody.

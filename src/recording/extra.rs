@@ -28,7 +28,31 @@ pub enum Extra {
     /// OTF2 `Metric`: a metric of its own class, and its value.
     Metric(u32, f64),
     /// OTF2 `Metric`: an instance of the metrics of nodes, and its values.
-    Sample(u32, [f64; 2]),
+    Sample(u32, Values),
+}
+
+/// So many values a sample has at most.
+pub const MOST_VALUES: usize = 8;
+
+/// The values of a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Values {
+    all: [f64; MOST_VALUES],
+    count: usize,
+}
+
+impl Values {
+    /// The first [`MOST_VALUES`] of a list.
+    pub fn of(list: &[f64]) -> Values {
+        let mut all = [0.0; MOST_VALUES];
+        let count = list.len().min(MOST_VALUES);
+        all[..count].copy_from_slice(&list[..count]);
+        Values { all, count }
+    }
+
+    fn list(&self) -> &[f64] {
+        &self.all[..self.count]
+    }
 }
 
 /// An event of either kind.
@@ -64,7 +88,7 @@ impl Extra {
                 METRIC
             }
             Extra::Sample(metric, values) => {
-                metric_fields(&mut fields, metric, &values);
+                metric_fields(&mut fields, metric, values.list());
                 METRIC
             }
         };
@@ -98,7 +122,7 @@ mod tests {
         assert_eq!(name(Extra::WindowCreate(WindowId(1))), "RmaWinCreate");
         assert_eq!(name(Extra::WindowDestroy(WindowId(1))), "RmaWinDestroy");
         assert_eq!(name(Extra::Metric(0, 1.5)), "Metric");
-        assert_eq!(name(Extra::Sample(0, [0.5, 1.0])), "Metric");
+        assert_eq!(name(Extra::Sample(0, Values::of(&[0.5, 1.0]))), "Metric");
         let operation = |completion| name(Extra::Operation(completion, WindowId(1), 7));
         assert_eq!(operation(Completion::Blocking), "RmaOpCompleteBlocking");
         assert_eq!(operation(Completion::NonBlocking), "RmaOpCompleteNonBlocking");

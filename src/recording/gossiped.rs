@@ -20,21 +20,28 @@ const JUMP: (f64, i64) = (1_000e-6, 10_000);
 /// Offsets by the nodes' places.
 pub(super) type Followed = BTreeMap<usize, Vec<ClockOffset>>;
 
-/// Takes the logs of the agents of a job to the raw files of its recording.
+/// Takes the logs of the agents of a job, of their clocks and of their nodes, to the raw files of its recording.
 ///
 /// # Errors
 /// One cannot be copied.
 pub fn keep_logs(monitor: &Path, raw: &Path) -> Result<()> {
-    for path in logs(&monitor.join("agents")) {
+    let agents = monitor.join("agents");
+    let notes = with_extension(&agents, clc_monitor::history::EXTENSION);
+    for path in logs(&agents).into_iter().chain(notes) {
         let Some(name) = path.file_name() else { continue };
-        std::fs::copy(&path, raw.join(name)).map_err(|error| Error::io(&path, "cannot copy the clock log", &error))?;
+        std::fs::copy(&path, raw.join(name))
+            .map_err(|error| Error::io(&path, "cannot copy the log of an agent", &error))?;
     }
     Ok(())
 }
 
 fn logs(directory: &Path) -> Vec<PathBuf> {
+    with_extension(directory, EXTENSION)
+}
+
+fn with_extension(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = directory.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == EXTENSION)).collect();
+    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == extension)).collect();
     paths.sort();
     paths
 }

@@ -87,6 +87,29 @@ pub fn command(words: &[OsString], raw: &Path, per_process: bool, schedule: &str
     Ok(command)
 }
 
+/// This very program, to be started anew with what makes its calls of MPI known to those who watch it. Nothing is recorded: what the recorder needs of that is in
+/// `states`, without names, and lasts as long as the process.
+///
+/// # Errors
+/// The recorder cannot be found.
+pub fn watched(states: &Path) -> Result<Command> {
+    let program = std::env::current_exe().map_err(|error| Error::new(format!("cannot find this program: {error}")))?;
+    let words: Vec<OsString> = [program.into_os_string()].into_iter().chain(std::env::args_os().skip(1)).collect();
+    let mut command = command(&words, states, false, "start-end")?;
+    hand_on(
+        &mut command,
+        &[
+            ("CLC_RECORDER_DISCARD", "1".to_owned()),
+            ("CLC_RECORDER_RING", "1".to_owned()),
+            ("CLC_RECORDER_MEMORY", DISCARDED.to_string()),
+        ],
+    );
+    Ok(command)
+}
+
+/// Bytes for events that nobody wants.
+const DISCARDED: usize = 128 << 10;
+
 /// Gives a command variables that all processes that it starts are to have.
 pub fn hand_on(command: &mut Command, variables: &[(&str, String)]) {
     const LIST: &str = "OMPI_MCA_mca_base_env_list";

@@ -14,7 +14,7 @@
 //! | `windows` | which windows of different processes are the same one, and what is going on on them |
 //! | `symbols`, `own` | functions by their addresses; the program's own regions and metrics |
 //! | `requests`, `request_ids`, `collectives`, `epochs`, `extra`, `events` | second pass: the events of one process |
-//! | `samples`, `node_metrics` | what the nodes were doing at agreed times; the same as metrics of the trace |
+//! | `samples`, `noted`, `node_metrics` | what the nodes were doing at agreed times; what their agents noted; either as metrics of the trace |
 //! | `definitions`, `target`, `written`, `assemble` | the trace |
 //! | `settings` | what a recording was asked to be |
 //! | `monitored` | having the job watched while it runs |
@@ -37,6 +37,7 @@ mod measured;
 mod merge;
 pub(crate) mod monitored;
 mod node_metrics;
+mod noted;
 mod offsets;
 mod on_window;
 mod own;

@@ -1,8 +1,8 @@
-//! The samples of the nodes in the trace: metrics of locations of their own.
+//! The samples of the nodes in the trace, or what their agents have noted: metrics of locations of their own.
 
 use super::clocks::START;
 use super::definitions::{RESOLUTION, location};
-use super::extra::{Extra, Output};
+use super::extra::{Extra, Output, Values};
 use super::offsets::globally;
 use super::plan::Plan;
 use super::samples::Sampled;
@@ -12,9 +12,6 @@ use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::NodeMetrics;
 use clc_trace::{Definitions, LocationId, Result, Ticks};
 use std::path::Path;
-
-/// Name and unit of what is sampled.
-const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link utilisation", "")];
 
 impl Plan {
     /// Where the samples of the node of a process go that has taken them: beside its threads.
@@ -29,10 +26,7 @@ impl Plan {
             let group = definitions.location_groups.iter().find(|group| group.id.0 == rank)?;
             Some((self.sample_location(rank)?, group.parent?))
         };
-        NodeMetrics {
-            members: METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned())).to_vec(),
-            recorders: self.samples.keys().filter_map(recorder).collect(),
-        }
+        NodeMetrics { members: self.sampled.clone(), recorders: self.samples.keys().filter_map(recorder).collect() }
     }
 
     /// Writes the samples of a node that were taken at their times as metric `metric`, the first instance of all nodes.
@@ -64,17 +58,18 @@ impl Plan {
             let (truth, shown) = clock.times(sample.counter);
             let global = if self.clock.is_some() { truth } else { globally(shown, &written.offsets) };
             // The clocks may not have agreed as well as they had thought.
-            let agreed = self.agreed(samples.period, sample.turn);
-            if agreed.is_none_or(|agreed| global.abs_diff(agreed) > samples.bound) {
+            let late =
+                |(period, bound)| self.agreed(period, sample.turn).is_none_or(|agreed| global.abs_diff(agreed) > bound);
+            if samples.agreed.is_some_and(late) {
                 continue;
             }
-            writer.write(shown.max(0) as u64, Output::Extra(Extra::Sample(metric, sample.values)))?;
+            writer.write(shown.max(0) as u64, Output::Extra(Extra::Sample(metric, Values::of(&sample.values))))?;
             if let Some(truths) = &mut truths {
                 truths.push(Ticks(truth))?;
             }
             sampled.written += 1;
         }
-        written.sampled = Some(sampled);
+        written.sampled = samples.agreed.map(|_| sampled);
         let (events, without_fields) = archive.end(id, writer, &written.offsets)?;
         written.threads.push((id, events));
         written.without_fields += without_fields;

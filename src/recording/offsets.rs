@@ -11,6 +11,8 @@ const FASTER: i64 = 4;
 /// A drift is known from measurements that are so many times as far apart as they may be wrong: closer ones could show one of more than a thousandth, which no
 /// clock of a computer has.
 const STEEP: i64 = 1_000;
+/// No clock of a computer drifts by more than this part: offsets that would show a drift less exactly do not show any.
+const DRIFTING: f64 = 1e-4;
 /// Measurements in between count if their messages took at most so many times as long as the fastest ones of all: a straight line past the others is better.
 const WORSE: i64 = 2;
 /// Measurements by different methods that are less far apart, in nanoseconds, are the same one.
@@ -30,23 +32,28 @@ pub(super) struct Relative {
 
 impl Relative {
     /// From a batch. The fastest message of each direction counts, whichever exchanges they belong to. If both took equally long, the offset is
-    /// exact; it is certainly wrong by no more than half of the time that both took together. `slope` is how much the offset changes per nanosecond.
+    /// exact; it is certainly wrong by no more than half of the time that both took together. `slope` is how much the offset changes per nanosecond. None if messages
+    /// took no time then: the slope is wrong.
     fn new(batch: &Batch, own: &ProcessClock, partner: &ProcessClock, slope: f64) -> Option<Relative> {
-        let (mut own, mut its) = (own.clone(), partner.clone());
-        let shown: Vec<[i64; 4]> = batch
-            .exchanges
-            .iter()
-            .map(|&Exchange { asked, answered, came, left }| {
-                let ((_, asked), (_, came)) = (own.times(asked), its.times(came));
-                let ((_, left), (_, answered)) = (its.times(left), own.times(answered));
-                [asked, came, left, answered]
-            })
-            .collect();
+        let shown = shown(batch, own, partner);
         let time = shown.first()?[0].midpoint(shown.last()?[3]);
         let drifted = |at: i64| (slope * (at - time) as f64).round() as i64;
         let there = shown.iter().map(|[asked, came, ..]| came - asked - drifted(*asked)).min()?;
         let back = shown.iter().map(|[.., left, answered]| answered - left + drifted(*answered)).min()?;
-        let range = there.saturating_add(back).max(0);
+        Relative::of(batch, time, there, back)
+    }
+
+    /// From the shortest exchange of a batch alone: it is wrong by more, but however the clocks drift while the batch is made, messages take their time.
+    fn of_one_exchange(batch: &Batch, own: &ProcessClock, partner: &ProcessClock) -> Option<Relative> {
+        let made = shown(batch, own, partner).into_iter().filter_map(|[asked, came, left, answered]| {
+            Relative::of(batch, asked.midpoint(answered), came - asked, answered - left)
+        });
+        made.min_by_key(|relative| relative.range)
+    }
+
+    /// From the times that a message there and one back took, by both clocks.
+    fn of(batch: &Batch, time: i64, there: i64, back: i64) -> Option<Relative> {
+        let range = Some(there.saturating_add(back)).filter(|&range| range > 0)?;
         let offset = there.saturating_sub(back).div_euclid(2);
         Some(Relative { partner: batch.partner, time, offset, range, method: batch.method })
     }
@@ -57,15 +64,27 @@ impl Relative {
     }
 }
 
+/// The exchanges of a batch: when the question left and came, when the answer left and came, by the clocks of both sides.
+fn shown(batch: &Batch, own: &ProcessClock, partner: &ProcessClock) -> Vec<[i64; 4]> {
+    let (mut own, mut its) = (own.clone(), partner.clone());
+    let one = |&Exchange { asked, answered, came, left }: &Exchange| {
+        let ((_, asked), (_, came)) = (own.times(asked), its.times(came));
+        let ((_, left), (_, answered)) = (its.times(left), own.times(answered));
+        [asked, came, left, answered]
+    };
+    batch.exchanges.iter().map(one).collect()
+}
+
 /// What a process has measured, in the order of time. Its clocks and those of its partners come from `clock`.
 pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
     let Some(own) = clock(rank) else { return Vec::new() };
     let made = |slope: &dyn Fn(&Relative) -> f64| {
         let one = |batch: &Batch| {
             let partner = clock(batch.partner)?;
-            let first = Relative::new(batch, &own, &partner, 0.0).filter(|found| found.range > 0)?;
-            // Messages take their time, unless the slope is wrong.
-            Relative::new(batch, &own, &partner, slope(&first)).filter(|found| found.range > 0).or(Some(first))
+            // Clocks that drift far while a batch is made leave nothing of the time that its messages took.
+            let first = Relative::new(batch, &own, &partner, 0.0);
+            let first = first.or_else(|| Relative::of_one_exchange(batch, &own, &partner))?;
+            Relative::new(batch, &own, &partner, slope(&first)).or(Some(first))
         };
         let mut list: Vec<Relative> = batches.iter().filter_map(one).collect();
         list.sort_by_key(|relative| relative.time);
@@ -97,12 +116,18 @@ fn certain(mut list: Vec<Relative>) -> Vec<Relative> {
     list
 }
 
-/// Of measurements at the same time by different methods, the better one.
+/// Of measurements at the same time by different methods, the better one. Two are at the same time if each is the nearest one to the other: at the end of a short run
+/// only one method may have worked, and what the other one has measured at its beginning is no substitute for that.
 fn chosen(list: Vec<Relative>) -> Vec<Relative> {
     use super::format::measured::{KERNEL, MPI};
-    let rival = |of: &Relative, method: u64| {
+    let nearest = |of: &Relative, method: u64| {
         let near = |other: &&Relative| other.method == method && other.time.abs_diff(of.time) < TOGETHER;
-        list.iter().filter(near).min_by_key(|other| other.time.abs_diff(of.time)).map(|other| other.range)
+        list.iter().filter(near).min_by_key(|other| other.time.abs_diff(of.time))
+    };
+    // In a short run, the only measurement by one method is near to all by the other one; it is an alternative to one of them.
+    let rival = |of: &Relative, method: u64| {
+        let rival = nearest(of, method)?;
+        nearest(rival, of.method).filter(|back| back.time == of.time).map(|_| rival.range)
     };
     let better = |relative: &&Relative| match relative.method {
         MPI => rival(relative, KERNEL).is_none_or(|range| relative.range.saturating_mul(FASTER) < range),
@@ -132,6 +157,7 @@ pub(super) fn composed(relatives: &BTreeMap<u32, Vec<Relative>>) -> BTreeMap<u32
             })
             .collect();
         offsets.dedup_by(|later, earlier| later.time <= earlier.time);
+        level(&mut offsets);
         offsets
     };
     // Partners have smaller ranks.
@@ -144,6 +170,30 @@ pub(super) fn composed(relatives: &BTreeMap<u32, Vec<Relative>>) -> BTreeMap<u32
         known.values_mut().flatten().for_each(|offset| close(offset, &closing));
     }
     known
+}
+
+/// Offsets of a run so short that their differences are errors of the measurements become their mean. Else all times before the first one and after the last one, and
+/// those of clocks that were measured by this one, would lie on a line that is steeper than any clock's.
+fn level(offsets: &mut [ClockOffset]) {
+    let [first, .., last] = &*offsets else { return };
+    let passed = last.time.abs_diff(first.time) as f64;
+    let vague = first.standard_deviation.hypot(last.standard_deviation) > DRIFTING * passed;
+    // By half of the range, each of them may be wrong.
+    let possible = 3.0_f64.sqrt() * (first.standard_deviation + last.standard_deviation);
+    if !vague || (last.offset.abs_diff(first.offset) as f64) > possible {
+        return;
+    }
+    let weight = |offset: &ClockOffset| 1.0 / offset.standard_deviation.powi(2).max(f64::MIN_POSITIVE);
+    let weights: f64 = offsets.iter().map(weight).sum();
+    let start = first.offset;
+    let moved: f64 = offsets.iter().map(|offset| weight(offset) * (offset.offset - start) as f64).sum();
+    let mean = start.saturating_add((moved / weights).round() as i64);
+    // The mean is wrong by no more than its parts are.
+    let least = offsets.iter().map(|offset| weight(offset) * offset.standard_deviation).sum::<f64>() / weights;
+    for offset in offsets {
+        offset.offset = mean;
+        offset.standard_deviation = offset.standard_deviation.max(least);
+    }
 }
 
 /// Takes its share of what a ring is off: as large as its part of the variance.

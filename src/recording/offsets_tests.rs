@@ -48,6 +48,51 @@ fn messages_of_mpi_count_where_they_are_much_faster() {
 }
 
 #[test]
+fn at_the_end_of_a_short_run_the_beginning_is_no_substitute() {
+    let kernel = |start| batch(0, KERNEL, &[(start, 8_000, 8_000)]);
+    // At the end, there was no time for messages of MPI.
+    let batches = [kernel(0), batch(0, MPI, &[(50_000, 1_000, 1_000)]), kernel(5_000_000)];
+    let found = relatives(1, &batches, |_| Some(clock(0)));
+    assert_eq!(found.iter().map(|relative| relative.method).collect::<Vec<_>>(), [MPI, KERNEL]);
+}
+
+#[test]
+fn one_measurement_by_mpi_replaces_one_by_the_kernel() {
+    // At the start the kernel was fast enough, and MPI was not tried.
+    let batches = [
+        batch(0, KERNEL, &[(0, 9_000, 9_000)]),
+        batch(0, KERNEL, &[(200_000_000, 30_000, 30_000)]),
+        batch(0, MPI, &[(205_000_000, 1_000, 1_000)]),
+    ];
+    let found = relatives(1, &batches, |_| Some(clock(0)));
+    assert_eq!(found.iter().map(|relative| relative.method).collect::<Vec<_>>(), [KERNEL, MPI]);
+}
+
+#[test]
+fn a_clock_that_drifts_far_during_a_measurement_is_measured_all_the_same() {
+    // The own clock gains 1 us per ms. A batch of 20 ms, at the start and after a second: the offset changes by 20 us, and both messages take 16.
+    let drifting = |start: u64| {
+        let own = |time: u64| 2 * (time + time / 1_000);
+        let one = |at: u64| Exchange {
+            asked: own(at),
+            came: 2 * (at + 8_000),
+            left: 2 * (at + 8_000),
+            answered: own(at + 16_000),
+        };
+        Batch { partner: 0, method: KERNEL, exchanges: vec![one(start), one(start + 20_000_000)] }
+    };
+    let batches = [drifting(0), drifting(1_000_000_000)];
+    assert_eq!(Relative::new(&batches[0], &clock(0), &clock(0), 0.0), None, "the difficulty");
+    let found = relatives(1, &batches, |_| Some(clock(0)));
+    let offsets: Vec<i64> = found.iter().map(|relative| relative.offset / 1_000).collect();
+    assert_eq!(offsets, [-10, -1_010]);
+    assert!(found.iter().all(|relative| (15_900..16_100).contains(&relative.range)), "{found:?}");
+    // A single one has no slope, and is one exchange.
+    let found = relatives(1, &batches[..1], |_| Some(clock(0)));
+    assert!(found.len() == 1 && (15_900..16_100).contains(&found[0].range), "{found:?}");
+}
+
+#[test]
 fn a_measurement_in_between_that_is_worse_than_no_measurement_is_left_out() {
     let times = [(0, 9_000), (1_000_000, 8_000), (2_000_000, 17_000), (3_000_000, 15_000), (4_000_000, 90_000)];
     let batches = times.map(|(start, fast)| batch(0, KERNEL, &[(start, fast, fast)]));
@@ -75,9 +120,9 @@ fn relative(partner: u32, time: i64, offset: i64) -> Relative {
 #[test]
 fn offsets_along_a_tree_add_up() {
     let list = BTreeMap::from([
-        (4, vec![relative(0, 1_000, 50), relative(0, 11_000, 60)]),
-        (6, vec![relative(4, 1_000, 7), relative(4, 6_000, 7)]),
-        (7, vec![relative(5, 1_000, 7)]),
+        (4, vec![relative(0, 1_000_000, 50), relative(0, 11_000_000, 60)]),
+        (6, vec![relative(4, 1_000_000, 7), relative(4, 6_000_000, 7)]),
+        (7, vec![relative(5, 1_000_000, 7)]),
     ]);
     let found = composed(&list);
     assert_eq!(found[&4].iter().map(|offset| offset.offset).collect::<Vec<_>>(), [50, 60]);
@@ -85,6 +130,18 @@ fn offsets_along_a_tree_add_up() {
     assert!(found[&6][0].standard_deviation > found[&4][0].standard_deviation);
     // Its partner has not measured anything.
     assert!(found[&7].is_empty());
+}
+
+#[test]
+fn a_run_too_short_for_a_drift_has_none() {
+    let offsets = |passed: i64, change: i64| {
+        let list = BTreeMap::from([(1, vec![relative(0, 1_000, 50), relative(0, 1_000 + passed, 50 + change)])]);
+        composed(&list)[&1].iter().map(|offset| offset.offset).collect::<Vec<_>>()
+    };
+    // Each is wrong by up to 60 ns.
+    assert_eq!(offsets(400_000, 40), [70, 70]);
+    assert_eq!(offsets(600_000, 40), [50, 90], "long enough");
+    assert_eq!(offsets(400_000, 140), [50, 190], "more than they can be wrong by");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::format::Function;
 use super::measured::{self, Batch};
 use super::offsets::{composed, relatives};
 use super::raw::table;
-use super::samples::{self, Samples};
+use super::samples::{self, METRICS, Samples};
 use super::settings::Settings;
 use super::survey::{Survey, survey};
 use clc_simulate::ClockSpec;
@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) size: u32,
     /// What the first process of each node has sampled.
     pub(super) samples: BTreeMap<u32, Samples>,
+    /// Names and units of their values.
+    pub(super) sampled: Vec<(String, String)>,
     /// Offsets of the clocks of the processes that have measured them.
     offsets: BTreeMap<u32, Vec<ClockOffset>>,
 }
@@ -131,6 +133,7 @@ impl Plan {
             nodes,
             size,
             samples: sampled,
+            sampled: METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned())).to_vec(),
             offsets: BTreeMap::new(),
         };
         plan.missing(warnings);
@@ -142,6 +145,9 @@ impl Plan {
         }
         if plan.base > plan.end {
             return Err(Error::new("no process recorded anything").in_file(directory));
+        }
+        if plan.samples.is_empty() {
+            plan.take_notes(directory, warnings);
         }
         let measured =
             batches.iter().map(|(&rank, list)| (rank, relatives(rank, list, |rank| plan.process_clock(rank))));

@@ -7,24 +7,25 @@ use std::path::Path;
 /// Most of the samples have to be there, or it is said: one in so many may be missing.
 const MISSING: u64 = 10;
 
+/// Name and unit of what is sampled at agreed times.
+pub(super) const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link utilisation", "")];
+
 /// One sample of a node.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Its agreed time, in periods.
+    /// Its agreed time, in periods; its number, if there is none.
     pub(super) turn: u64,
     /// When it was taken, by the counter of the node.
     pub(super) counter: u64,
-    /// Shares of the cores' time and of the links' capacity.
-    pub(super) values: [f64; 2],
+    /// Shares of the cores' time and of the links' capacity, or what the agent of the node has noted.
+    pub(super) values: Vec<f64>,
 }
 
 /// Those of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// Nanoseconds between two agreed times.
-    pub(super) period: u64,
-    /// So much later than its time a sample may be, in nanoseconds.
-    pub(super) bound: u64,
+    /// Nanoseconds between two agreed times, and so much later than its time a sample may be; none if no times were agreed.
+    pub(super) agreed: Option<(u64, u64)>,
     pub(super) list: Vec<Sample>,
 }
 
@@ -63,9 +64,9 @@ pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
         if !ordered || counter >= 1 << 62 || values.iter().any(|value| !(0.0..=1.0).contains(value)) {
             break;
         }
-        list.push(Sample { turn, counter, values });
+        list.push(Sample { turn, counter, values: values.to_vec() });
     }
-    Ok(Some(Samples { period, bound, list }))
+    Ok(Some(Samples { agreed: Some((period, bound)), list }))
 }
 
 /// What is to be said of the samples of all nodes: each should have one of every agreed time from the first to the last one of all, but for one at its own start or end.
@@ -101,10 +102,10 @@ mod tests {
         let directory = file(&[100, 10, 7, 5000, cpu, link, 9, 6000, cpu, 0, 10, 7000]);
         let samples = read(directory.path(), 2).unwrap().unwrap();
         let list = vec![
-            Sample { turn: 7, counter: 5000, values: [0.25, 1.0] },
-            Sample { turn: 9, counter: 6000, values: [0.25, 0.0] },
+            Sample { turn: 7, counter: 5000, values: vec![0.25, 1.0] },
+            Sample { turn: 9, counter: 6000, values: vec![0.25, 0.0] },
         ];
-        assert_eq!(samples, Samples { period: 100, bound: 10, list });
+        assert_eq!(samples, Samples { agreed: Some((100, 10)), list });
         assert_eq!(read(directory.path(), 1).unwrap(), None);
     }
 

@@ -29,6 +29,8 @@ pub struct Survey {
     pub metrics: BTreeSet<Arc<str>>,
     /// The functions that it called, by their numbers: how often.
     pub functions: BTreeMap<usize, u64>,
+    /// The calls that failed: index of the thread, and which of its calls it was, counted from 1.
+    pub failed: BTreeSet<(usize, u64)>,
     /// Readings of its counter at its first and last event.
     pub span: Option<(u64, u64)>,
     /// How it ended, if not as it should have.
@@ -59,15 +61,21 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
     let mut communicators = Communicators::new(header.world, header.own, header.rank);
     let mut making: Vec<Option<Making>> = vec![None; files.len()];
     let mut open: Vec<Option<Open>> = (0..files.len()).map(|_| None).collect();
+    let mut calls = vec![0_u64; files.len()];
     let mut windows = Windows::default();
     let mut merge = Merge::new(files, functions);
     merge.each(|thread, time, record| {
-        let (Some(making), Some(open)) = (making.get_mut(thread), open.get_mut(thread)) else { return Ok(()) };
+        let (Some(making), Some(open), Some(calls)) =
+            (making.get_mut(thread), open.get_mut(thread), calls.get_mut(thread))
+        else {
+            return Ok(());
+        };
         let (begin, _) = survey.span.unwrap_or((time, time));
         survey.span = Some((begin, time));
         match record {
             Record::Enter(function, _, given) => {
                 *survey.functions.entry(function).or_default() += 1;
+                *calls += 1;
                 let effect = functions.get(function).map_or(Effect::Region, |function| function.effect);
                 let mut begun = Open { function, freed: None, freed_window: None, window: None };
                 match (effect, given) {
@@ -118,7 +126,10 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
                 Own::Region(name) | Own::RegionEnd(name) | Own::Marker(name) => survey.own_regions.extend([name]),
                 Own::Metric(name, _) => survey.metrics.extend([name]),
             },
-            Record::Failed(_) => *open = None,
+            Record::Failed(_) => {
+                *open = None;
+                survey.failed.insert((thread, *calls));
+            }
             Record::Comm(new) => {
                 if let Some(making) = making {
                     survey.communicators.extend(communicators.add(making, new));

@@ -1,8 +1,7 @@
 //! Names of functions by their addresses in a process.
 
 use super::format::MAPS;
-use addr2line::Loader;
-use std::borrow::Cow;
+use clc_monitor::stacks::symbols::FileSymbols;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::ops::Range;
@@ -59,33 +58,18 @@ fn is_fixed(path: &str) -> bool {
 /// Names of functions. One without a symbol is called by its file and address.
 pub fn names(places: &BTreeSet<Place>) -> HashMap<Place, String> {
     let mut found = HashMap::new();
-    let mut loader: Option<(&str, Option<Loader>)> = None;
+    let mut file: Option<(&str, Option<FileSymbols>)> = None;
     for place in places {
         let (path, address) = (place.0.as_ref(), place.1);
         // Places are in the order of their files.
-        if loader.as_ref().is_none_or(|(known, _)| *known != path) {
-            loader = Some((path, Loader::new(path).ok()));
+        if file.as_ref().is_none_or(|(known, _)| *known != path) {
+            file = Some((path, FileSymbols::open(path)));
         }
-        let name = loader.as_ref().and_then(|(_, loader)| loader.as_ref()).and_then(|loader| name(loader, address));
+        let name = file.as_ref().and_then(|(_, symbols)| symbols.as_ref()).and_then(|symbols| symbols.name(address));
         let file = path.rsplit('/').next().unwrap_or(path);
         found.insert(place.clone(), name.unwrap_or_else(|| format!("{file}+{address:#x}")));
     }
     found
-}
-
-/// The symbol at an address, or what the debug information calls the function there.
-fn name(loader: &Loader, address: u64) -> Option<String> {
-    let demangled = |name: &str| addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned();
-    if let Some(symbol) = loader.find_symbol(address) {
-        return Some(demangled(symbol));
-    }
-    let mut frames = loader.find_frames(address).ok()?;
-    let mut last = None;
-    // The last one is the function; those before it have been inlined into it.
-    while let Ok(Some(frame)) = frames.next() {
-        last = frame.function.and_then(|function| function.demangle().ok().map(Cow::into_owned)).or(last);
-    }
-    last
 }
 
 #[cfg(test)]

@@ -12,6 +12,13 @@
  * comms     1,000 communicators; in the last one rank 1 is missing
  * fence     rank 1 computes and does not come to the second fence of a window
  * probe     rank 0 waits by MPI_Probe for a message of rank 1, which computes
+ * iprobe    rank 0 repeats MPI_Iprobe for a message of rank 1, which computes; the others wait for rank 0
+ * improbe   the same with MPI_Improbe
+ * lock      rank 1 holds an exclusive lock of rank 2's part of a window and computes; rank 0 wants one, too, and rank 2 waits for a message of rank 0
+ * post      rank 0 wants to write to ranks 1 and 2 (MPI_Win_start); rank 1 does not let it (MPI_Win_post)
+ * complete  rank 0 lets ranks 1 and 2 write and waits for the end of that (MPI_Win_wait), to which rank 1 does not come
+ * inter     an inter-communicator of the even ranks and the odd ones; rank 0 waits for a message of rank 1 of the other group, which is rank 3 and computes
+ * between   the same, and rank 3 is missing in its second barrier
  * moves     barriers all the time
  * split     a communicator of the odd ranks and one of the even ones; rank 2 is missing in the latter's second MPI_Allreduce */
 #include <mpi.h>
@@ -120,6 +127,73 @@ int main(int argc, char **argv)
     } else if (!strcmp(way, "probe")) {
         if (rank == 0)
             MPI_Probe(1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        compute();
+    } else if (!strcmp(way, "iprobe") || !strcmp(way, "improbe")) {
+        MPI_Message message;
+        int flag = 0;
+        while (rank == 0 && !flag) {
+            if (way[1] == 'p')
+                MPI_Iprobe(1, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            else
+                MPI_Improbe(1, 5, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+            usleep(100);
+        }
+        if (rank > 1)
+            MPI_Recv(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        compute();
+    } else if (!strcmp(way, "lock") || !strcmp(way, "post") || !strcmp(way, "complete")) {
+        static const int zero[] = {0}, others[] = {1, 2};
+        int *memory;
+        MPI_Win window;
+        MPI_Group all, first, rest;
+        MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+        MPI_Comm_group(MPI_COMM_WORLD, &all);
+        MPI_Group_incl(all, 1, zero, &first);
+        MPI_Group_incl(all, 2, others, &rest);
+        if (*way == 'l') {
+            if (rank == 0)
+                MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (rank < 2) {
+                MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, window);
+                MPI_Put(&value, 1, MPI_INT, 2, 0, 1, MPI_INT, window);
+                MPI_Win_flush(2, window);
+            }
+            if (rank == 1) {
+                MPI_Send(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+                compute();
+            }
+            if (rank == 0) {
+                MPI_Win_unlock(2, window);
+                MPI_Send(&value, 1, MPI_INT, 2, 4, MPI_COMM_WORLD);
+            } else {
+                MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        } else if ((*way == 'p') == (rank == 0)) {
+            MPI_Win_start(*way == 'p' ? rest : first, 0, window);
+            for (int target = *way == 'p'; target <= (*way == 'p' ? 2 : 0); target++)
+                MPI_Put(&value, 1, MPI_INT, target, 0, 1, MPI_INT, window);
+            if (*way == 'c' && rank == 1)
+                compute();
+            MPI_Win_complete(window);
+        } else {
+            if (*way == 'p' && rank == 1)
+                compute();
+            MPI_Win_post(*way == 'p' ? first : rest, 0, window);
+            MPI_Win_wait(window);
+        }
+        compute();
+    } else if (!strcmp(way, "inter") || !strcmp(way, "between")) {
+        MPI_Comm part, inter;
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);
+        MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, 1 - rank % 2, 9, &inter);
+        if (*way == 'i') {
+            if (rank == 0)
+                MPI_Recv(&value, 1, MPI_INT, 1, 7, inter, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Barrier(inter);
+            if (rank != 3)
+                MPI_Barrier(inter);
+        }
         compute();
     } else if (!strcmp(way, "moves")) {
         for (;;) {

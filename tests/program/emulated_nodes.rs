@@ -148,14 +148,25 @@ fn clocks_are_measured_in_between_as_well() {
     if !possible() {
         return;
     }
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let app = build("mpicc.openmpi", "halo", directory.path());
-    let mut command = nodes(2);
-    command.arg("--").arg(with_recorder()).args(["record", "-o"]).arg(directory.path().join("run"));
-    command.args(["--offsets", "every=50ms", "--", "mpirun.openmpi", "-n", "2"]).arg(app).args(["40", "60000"]);
-    let recorded = run(&mut command).expect(0, "a recording");
-    assert!(!recorded.stderr.contains("warning"), "{}", recorded.stderr);
-    assert!(offsets(&directory.path().join("run")).len() > 3, "{:?}", offsets(&directory.path().join("run")));
+    // Those in between that are far worse than the best one are left out: all of them may be, where the machine is busy and then, at the end, is not.
+    let kept = || {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let app = build("mpicc.openmpi", "halo", directory.path());
+        let mut command = nodes(2);
+        command.arg("--").arg(with_recorder()).args(["record", "-o"]).arg(directory.path().join("run"));
+        command.args(["--offsets", "every=50ms", "--", "mpirun.openmpi", "-n", "2"]).arg(app).args(["40", "60000"]);
+        let recorded = run(&mut command).expect(0, "a recording");
+        assert!(!recorded.stderr.contains("warning"), "{}", recorded.stderr);
+        offsets(&directory.path().join("run"))
+    };
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        all.push(kept());
+        if all.iter().any(|offsets| offsets.len() > 3) {
+            return;
+        }
+    }
+    panic!("{all:?}");
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //! Any thread may call them, after `MPI_Init` and before `MPI_Finalize`; earlier and later calls are not recorded. The same for C and C++:
 //! `clc_recorder.h`.
 
+pub mod monitor;
+
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 

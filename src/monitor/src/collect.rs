@@ -1,14 +1,20 @@
 //! Gathers what all agents of a job know.
 
-use crate::diagnose::{SilentNode, Snapshot};
+use crate::diagnose::{SilentNode, Snapshot, duration};
 use crate::jobs::{AgentFile, Job, read_json};
-use crate::query::{Question, Report, ask};
-use crate::state::now;
-use std::collections::BTreeSet;
-use std::time::Duration;
+use crate::query::{ClockRemark, Question, Report, ask};
+use crate::stacks::ProcessStacks;
+use crate::state::{Life, now};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// How long an agent may take to answer.
 const PATIENCE: Duration = Duration::from_millis(800);
+/// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once.
+const SHORT: Duration = Duration::from_millis(100);
+/// How long it may take to tell stacks: longer than it may take to find them.
+const STACKS: Duration = Duration::from_secs(5);
 /// So many agents are asked at the same time.
 const AT_ONCE: usize = 64;
 
@@ -21,25 +27,111 @@ pub struct Collected {
     pub reports: Vec<Report>,
     /// Number of agents that are there.
     pub alive: usize,
+    /// Numbers of those that have not answered.
+    pub unheard: BTreeSet<u32>,
+}
+
+/// A clock that has failed, as agents say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockWord {
+    /// What is wrong, as the agent says who noticed first.
+    pub remark: ClockRemark,
+    /// How many agents say so.
+    pub agents: usize,
+}
+
+/// What agents say of one clock within so many seconds is the same: their windows begin when they like.
+const SAME: f64 = 15.0;
+
+impl Collected {
+    /// What the agent knows that knows most nodes: of the whole job there are many who know.
+    pub fn best_informed(&self) -> Option<&Report> {
+        self.reports.iter().max_by_key(|report| report.members.len())
+    }
+
+    /// Clocks that have failed, the latest last.
+    pub fn clock_words(&self) -> Vec<ClockWord> {
+        let mut remarks: Vec<&ClockRemark> = self.reports.iter().flat_map(|report| &report.remarks).collect();
+        remarks.sort_by(|one, other| one.time.total_cmp(&other.time));
+        let kind = |remark: &ClockRemark| remark.what.split(' ').next().map(str::to_owned);
+        let mut words: Vec<ClockWord> = Vec::new();
+        for remark in remarks {
+            let same = |word: &&mut ClockWord| {
+                let known = &word.remark;
+                (known.number, &known.clock, kind(known)) == (remark.number, &remark.clock, kind(remark))
+                    && remark.time - known.time < SAME
+            };
+            match words.iter_mut().find(same) {
+                Some(word) => word.agents += 1,
+                None => words.push(ClockWord { remark: remark.clone(), agents: 1 }),
+            }
+        }
+        words
+    }
+
+    /// Formulas and clocks as lines of text; nothing if there is nothing to say.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for formula in self.best_informed().into_iter().flat_map(|report| &report.formulas) {
+            let value = formula.value.map_or_else(|| "not known".to_owned(), |value| format!("{value:.6}"));
+            text += &format!("\n{} = {value} ({})\n", formula.name, formula.formula);
+        }
+        for ClockWord { remark, agents } in self.clock_words() {
+            let ago = duration((self.snapshot.time - remark.time).max(0.0));
+            let (clock, host, what) = (&remark.clock, &remark.host, &remark.what);
+            text += &format!(
+                "\nthe {clock} of {host} {what}, {ago} ago ({agents} of {} agents say so)\n",
+                self.reports.len()
+            );
+        }
+        text
+    }
 }
 
 /// Asks all agents, for the places of ranks in these communicators too.
 pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
-    let agents = AgentFile::all(job);
-    let question = Question::Report(comms.iter().copied().collect());
-    let mut answers: Vec<(AgentFile, Option<Report>)> = Vec::new();
-    for some in agents.chunks(AT_ONCE) {
-        std::thread::scope(|scope| {
-            let asked: Vec<_> = some
-                .iter()
-                .map(|agent| {
-                    let question = &question;
-                    (agent, scope.spawn(move || report(job, agent, question)))
-                })
-                .collect();
-            answers.extend(asked.into_iter().map(|(agent, answer)| (agent.clone(), answer.join().ok().flatten())));
+    collect_again(job, comms, &BTreeSet::new())
+}
+
+/// Asks agents at the same time, and waits for their answers, but no longer than a moment for those that are not expected to answer: because they have not before
+/// (`unheard`), or because those who answer call them dead.
+fn ask_all(
+    job: &Job,
+    agents: &[AgentFile],
+    question: &Question,
+    unheard: &BTreeSet<u32>,
+) -> Vec<(AgentFile, Option<Report>)> {
+    let (tell, told) = mpsc::channel();
+    let mut answers: Vec<(AgentFile, Option<Report>)> = agents.iter().map(|agent| (agent.clone(), None)).collect();
+    let mut waits: BTreeMap<usize, u32> = BTreeMap::new();
+    for (place, agent) in agents.iter().enumerate() {
+        let (job, agent, question, tell) = (job.clone(), agent.clone(), question.clone(), tell.clone());
+        waits.insert(place, agent.number);
+        std::thread::spawn(move || {
+            // Who does not wait for it any more does not hear it.
+            let _ = tell.send((place, report(&job, &agent, &question)));
         });
     }
+    let begun = Instant::now();
+    let mut gone = unheard.clone();
+    while !waits.is_empty() {
+        let expected = waits.values().any(|number| !gone.contains(number));
+        let patience = if expected { PATIENCE } else { SHORT };
+        // A little longer than it takes them to give up.
+        let Ok((place, answer)) = told.recv_timeout((patience + SHORT).saturating_sub(begun.elapsed())) else { break };
+        waits.remove(&place);
+        let members = answer.iter().flat_map(|report| &report.members);
+        gone.extend(members.filter(|known| known.liveness == "dead").map(|known| known.number));
+        answers[place].1 = answer;
+    }
+    answers
+}
+
+fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> Collected {
+    let agents = AgentFile::all(job);
+    let question = Question::Report(comms.iter().copied().collect());
+    let asked = agents.chunks(AT_ONCE).flat_map(|some| ask_all(job, some, &question, unheard));
+    let answers: Vec<(AgentFile, Option<Report>)> = asked.collect();
     let mut collected = Collected::default();
     let mut silent = Vec::new();
     for (agent, answer) in answers {
@@ -52,6 +144,7 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
         }
     }
     let time = now();
+    collected.unheard = silent.iter().map(|agent| agent.number).collect();
     silent.retain(|agent| !is_replaced(agent, &collected.reports));
     for agent in silent {
         // Others may have noticed before.
@@ -84,11 +177,98 @@ fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<Report> {
     }
 }
 
+/// The call stacks of ranks, in their order, by the agents of their nodes. What cannot be told of one is said there.
+pub fn stacks(job: &Job, seen: &Collected, ranks: &[u32]) -> Vec<ProcessStacks> {
+    let agents = AgentFile::all(job);
+    let state = |rank: u32| seen.snapshot.ranks.iter().find(|state| state.rank == Some(rank));
+    let of_agent = |report: &Report| {
+        let here = |rank: &u32| report.ranks.iter().any(|state| state.rank == Some(*rank));
+        let wanted: Vec<u32> = ranks.iter().copied().filter(here).collect();
+        let agent = agents.iter().find(|agent| agent.number == report.number && agent.ended.is_none());
+        agent.filter(|_| !wanted.is_empty()).map(|agent| (agent.query, wanted))
+    };
+    let questions: Vec<_> = seen.reports.iter().filter_map(of_agent).collect();
+    let mut found: BTreeMap<u32, ProcessStacks> = BTreeMap::new();
+    for some in questions.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            let asked = some.iter().map(|(address, wanted)| {
+                scope.spawn(|| {
+                    let question = Question::Stacks(wanted.clone());
+                    ask::<Vec<ProcessStacks>>(*address, &job.key, &question, STACKS).unwrap_or_default()
+                })
+            });
+            let asked: Vec<_> = asked.collect();
+            let told = asked.into_iter().filter_map(|answer| answer.join().ok()).flatten();
+            found.extend(told.map(|stacks| (stacks.rank, stacks)));
+        });
+    }
+    let none = |rank: u32| match state(rank) {
+        Some(state) if state.life == Life::Gone => {
+            ProcessStacks::none(rank, state.process, &state.host, "the process is gone")
+        }
+        Some(state) => ProcessStacks::none(rank, state.process, &state.host, "the agent of its node does not tell"),
+        None => match seen.snapshot.silent.iter().find(|node| node.ranks.contains(&rank)) {
+            Some(node) => ProcessStacks::none(rank, 0, &node.host, "the node is silent"),
+            None => ProcessStacks::none(rank, 0, "", "no process with this rank is known"),
+        },
+    };
+    ranks.iter().map(|&rank| found.remove(&rank).unwrap_or_else(|| none(rank))).collect()
+}
+
 /// Two snapshots, so long after each other: what has moved in between can be told, and who is behind in the operations that are waited for.
 pub fn twice(job: &Job, pause: Duration) -> (Collected, Collected) {
     let first = collect(job, &BTreeSet::new());
     std::thread::sleep(pause);
     let comms = first.snapshot.ranks.iter().flat_map(|state| state.comms_of_call()).collect();
-    let second = collect(job, &comms);
+    let second = collect_again(job, &comms, &first.unheard);
     (first, second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{SystemClocks, Traffic};
+
+    fn report(number: u32, remarks: &[(f64, u32, &str)]) -> Report {
+        let remark = |&(time, number, what): &(f64, u32, &str)| ClockRemark {
+            time,
+            number,
+            host: format!("n{number}"),
+            what: what.to_owned(),
+            clock: "raw clock".to_owned(),
+        };
+        Report {
+            number,
+            host: format!("n{number}"),
+            time: 100.0,
+            ranks: Vec::new(),
+            members: Vec::new(),
+            data: Vec::new(),
+            resources: Vec::new(),
+            traffic: Traffic::default(),
+            job: Vec::new(),
+            formulas: Vec::new(),
+            clocks: SystemClocks::default(),
+            remarks: remarks.iter().map(remark).collect(),
+        }
+    }
+
+    #[test]
+    fn what_several_say_of_a_clock_is_said_once() {
+        let seen = Collected {
+            reports: vec![
+                report(0, &[(50.0, 2, "jumped forward by 5.0 ms"), (80.0, 2, "jumped back by 1.0 ms")]),
+                report(
+                    1,
+                    &[(52.0, 2, "jumped forward by 5.1 ms"), (53.0, 2, "stands still"), (53.0, 3, "jumped back")],
+                ),
+            ],
+            ..Collected::default()
+        };
+        let words = seen.clock_words();
+        let said: Vec<_> = words.iter().map(|word| (word.remark.number, word.agents, word.remark.time)).collect();
+        assert_eq!(said, [(2, 2, 50.0), (2, 1, 53.0), (3, 1, 53.0), (2, 1, 80.0)]);
+        assert!(seen.text().contains("the raw clock of n2 jumped forward by 5.0 ms, "), "{}", seen.text());
+        assert!(seen.text().contains("(2 of 2 agents say so)"));
+    }
 }

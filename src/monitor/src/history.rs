@@ -40,6 +40,9 @@ struct Head {
 pub struct Moment {
     /// Seconds since 1970, by the clock of the node.
     pub time: f64,
+    /// The same by `CLOCK_MONOTONIC_RAW`, in nanoseconds; 0 if it is not known.
+    #[serde(default)]
+    pub raw: u64,
     /// Ranks of the node whose state is not what it was at the moment before, and that state: see [`RankState::word`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(u32, String)>,
@@ -101,11 +104,12 @@ impl Writer {
     pub fn note(
         &mut self,
         time: f64,
+        raw: u64,
         states: &[RankState],
         members: &[Known],
         resources: &[(String, f64, String)],
     ) -> Result<()> {
-        let mut moment = Moment { time, moves: states.iter().map(|state| state.moves).sum(), ..Moment::default() };
+        let mut moment = Moment { time, raw, moves: states.iter().map(|state| state.moves).sum(), ..Moment::default() };
         for (rank, word) in states.iter().filter_map(|state| Some((state.rank?, state.word()))) {
             if self.ranks.insert(rank, word) != Some(word) {
                 moment.ranks.push((rank, word.to_owned()));
@@ -233,6 +237,7 @@ mod tests {
             vain: 0,
             cpu: 0.0,
             comms: Vec::new(),
+            epochs: Vec::new(),
             lost: 0,
         }
     }
@@ -248,11 +253,12 @@ mod tests {
         let path = directory.path().join("3.log");
         let mut writer = Writer::create(&path, 3, "n1").unwrap();
         let load = [("load1".to_owned(), 0.5, String::new()), ("swap".to_owned(), 1.0, "bytes".to_owned())];
-        writer.note(10.0, &[state(0, Life::Runs), state(1, Life::Runs)], &[known("alive")], &load).unwrap();
+        writer.note(10.0, 7, &[state(0, Life::Runs), state(1, Life::Runs)], &[known("alive")], &load).unwrap();
         assert!(!writer.is_due(10.5) && writer.is_due(11.0) && writer.is_due(5.0));
-        writer.note(11.0, &[state(0, Life::Runs), state(1, Life::Stopped)], &[known("dead")], &load).unwrap();
+        writer.note(11.0, 8, &[state(0, Life::Runs), state(1, Life::Stopped)], &[known("dead")], &load).unwrap();
         let log = Log::read(&path).unwrap();
         assert_eq!((log.number, log.host.as_str(), log.damaged, log.moments.len()), (3, "n1", 0, 2));
+        assert_eq!((log.moments[0].time, log.moments[0].raw), (10.0, 7));
         assert_eq!(log.moments[0].ranks, [(0, "computes".to_owned()), (1, "computes".to_owned())]);
         assert_eq!(log.moments[0].clocks, [(4, 2e-6, 1e-6)]);
         assert_eq!(log.moments[0].resources, BTreeMap::from([("load1".to_owned(), 0.5)]));
@@ -284,7 +290,7 @@ mod tests {
         let mut noted = 0;
         for second in 0..86_400 {
             if writer.is_due(f64::from(second)) {
-                writer.note(f64::from(second), &[], &[], &[]).unwrap();
+                writer.note(f64::from(second), 0, &[], &[], &[]).unwrap();
                 noted += 1;
             }
         }

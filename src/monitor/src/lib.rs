@@ -1,7 +1,7 @@
 //! A monitor of running parallel jobs by gossip between their nodes.
 //!
 //! [`agent`] is what runs on each node, [`state`] what it sees there, [`diagnose`] what that says, [`jobs`] where agents are found, [`query`] and [`collect`] how they are asked,
-//! [`history`] what they note over time.
+//! [`history`] what they note over time, [`setting`] what they are told, [`stacks`] where in its functions a process is.
 //!
 //! [`gossip`] is the protocol: who lives, who is dead by consensus, what each node has to tell, and the times of round trips between
 //! clocks. It opens no socket and reads no clock, so the same code runs in an agent and in a [`simulation`].
@@ -39,7 +39,9 @@ pub mod jobs;
 pub mod query;
 mod random;
 pub mod resources;
+pub mod setting;
 pub mod simulation;
+pub mod stacks;
 pub mod state;
 mod wire;
 

@@ -4,6 +4,7 @@
 //! random bytes and it; that of the answer besides over the seal of the question: neither can be replayed. What has no valid seal is counted and dropped.
 
 use crate::jobs::{Key, random};
+use crate::setting::Setting;
 use crate::state::RankState;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,12 @@ use std::time::Duration;
 pub enum Question {
     /// What the ranks of its node do, with their places in these communicators, and what it knows of others.
     Report(Vec<u64>),
+    /// The call stacks of these ranks, as far as they are on its node: [`crate::stacks::ProcessStacks`] of each.
+    Stacks(Vec<u32>),
     /// To keep a datum of the user's for all to see.
     Put(String, String),
+    /// To tell all agents a formula or a sensor.
+    Set(Setting),
 }
 
 /// What an agent knows.
@@ -40,6 +45,57 @@ pub struct Report {
     pub resources: Vec<(String, f64, String)>,
     /// What came and went.
     pub traffic: Traffic,
+    /// What the nodes of the job have and do together: name, value, unit.
+    #[serde(default)]
+    pub job: Vec<(String, f64, String)>,
+    /// The user's formulas.
+    #[serde(default)]
+    pub formulas: Vec<Computed>,
+    /// The time that the clocks of the nodes make together, as far as this one compares them.
+    #[serde(default)]
+    pub clocks: SystemClocks,
+    /// Clocks that have failed, as this agent saw it, the latest ones.
+    #[serde(default)]
+    pub remarks: Vec<ClockRemark>,
+}
+
+/// A formula of the user's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Computed {
+    /// Its name.
+    pub name: String,
+    /// As it was written.
+    pub formula: String,
+    /// Its value, if all that it needs is known and it has a finite one.
+    pub value: Option<f64>,
+}
+
+/// The decentralised system time (Umansky and Leontev), in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SystemClocks {
+    /// What it is ahead of the clock of this node, as the median of all clocks.
+    pub median: Option<f64>,
+    /// As their mean.
+    pub mean: Option<f64>,
+    /// As the harmonic mean of what they have counted since the job was started.
+    pub harmonic: Option<f64>,
+    /// What each clock is ahead of the median, and how far that may be wrong: number of the agent first.
+    pub distances: Vec<(u32, f64, f64)>,
+}
+
+/// A clock that has failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockRemark {
+    /// When that was seen: seconds since 1970.
+    pub time: f64,
+    /// Number of the agent of its node.
+    pub number: u32,
+    /// Its node.
+    pub host: String,
+    /// What is wrong, as a sentence without its subject: `jumped by 5.0 ms`.
+    pub what: String,
+    /// Which clock of the node: `system time`, or `raw clock`, by which recordings are made.
+    pub clock: String,
 }
 
 /// What an agent knows of another one.

@@ -11,6 +11,7 @@ use std::ffi::{CStr, c_int, c_void};
 type F1 = unsafe extern "C" fn(usize) -> c_int;
 type F2 = unsafe extern "C" fn(usize, usize) -> c_int;
 type F3 = unsafe extern "C" fn(usize, usize, usize) -> c_int;
+type F4 = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 type F5 = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> c_int;
 type F6 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
 type F7 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> c_int;
@@ -45,6 +46,8 @@ functions! {
     comm_get_parent: F1 = c"PMPI_Comm_get_parent",
     comm_set_errhandler: F2 = c"PMPI_Comm_set_errhandler",
     comm_get_name: F3 = c"PMPI_Comm_get_name",
+    comm_create_keyval: F4 = c"PMPI_Comm_create_keyval",
+    comm_set_attr: F3 = c"PMPI_Comm_set_attr",
     win_get_name: F3 = c"PMPI_Win_get_name",
     group_size: F2 = c"PMPI_Group_size",
     group_translate_ranks: F5 = c"PMPI_Group_translate_ranks",
@@ -331,12 +334,15 @@ impl Abi {
         if self.handle == 4 { word as u32 as u64 } else { word as u64 }
     }
 
-    /// Handle `index` of an array of C.
+    /// Handle `index` of an array of C; 0 where a program passes no array: MPI tells it.
     ///
     /// # Safety
     /// The array has it.
     #[inline]
     pub unsafe fn handle_at(&self, array: usize, index: usize) -> u64 {
+        if array == 0 {
+            return 0;
+        }
         // SAFETY: the caller says so.
         unsafe {
             match self.handle {
@@ -411,10 +417,10 @@ impl Abi {
         if result == 0 { size.max(0) as u64 } else { 0 }
     }
 
-    /// Whether the address stands for an ignored status.
+    /// Whether the address stands for an ignored status. That of nothing does not, with MPICH: it refuses it.
     #[inline]
     pub fn ignores(&self, address: usize) -> bool {
-        address == 0 || self.ignore.contain(address) || self.ignore_all.contain(address)
+        self.ignore.contain(address) || self.ignore_all.contain(address)
     }
 
     /// Whether the address stands for a buffer in place.
@@ -461,12 +467,15 @@ impl Abi {
         (bytes.max(0) as u64, cancelled != 0)
     }
 
-    /// Reads a status. That of Fortran has the same layout.
+    /// Reads a status. That of Fortran has the same layout. What is nowhere is empty.
     ///
     /// # Safety
-    /// There is one at this address.
+    /// There is one at this address, unless it is 0.
     #[inline]
     pub unsafe fn read_status(&self, address: usize) -> Status {
+        if address == 0 {
+            return Status { source: -1, tag: 0, bytes: 0, cancelled: false };
+        }
         // SAFETY: all offsets lie in it; it need not be aligned for a u64.
         unsafe {
             let int = |offset: usize| ((address + offset) as *const i32).read_unaligned();

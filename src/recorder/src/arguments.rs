@@ -36,14 +36,26 @@ impl Arguments<'_> {
         count.max(0) as u64
     }
 
-    /// Element `k` of an array of numbers of elements.
+    /// Element `k` of an array of numbers of elements; 0 where a program passes no array: MPI tells it.
     #[inline]
     pub unsafe fn count_at(&self, i: usize, k: usize) -> u64 {
         let word = self.word(i);
+        if word == 0 {
+            return 0;
+        }
         let count = unsafe {
             if self.mode.large() { *(word as *const i64).add(k) } else { i64::from(*(word as *const i32).add(k)) }
         };
         count.max(0) as u64
+    }
+
+    /// Bytes of so many elements of a type. Where there are none, the type need not be one.
+    #[inline]
+    pub unsafe fn bytes(&self, count: usize, datatype: usize) -> u64 {
+        match unsafe { self.count(count) } {
+            0 => 0,
+            count => count * unsafe { self.size(datatype) },
+        }
     }
 
     /// A communicator.

@@ -87,6 +87,12 @@ impl Buffers {
         self.list.get(self.current).map_or((std::ptr::null_mut(), 0), |buffer| (buffer.file.base, buffer.file.limit()))
     }
 
+    /// Nobody is to find them: they last as long as this process.
+    pub fn hide(&self, path: &Path) {
+        self.list.iter().map(|buffer| &buffer.path).for_each(remove);
+        let _ = std::fs::remove_file(path);
+    }
+
     /// Whether old buffers are filled again without having been written.
     pub fn is_ring(&self) -> bool {
         self.ring

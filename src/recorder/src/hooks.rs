@@ -1,6 +1,7 @@
 //! What is recorded of a call: before it what it was given, after it what came back. The contents are described with each [`Effect`].
 
 mod collectives;
+mod ending;
 mod windows;
 
 use crate::abi::{Abi, Status};
@@ -14,6 +15,7 @@ use crate::layout::phase;
 use crate::monitor::{self, Slot};
 use crate::session::{self, Session};
 use crate::stream::Stream;
+use ending::Ending;
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -31,6 +33,8 @@ struct Here {
     number: Cell<u64>,
     /// When `MPI_Init` was called.
     entered: Cell<u64>,
+    /// The call of `MPI_Finalize`; none before.
+    ending: Cell<Option<Ending>>,
     /// The call that the thread is in is recorded, not only watched.
     recorded: Cell<bool>,
     /// Its place in the state file; none before it was asked for.
@@ -46,6 +50,7 @@ thread_local! {
             kept: Cell::new(null_mut()),
             number: Cell::new(0),
             entered: Cell::new(0),
+            ending: Cell::new(None),
             recorded: Cell::new(false),
             slot: Cell::new(Slot::UNKNOWN),
         }
@@ -86,6 +91,9 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
                 let given = Arguments { words: arguments, mode: call.mode, abi: &session.abi };
                 let now = stream.inside_since.load(std::sync::atomic::Ordering::Relaxed);
                 board.enter(slot, call, &given, stream.last_comm(), now);
+                if let Effect::WinStart | Effect::WinPost = call.effect {
+                    board.epoch_begins(slot, call.effect, stream.last_group(), now);
+                }
             }
             if skipped {
                 stream.roll_back();
@@ -189,6 +197,7 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
         if let Effect::Init | Effect::InitThread = call.effect {
             if result == 0 {
                 let first = session::start(call.number, here.entered.get());
+                ending::attach();
                 let session = session::recording();
                 if let Some(session) = session.filter(|_| !first.is_null()) {
                     helper::start(session);
@@ -203,14 +212,11 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
             here.inside.set(false);
             return;
         }
-        here.inside.set(false);
         if call.effect == Effect::Finalize {
-            // It was watched, and recorded before.
-            if let Some(board) = monitor::board() {
-                board.phase(phase::FINALIZED);
-            }
+            ending::end(here, result != 0);
             return;
         }
+        here.inside.set(false);
         let Some(session) = session::recording() else { return };
         if let Some((board, slot)) = watched(here, session) {
             // SAFETY: as for this function.
@@ -236,18 +242,10 @@ pub unsafe fn end(call: &Call, arguments: &[usize], result: c_int) {
 /// As for [`begin`].
 #[cold]
 unsafe fn begin_or_end_of_mpi(here: &Here, call: &Call) -> bool {
-    here.inside.set(true);
     if call.effect == Effect::Finalize {
-        let board = session::recording().and_then(|_| monitor::board());
-        if let Some(board) = board {
-            board.phase(phase::FINALIZING);
-        }
-        // The recording ends before MPI does: what is measured now needs it.
-        let ring = session::recording().is_some_and(|session| session.control.ring);
-        session::finish(if ring { here.kept.get() } else { here.stream.get() }, call.number);
-        here.inside.set(board.is_some());
-        return board.is_some();
+        return ending::begin(here, call.number);
     }
+    here.inside.set(true);
     here.entered.set(session::first_time());
     monitor::begin();
     true
@@ -283,8 +281,26 @@ unsafe fn watch_end(
         if matches!(call.effect, Effect::CommFree | Effect::WinFree) && !failed {
             board.freed(slot.comm());
         }
+        if is_end_of_lock_or_epoch(call.effect) && did && !failed {
+            board.epoch_changes(slot, call.effect, now);
+        }
         board.leave(slot, did, request, now);
     }
+}
+
+/// Whether somebody holds a lock of a window after such a call who did not before, or an epoch is over.
+#[inline]
+fn is_end_of_lock_or_epoch(effect: Effect) -> bool {
+    matches!(
+        effect,
+        Effect::WinLock
+            | Effect::WinLockAll
+            | Effect::WinUnlock
+            | Effect::WinUnlockAll
+            | Effect::WinComplete
+            | Effect::WinWait
+            | Effect::WinTest
+    )
 }
 
 /// Integers that any record without lists has at most, and more.
@@ -386,7 +402,7 @@ unsafe fn send(stream: &mut Stream, given: &Arguments, comm: usize) {
         stream.signed(given.int(4));
         stream.comm(given.comm(comm));
         // Where nothing is sent, the type need not be one.
-        stream.unsigned(if peer >= 0 { given.count(1) * given.size(2) } else { 0 });
+        stream.unsigned(if peer >= 0 { given.bytes(1, 2) } else { 0 });
     }
 }
 

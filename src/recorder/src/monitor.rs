@@ -8,7 +8,7 @@ use crate::calls::{Call, TABLE};
 use crate::clock;
 use crate::file::RawFile;
 use crate::format::{Effect, Form};
-use crate::layout::{self, field, phase, slot};
+use crate::layout::{self, epoch, field, kind, phase, slot};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -229,11 +229,14 @@ impl Board {
     pub unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
         // SAFETY: positions are those of the C binding, and of types that the effect says.
         unsafe {
-            let envelope = |from: usize| {
+            let peer = |from: usize| {
                 let (rank, tag) = (given.int(from), given.int(from + 1));
                 let rank = if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 };
-                slot.set(slot::COMM, comm);
                 slot.set(slot::PEER, (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32));
+            };
+            let envelope = |from: usize| {
+                slot.set(slot::COMM, comm);
+                peer(from);
                 slot.set(slot::SEQUENCE, 0);
             };
             match call.effect {
@@ -243,15 +246,34 @@ impl Board {
                 Effect::Sendrecv | Effect::Isendrecv => envelope(8),
                 Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
                 Effect::Mprobe | Effect::Improbe => envelope(0),
+                // Who reads it knows that probes are no collective operations: one that is repeated is to cost little.
                 Effect::Region if call.looks => {
-                    envelope(0);
                     slot.set(slot::COMM, given.comm(2));
+                    peer(0);
                 }
                 Effect::WinFence | Effect::WinFree => {
                     let win = if call.effect == Effect::WinFence { given.win(1) } else { given.new_win(0) };
                     slot.set(slot::COMM, win);
                     slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
                     slot.set(slot::SEQUENCE, self.count(win));
+                }
+                // Who reads it knows which of these have a target, and that none is a collective operation.
+                Effect::WinStart | Effect::WinPost => slot.set(slot::COMM, given.win(2)),
+                Effect::WinComplete
+                | Effect::WinWait
+                | Effect::WinTest
+                | Effect::WinUnlockAll
+                | Effect::WinFlushAll
+                | Effect::WinFlushLocalAll => slot.set(slot::COMM, given.win(0)),
+                Effect::WinLockAll => slot.set(slot::COMM, given.win(1)),
+                Effect::WinUnlock | Effect::WinFlush | Effect::WinFlushLocal => {
+                    slot.set(slot::COMM, given.win(1));
+                    slot.set(slot::PEER, target(given, 0) << 32);
+                }
+                Effect::WinLock => {
+                    slot.set(slot::COMM, given.win(3));
+                    let exclusive = given.abi.is_exclusive(given.int(0));
+                    slot.set(slot::PEER, target(given, 1) << 32 | u64::from(exclusive));
                 }
                 // Without a communicator nobody looks at peer and sequence number.
                 Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
@@ -387,7 +409,12 @@ impl Board {
             // All members of the other one have called it in the same order.
             _ => layout::identity(&[6, of_parent, slot.get(slot::SEQUENCE), new.first]),
         };
-        let size = new.size as u64 | if new.others.is_some() { layout::INTER } else { 0 };
+        let group = match new.others {
+            Some((first, _)) if first < new.first => layout::INTER | layout::SECOND,
+            Some(_) => layout::INTER,
+            None => 0,
+        };
+        let size = new.size as u64 | group;
         self.add(new.handle, identity, (new.rank as u64) << 32 | size);
     }
 
@@ -397,6 +424,51 @@ impl Board {
         let Some(parent) = self.find(slot.comm()) else { return };
         let [of_parent, ranks] = [8, 24].map(|offset| self.word(parent + offset).load(Ordering::Relaxed));
         self.add(handle, layout::identity(&[7, of_parent, slot.get(slot::SEQUENCE)]), ranks | layout::WINDOW);
+    }
+
+    /// An epoch of a window begins with a group, by the call that the thread is in.
+    #[cold]
+    pub fn epoch_begins(&self, slot: Slot, effect: Effect, members: &[std::ffi::c_int], now: u64) {
+        let kind = if effect == Effect::WinStart { kind::ACCESS } else { kind::EXPOSURE };
+        self.epoch(slot.comm(), kind, layout::NOBODY, members, now);
+    }
+
+    /// A lock of a window is there, or an epoch is over, by the call that the thread is in.
+    #[cold]
+    pub fn epoch_changes(&self, slot: Slot, effect: Effect, now: u64) {
+        let (win, peer) = (slot.comm(), slot.get(slot::PEER));
+        let target = (peer >> 32) as u32 as i32;
+        let ended = match effect {
+            Effect::WinLock if target == layout::NOBODY => return,
+            Effect::WinLock => {
+                let kind = if peer as u32 == 1 { kind::EXCLUSIVE } else { kind::SHARED };
+                return self.epoch(win, kind, target, &[], now);
+            }
+            Effect::WinLockAll => return self.epoch(win, kind::ALL, layout::NOBODY, &[], now),
+            Effect::WinUnlock => layout::place_of_epoch(win, kind::SHARED, target),
+            Effect::WinUnlockAll => layout::place_of_epoch(win, kind::ALL, layout::NOBODY),
+            Effect::WinComplete => layout::place_of_epoch(win, kind::ACCESS, layout::NOBODY),
+            _ => layout::place_of_epoch(win, kind::EXPOSURE, layout::NOBODY),
+        };
+        let place = layout::EPOCHS + ended * layout::EPOCH;
+        if self.word(place + epoch::WIN).load(Ordering::Relaxed) == win {
+            self.word(place + epoch::ENDED).store(now, Ordering::Relaxed);
+        }
+    }
+
+    fn epoch(&self, win: u64, kind: u64, target: i32, members: &[std::ffi::c_int], now: u64) {
+        let place = layout::EPOCHS + layout::place_of_epoch(win, kind, target) * layout::EPOCH;
+        let set = |offset: usize, value: u64| self.word(place + offset).store(value, Ordering::Relaxed);
+        set(epoch::WIN, 0);
+        set(epoch::KIND, kind | u64::from(target as u32) << 32);
+        set(epoch::SINCE, now);
+        set(epoch::ENDED, 0);
+        set(epoch::COUNT, members.len() as u64);
+        for (i, two) in members.chunks(2).take(layout::MEMBERS / 2).enumerate() {
+            let second = two.get(1).map_or(0, |&rank| u64::from(rank as u32));
+            set(epoch::MEMBERS + 8 * i, u64::from(two[0] as u32) | second << 32);
+        }
+        self.word(place + epoch::WIN).store(win, Ordering::Release);
     }
 
     fn nth(&self, identity: u64) -> u64 {
@@ -509,6 +581,16 @@ impl Slot {
     pub fn region_ends(&self) {
         self.set(slot::DEPTH, self.get(slot::DEPTH).saturating_sub(1));
     }
+}
+
+/// The target of a call on a window, as it is stored.
+///
+/// # Safety
+/// The argument is a rank.
+unsafe fn target(given: &Arguments, argument: usize) -> u64 {
+    // SAFETY: the caller says so.
+    let rank = unsafe { given.int(argument) };
+    u64::from(if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 } as u32)
 }
 
 /// Whether all members of a communicator call it in the same order.

@@ -44,15 +44,19 @@ pub struct Session {
     pub meter: Option<Meter>,
     /// Group of `MPI_COMM_WORLD`.
     world_group: u64,
+    /// Only what it is doing is of interest: nothing of the recording is to stay.
+    discard: bool,
     /// What it is doing is also kept there.
     pub board: Option<&'static Board>,
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 static RECORDING: AtomicBool = AtomicBool::new(false);
-/// `MPI_Finalize` has been called: its Fortran form calls that of C.
+/// The recording has ended with MPI.
 static ENDED: AtomicBool = AtomicBool::new(false);
 static TIMER: OnceLock<u64> = OnceLock::new();
+/// Made before MPI starts: a process that ends soon after that has a rate, too, and what is measured in `MPI_Init` is not before it.
+static FIRST_ANCHOR: OnceLock<[u64; 3]> = OnceLock::new();
 
 /// The session, if events are recorded.
 #[inline]
@@ -60,14 +64,20 @@ pub fn recording() -> Option<&'static Session> {
     if RECORDING.load(Ordering::Acquire) { SESSION.get() } else { None }
 }
 
+/// The session, whether events are recorded or not; none before `MPI_Init`, or where nothing is to be recorded.
+pub fn begun() -> Option<&'static Session> {
+    SESSION.get()
+}
+
 /// Whether `MPI_Init` has been called, recorded or not.
 pub fn has_begun() -> bool {
-    SESSION.get().is_some()
+    begun().is_some()
 }
 
 /// The time of the first event, when nothing has been set up.
 pub fn first_time() -> u64 {
     TIMER.get_or_init(clock::choose);
+    FIRST_ANCHOR.get_or_init(clock::anchor);
     clock::before()
 }
 
@@ -133,11 +143,14 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
         streams: Streams::default(),
         meter: None,
         world_group: 0,
+        discard: std::env::var_os("CLC_RECORDER_DISCARD").is_some(),
         board: monitor::board(),
         abi,
     };
     // All processes take part in it, whether they can record or not.
-    session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
+    if !session.discard {
+        session.meter = Meter::new(&session.abi, &session.directory, rank as usize, size as usize, node);
+    }
     if let Some(meter) = &session.meter {
         meter.measure(&session.abi);
     }
@@ -167,7 +180,7 @@ pub fn start(number: u64, entered: u64) -> *mut Stream {
     first.enter_at(number, entered);
     first.leave(clock::after(), false);
     first.commit();
-    // A second one: a process that is killed soon has a rate, too.
+    // A second one, for a process that is killed soon.
     first.buffers.file.anchor(clock::anchor());
     session.control.begin();
     // SAFETY: a function that only sets a flag is safe to call in a child.
@@ -184,22 +197,24 @@ extern "C" fn forget() {
     RECORDING.store(false, Ordering::Release);
 }
 
-/// Before `MPI_Finalize`, which is function `number`: ends the recording.
+/// In `MPI_Finalize`, which is a function that was called at a time: ends the recording. `measure` says whether MPI can still be used.
 #[cold]
-pub fn finish(stream: *mut Stream, number: u64) {
+pub fn finish(stream: *mut Stream, (number, entered): (u64, u64), measure: bool) {
     let Some(session) = SESSION.get().filter(|_| !ENDED.swap(true, Ordering::AcqRel)) else { return };
     // SAFETY: streams live as long as the process, and this one belongs to this thread.
     let mut own = unsafe { stream.as_mut() }.filter(|_| RECORDING.load(Ordering::Acquire));
     if let Some(stream) = &mut own
         && stream.reserve(32)
     {
-        stream.enter(number);
+        stream.enter_at(number, entered);
         stream.commit();
     }
     // All processes take part in it, whether they have recorded or not.
     if let Some(meter) = &session.meter {
         meter.stop();
-        meter.measure(&session.abi);
+        if measure {
+            meter.measure(&session.abi);
+        }
     }
     if let Some(stream) = own
         && stream.reserve(32)
@@ -220,11 +235,13 @@ pub fn finish(stream: *mut Stream, number: u64) {
             }
         }
     }
-    let mut group = session.world_group;
-    // SAFETY: it is the recorder's own, and not used any more.
-    unsafe { (session.abi.mpi.group_free)(&raw mut group as usize) };
+    if measure {
+        let mut group = session.world_group;
+        // SAFETY: it is the recorder's own, and not used any more.
+        unsafe { (session.abi.mpi.group_free)(&raw mut group as usize) };
+    }
     // When one process goes on, the files of all are complete.
-    if let Some(meter) = &session.meter {
+    if let Some(meter) = session.meter.as_ref().filter(|_| measure) {
         meter.end(&session.abi);
     }
 }
@@ -248,7 +265,11 @@ impl Session {
         let ring = self.control.ring && !kept;
         let name = format!("{}-{thread}.{}", self.rank, if ring { "ring.raw" } else { "raw" });
         let (count, size) = self.control.buffers(kept);
-        let buffers = Buffers::create(&self.directory.join(name), count, size, ring)?;
+        let path = self.directory.join(name);
+        let buffers = Buffers::create(&path, count, size, ring)?;
+        if self.discard {
+            buffers.hide(&path);
+        }
         let file = &buffers.file;
         for (offset, value) in [
             (field::TABLE, TABLE),
@@ -267,7 +288,7 @@ impl Session {
         ] {
             file.number(offset).store(value, Ordering::Relaxed);
         }
-        for (i, value) in clock::anchor().into_iter().enumerate() {
+        for (i, &value) in FIRST_ANCHOR.get_or_init(clock::anchor).iter().enumerate() {
             file.number(field::FIRST_ANCHOR + 8 * i).store(value, Ordering::Relaxed);
         }
         file.seal();
@@ -278,20 +299,33 @@ impl Session {
         Ok(self.streams.add(Stream::new(buffers)))
     }
 
+    /// What a function says of a communicator; 0 for none, of which MPI would complain before the program asks it.
+    fn of_comm(&self, function: unsafe extern "C" fn(usize, usize) -> c_int, comm: u64) -> c_int {
+        if comm == self.abi.no_comm || comm == 0 { 0 } else { get(function, comm) }
+    }
+
     /// Rank of this process in a communicator.
     pub fn rank_in(&self, comm: u64) -> usize {
-        get(self.abi.mpi.comm_rank, comm).max(0) as usize
+        self.of_comm(self.abi.mpi.comm_rank, comm).max(0) as usize
+    }
+
+    /// Number of processes of a communicator, or of the own group of an inter-communicator.
+    pub fn size_of(&self, comm: u64) -> usize {
+        self.of_comm(self.abi.mpi.comm_size, comm).max(0) as usize
     }
 
     /// Whether this process has a rank of an intra-communicator, which is where roots are given by their ranks in the own group.
     pub fn is_rank(&self, comm: u64, rank: i64) -> bool {
-        get(self.abi.mpi.comm_test_inter, comm) == 0 && i64::from(get(self.abi.mpi.comm_rank, comm)) == rank
+        self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0
+            && i64::from(self.of_comm(self.abi.mpi.comm_rank, comm)) == rank
     }
 
     /// With how many processes this one exchanges data in a collective operation.
     pub fn peers(&self, comm: u64) -> usize {
-        let inter = get(self.abi.mpi.comm_test_inter, comm) != 0;
-        get(if inter { self.abi.mpi.comm_remote_size } else { self.abi.mpi.comm_size }, comm).max(0) as usize
+        if self.of_comm(self.abi.mpi.comm_test_inter, comm) == 0 {
+            return self.size_of(comm);
+        }
+        self.of_comm(self.abi.mpi.comm_remote_size, comm).max(0) as usize
     }
 
     /// Records a communicator that this process has become a member of, with its members if `list` is set or there is no other way to tell which
@@ -338,7 +372,7 @@ impl Session {
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.
     #[cold]
     pub fn keep_addresses(&self) -> bool {
-        if functions::has_functions() {
+        if functions::has_functions() && !self.discard {
             // Without it functions have no names.
             let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
             let _ = std::fs::write(self.directory.join(format!("{}.{MAPS}", self.rank)), maps);
@@ -357,14 +391,13 @@ impl Session {
         if ranks.is_null() {
             return false;
         }
-        stream.unsigned(count as u64);
         // SAFETY: the scratch has room for twice as many ranks.
         unsafe {
             let global = ranks.add(count);
             (0..count).for_each(|k| *ranks.add(k) = k as c_int);
             let world = self.world_group as usize;
             (mpi.group_translate_ranks)(group as usize, count, ranks as usize, world, global as usize);
-            (0..count).for_each(|k| stream.unsigned((*global.add(k)) as u32 as u64));
+            stream.group(count);
         }
         true
     }

@@ -3,6 +3,7 @@
 use crate::buffers::Buffers;
 use crate::clock;
 use crate::format::{CALLS, FAILED, HEADER, LEAVE, LONGEST_TEXT, SEGMENT, TEXT};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// What the records that follow build upon.
@@ -38,6 +39,8 @@ pub struct Stream {
     /// Room for statuses that the program does not want to know.
     scratch: *mut u8,
     scratch_size: usize,
+    /// How many members the group had that is in it.
+    members: usize,
     /// The next one of the process.
     pub next: AtomicPtr<Stream>,
 }
@@ -67,6 +70,7 @@ impl Stream {
             inside_since: AtomicU64::new(0),
             scratch: std::ptr::null_mut(),
             scratch_size: 0,
+            members: 0,
             next: AtomicPtr::default(),
         };
         stream.begin_buffer();
@@ -282,6 +286,29 @@ impl Stream {
     #[inline]
     pub fn last_comm(&self) -> u64 {
         self.state.comm
+    }
+
+    /// Appends the members of a group, of which there are `count`: global ranks behind as many others in the scratch.
+    ///
+    /// # Safety
+    /// They are there.
+    pub unsafe fn group(&mut self, count: usize) {
+        self.members = count;
+        self.unsigned(count as u64);
+        for k in 0..count {
+            // SAFETY: the caller says so.
+            let rank = unsafe { *self.scratch.cast::<c_int>().add(count + k) };
+            self.unsigned(rank as u32 as u64);
+        }
+    }
+
+    /// The members of the last group, if nothing else has been in the scratch since.
+    pub fn last_group(&self) -> &[c_int] {
+        if self.members == 0 {
+            return &[];
+        }
+        // SAFETY: they were put there, and it never gets smaller.
+        unsafe { std::slice::from_raw_parts(self.scratch.cast::<c_int>().add(self.members), self.members) }
     }
 
     /// Room for so many bytes, until the next call; null if there is no memory. It is allocated when more is needed than ever before.

@@ -6,6 +6,7 @@ mod own;
 mod samples;
 mod sizes;
 mod survives;
+mod told;
 mod windows;
 
 use crate::common::{Finished, PYTHON, run, start, with_recorder};

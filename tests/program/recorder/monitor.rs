@@ -43,8 +43,12 @@ impl Running {
 
     /// What `watch --why` says, and its exit status.
     fn why(&self) -> (Value, i32) {
+        self.why_with(&[])
+    }
+
+    fn why_with(&self, options: &[&str]) -> (Value, i32) {
         let mut watch = clc_replay("watch");
-        watch.arg("run").args(["--why", "--json", "-"]).env("CLC_REPLAY_JOBS", self.app.path("jobs"));
+        watch.arg("run").args(["--why", "--json", "-"]).args(options).env("CLC_REPLAY_JOBS", self.app.path("jobs"));
         let said = run(watch.current_dir(self.app.path("")));
         (serde_json::from_str(&said.stdout).unwrap_or_default(), said.status)
     }
@@ -129,6 +133,61 @@ fn a_stopped_process_is_named() {
     assert_eq!(said["ranks"][1]["state"], "stopped");
 }
 
+/// Names of the functions that a thread is in, from the inside.
+fn functions(thread: &Value) -> Vec<&str> {
+    let frames = thread["frames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    frames.iter().filter_map(|frame| frame["function"].as_str()).collect()
+}
+
+#[test]
+fn stacks_are_told_on_request() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "missing", 3, &[]);
+        job.hangs(&[1], &["rank 1 is missing in MPI_Barrier"]);
+        assert_eq!(job.why().0["stacks"], serde_json::json!([]));
+        // Of those to blame: the one that computes.
+        let (said, _) = job.why_with(&["--stacks"]);
+        let stacks = said["stacks"].as_array().expect("stacks");
+        assert_eq!((stacks.len(), &stacks[0]["rank"]), (1, &Value::from(1)));
+        assert_eq!(stacks[0]["process"], said["ranks"][1]["process"]);
+        let names = functions(&stacks[0]["threads"][0]);
+        let place = |name: &str| names.iter().position(|known| *known == name);
+        assert!(place("compute").is_some() && place("compute") < place("main"), "{:#}", stacks[0]);
+        // Of others by their numbers: they are in the barrier; and one that there is not.
+        let (said, _) = job.why_with(&["--stack", "2,0,9"]);
+        let stacks = said["stacks"].as_array().expect("stacks");
+        let ranks: Vec<_> = stacks.iter().filter_map(|stack| stack["rank"].as_u64()).collect();
+        assert_eq!(ranks, [2, 0, 9]);
+        for stack in &stacks[..2] {
+            let names = functions(&stack["threads"][0]);
+            assert!(names.iter().any(|name| name.contains("MPI_Barrier")) && names.contains(&"main"), "{stack:#}");
+        }
+        assert_eq!(stacks[2]["note"], "no process with this rank is known");
+        // The same as text, and the job goes on.
+        let mut watch = clc_replay("watch");
+        let said = run(watch.arg(job.app.path("run")).args(["--why", "--stack", "1"]));
+        let (_, below) = said.stdout.split_once("\nstack of rank 1, process ").expect("a stack below the table");
+        assert!(below.contains("compute (") && below.contains("main ("), "{below}");
+        job.hangs(&[1], &["rank 1 is missing in MPI_Barrier"]);
+    }
+}
+
+#[test]
+fn stacks_of_stopped_and_killed_processes_are_told_as_well() {
+    let job = Running::start(OPEN_MPI, "stop", 3, &[]);
+    job.hangs(&[1], &["rank 1 is stopped"]);
+    for _ in 0..2 {
+        let (said, _) = job.why_with(&["--stacks"]);
+        let names = functions(&said["stacks"][0]["threads"][0]);
+        assert!(names.contains(&"main") && names.iter().any(|name| name.contains("raise")), "{:#}", said["stacks"]);
+    }
+    job.hangs(&[1], &["rank 1 is stopped"]);
+    let job = Running::start(OPEN_MPI, "kill", 3, &[]);
+    job.until(|said| said["verdict"] == "failed");
+    let (said, _) = job.why_with(&["--stacks"]);
+    assert_eq!(said["stacks"][0]["note"], "the process is gone", "{:#}", said["stacks"]);
+}
+
 #[test]
 fn different_operations_are_told() {
     let job = Running::start(OPEN_MPI, "differ", 4, &[]);
@@ -169,6 +228,25 @@ fn parts_of_a_split_have_names_of_their_own() {
 }
 
 #[test]
+fn the_groups_of_an_inter_communicator_are_told_apart() {
+    let name = "inter-communicator ";
+    let groups = " of 2 ranks 0, 2 and 2 ranks 1, 3";
+    for (library, way) in [(OPEN_MPI, "inter"), (MPICH, "inter"), (OPEN_MPI, "between"), (MPICH, "between")] {
+        let job = Running::start(library, way, 4, &[]);
+        match way {
+            "inter" => {
+                let parts = ["rank 0 has waited for rank 3", "in MPI_Recv from rank 3 (tag 7, ", name, groups];
+                job.hangs(&[3], &parts);
+            }
+            _ => {
+                let parts = ["rank 3 is missing in MPI_Barrier, operation 2 of ", name, groups];
+                job.hangs(&[3], &parts);
+            }
+        }
+    }
+}
+
+#[test]
 fn who_is_missing_in_a_fence_of_a_window_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "fence", 3, &[]);
@@ -179,10 +257,47 @@ fn who_is_missing_in_a_fence_of_a_window_is_named() {
 }
 
 #[test]
+fn who_holds_a_lock_of_a_window_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "lock", 3, &[]);
+        // Libraries wait in different calls for it.
+        let parts = ["rank 0 has waited for rank 1 for ", "in MPI_Win_", "of which rank 1 holds a lock", "it computes"];
+        job.hangs(&[1], &parts);
+    }
+}
+
+#[test]
+fn who_does_not_come_to_the_epoch_of_a_group_is_named() {
+    for library in [OPEN_MPI, MPICH] {
+        let job = Running::start(library, "post", 3, &[]);
+        let parts = ["rank 0 has waited for rank 1 for ", "for which MPI_Win_post is missing there", "it computes"];
+        job.hangs(&[1], &parts);
+        drop(job);
+        let job = Running::start(library, "complete", 3, &[]);
+        let parts =
+            ["rank 0 has waited for rank 1 for ", "in MPI_Win_wait (window ", "MPI_Win_complete is missing there"];
+        job.hangs(&[1], &parts);
+    }
+}
+
+#[test]
 fn who_is_probed_for_is_named() {
     for library in [OPEN_MPI, MPICH] {
         let job = Running::start(library, "probe", 3, &[]);
         job.hangs(&[1], &["rank 0 has waited for rank 1", "in MPI_Probe from rank 1 (tag 5)", "it computes"]);
+    }
+}
+
+#[test]
+fn who_is_looked_for_again_and_again_is_named() {
+    for (library, way, function) in [(OPEN_MPI, "iprobe", "MPI_Iprobe"), (MPICH, "improbe", "MPI_Improbe")] {
+        let job = Running::start(library, way, 3, &[]);
+        let parts = [
+            "rank 0 has waited for rank 1",
+            &format!("in repeated {function} from rank 1 (tag 5) (1 more waits for these); it computes"),
+        ];
+        let said = job.hangs(&[1], &parts);
+        assert_eq!((&said["ranks"][0]["state"], &said["ranks"][2]["state"]), (&"tests".into(), &"waits".into()));
     }
 }
 

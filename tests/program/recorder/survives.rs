@@ -50,6 +50,45 @@ fn abort_and_crashes_leave_what_was_recorded() {
     }
 }
 
+/// A program that ends in one of its ways, recorded as if it were alone.
+#[track_caller]
+fn ends_as_if_alone(library: super::Library, way: &str) -> App {
+    let app = App::build(library, library.compiler, "farewell.c", &[]);
+    // A process that waits for another one in `MPI_Finalize` would wait for ever.
+    let within = |command: &mut std::process::Command| {
+        let mut limited = std::process::Command::new("timeout");
+        limited.arg("60").arg(command.get_program()).args(command.get_args());
+        limited.env("CLC_REPLAY_MPI", "never").env_remove("RUST_LOG");
+        limited.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        run(&mut limited).expect(0, "a program that ends")
+    };
+    let launch = app.launch(2);
+    let mut alone = std::process::Command::new(&launch[0]);
+    let plain = within(alone.args(&launch[1..]).arg(app.path("app")).arg(way));
+    let recorded = within(&mut app.record(&["--clock", "offset"], 2, &[way]));
+    assert_eq!(recorded.stdout, plain.stdout);
+    assert!(!recorded.stderr.contains("clock offsets were measured"), "only once: {}", recorded.stderr);
+    let checked = run(clc_replay("check").arg(app.recorded()));
+    assert!(!checked.stdout.contains("without a begin or an end"), "{}", checked.stdout);
+    app
+}
+
+#[test]
+fn what_a_program_does_in_finalize_needs_no_other_process_to_be_there() {
+    for library in [OPEN_MPI, MPICH] {
+        let counts = events(&ends_as_if_alone(library, "attribute").recorded());
+        assert_eq!((counts["MPI_SEND"], counts["MPI_RECV"]), (1, 1), "{counts:?}");
+        assert_eq!(counts["ENTER"], counts["LEAVE"]);
+    }
+}
+
+#[test]
+fn mpi_may_go_on_for_a_session() {
+    let counts = events(&ends_as_if_alone(MPICH, "session").recorded());
+    // MPI_Init, MPI_Barrier and MPI_Finalize of both, and MPI_Comm_free.
+    assert_eq!((counts["ENTER"], counts["LEAVE"]), (7, 7), "{counts:?}");
+}
+
 #[test]
 fn small_buffers_lose_nothing() {
     let app = App::c(OPEN_MPI);
@@ -105,4 +144,45 @@ fn a_signal_keeps_what_a_ring_holds() {
         |name: &str| printed.stdout.lines().filter(|line| line.starts_with("ENTER") && line.contains(name)).count();
     assert!(calls("\"MPI_Barrier\"") >= 500, "{} barriers", calls("\"MPI_Barrier\""));
     assert!(calls("\"MPI_Iprobe\"") < 50_000, "{} probes", calls("\"MPI_Iprobe\""));
+}
+
+#[test]
+fn the_rate_of_the_counter_is_known_of_processes_that_end_at_once() {
+    for library in [OPEN_MPI, MPICH] {
+        let app = App::build(library, library.compiler, "farewell.c", &[]);
+        let recorded = run(&mut app.record(&["--keep-raw"], 1, &["at-once"]));
+        assert_ne!(recorded.status, 0);
+        assert_eq!(events(&app.recorded())["ENTER"], 1);
+        let header = std::fs::read(app.path("run.raw/0-0.raw")).expect("a raw file");
+        let number = |place: usize| u64::from_le_bytes(header[place..place + 8].try_into().expect("eight bytes"));
+        // Nanoseconds of the first anchor and of the latest one, which has been made once or twice: all that MPI_Init took is between them.
+        let latest = [0, 160, 184][number(200) as usize];
+        let passed = number(latest) - number(136);
+        assert!(passed > 5_000_000, "{passed} ns");
+    }
+}
+
+#[test]
+fn arguments_that_mpi_refuses_or_ignores_are_not_looked_at() {
+    for library in [OPEN_MPI, MPICH] {
+        let app = App::build(library, library.compiler, "oddities.c", &[]);
+        let launch = app.launch(3);
+        let mut alone = std::process::Command::new(&launch[0]);
+        alone.args(&launch[1..]).arg(app.path("app"));
+        alone.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let plain = run(&mut alone).expect(0, "the program alone");
+        let recorded = run(&mut app.record(&[], 3, &[])).expect(0, "a recording");
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&recorded.stdout), sorted(&plain.stdout));
+        let counts = events(&app.recorded());
+        assert_eq!(counts["ENTER"], counts["LEAVE"]);
+        // What failed has communicated nothing.
+        assert_eq!(counts.get("MPI_SEND"), None, "{counts:?}");
+        assert_eq!(counts["MPI_COLLECTIVE_BEGIN"], counts["MPI_COLLECTIVE_END"]);
+        run(clc_replay("check").arg(app.recorded())).expect(0, "check");
+    }
 }

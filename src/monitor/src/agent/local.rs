@@ -1,6 +1,7 @@
 //! The processes of the job on this node.
 
 use super::ends::Ends;
+use crate::stacks::Wanted;
 use crate::state::{Life, RankState, StateFile, layout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -69,6 +70,13 @@ impl Local {
         let mut ranks: Vec<u32> = self.seen.values().filter_map(|state| state.rank).collect();
         ranks.sort_unstable();
         ranks
+    }
+
+    /// The processes of these ranks, as far as they are here.
+    pub fn processes(&self, ranks: &[u32]) -> Vec<Wanted> {
+        let known = self.seen.iter().filter_map(|(process, state)| Some((state.rank?, self.files.get(process)?)));
+        let wanted = known.filter(|(rank, _)| ranks.contains(rank));
+        wanted.map(|(rank, file)| Wanted { rank, process: file.process(), started: file.started() }).collect()
     }
 
     /// What all of them do, with their places in some communicators.

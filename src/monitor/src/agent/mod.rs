@@ -6,26 +6,37 @@
 //! | `ends` | when processes end, to the millisecond |
 //! | `interface` | on which address it listens |
 //! | `peers`, `clock` | gossip with the agents of other nodes, and the clock that it measures by |
+//! | `neighbours` | the clocks of those nodes |
+//! | `settings`, `together` | what it is told to compute and read, and what the nodes have together |
+//! | `files` | numbers that are read from files |
+//! | `desk` | what programs of this node give and ask |
 //! | `alarm` | what is written when nothing moves |
 //! | `detach` | becoming independent of the process that has started it |
 
 mod alarm;
 mod clock;
+mod desk;
 mod detach;
 mod ends;
+mod files;
 mod interface;
 mod local;
+mod neighbours;
 mod peers;
+mod settings;
+mod together;
 
 pub use detach::{become_independent, start_detached};
 
 use crate::history::Writer;
 use crate::jobs::{self, AgentFile, Job};
 use crate::query::{self, Question, Report};
+use crate::stacks;
 use crate::state::now;
 use alarm::Watchman;
 use local::Local;
 use peers::{Heard, Peers};
+use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::net::TcpListener;
@@ -44,6 +55,8 @@ const LINGER: Duration = Duration::from_millis(1500);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Questions that are answered at the same time.
 const ANSWERS: usize = 16;
+/// How long it may take to find the stacks of processes of its node.
+const STACKS: Duration = Duration::from_secs(3);
 
 /// What the threads of an agent share.
 struct Shared {
@@ -54,6 +67,7 @@ struct Shared {
     /// What was last heard of other agents.
     heard: Mutex<Heard>,
     data: Mutex<BTreeMap<String, String>>,
+    settings: Mutex<Settings>,
     forged: AtomicU64,
     answering: AtomicUsize,
 }
@@ -98,11 +112,14 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
         local: Mutex::new(local),
         heard: Mutex::default(),
         data: Mutex::default(),
+        settings: Mutex::default(),
         forged: AtomicU64::new(0),
         answering: AtomicUsize::new(0),
     });
     let answers = Arc::clone(&shared);
     std::thread::Builder::new().name("answers".into()).spawn(move || serve(&listener, &answers))?;
+    desk::open(&states, &shared);
+    files::read_on(&shared);
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
     // Without a log, it is watched all the same.
     let mut log = Writer::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
@@ -111,6 +128,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     loop {
         peers.run(&shared.job, LOOK)?;
         peers.put(&lock(&shared.data));
+        peers.set(&mut lock(&shared.settings));
         *lock(&shared.heard) = peers.heard();
         let (seen, alive, quiet, ranks) = {
             let mut local = lock(&shared.local);
@@ -153,7 +171,7 @@ fn note(log: &mut Option<Writer>, shared: &Shared, last: bool) {
     let Some(writer) = log.as_mut().filter(|writer| last || writer.is_due(now())) else { return };
     let states = lock(&shared.local).states(&BTreeSet::new());
     let heard = lock(&shared.heard).clone();
-    if writer.note(now(), &states, &heard.members, &heard.resources).is_err() {
+    if writer.note(now(), clock::raw(), &states, &heard.members, &heard.resources).is_err() {
         *log = None;
     }
 }
@@ -189,6 +207,10 @@ fn end(shared: &Shared, mut own: AgentFile) -> Result<()> {
         own.write(&shared.job)?;
     }
     lock(&shared.local).remove();
+    if let Ok(states) = shared.job.states(&shared.host) {
+        let _ = std::fs::remove_file(states.join(desk::NAME));
+        let _ = std::fs::remove_dir(states);
+    }
     if let Ok(states) = jobs::state_directory(&shared.job.about.id) {
         // If other nodes are emulated on this machine, theirs are in it.
         let _ = std::fs::remove_dir(states);
@@ -230,22 +252,37 @@ impl Shared {
             Question::Report(comms) => {
                 serde_json::to_vec(&self.report(&comms.into_iter().collect())).unwrap_or_default()
             }
+            Question::Stacks(ranks) => {
+                let wanted = lock(&self.local).processes(&ranks);
+                serde_json::to_vec(&stacks::of(&wanted, &self.host, STACKS)).unwrap_or_default()
+            }
             Question::Put(key, value) => {
-                let mut data = lock(&self.data);
-                let before = data.insert(key.clone(), value);
-                let fits = peers::fits(&data);
-                match (fits, before) {
-                    (true, _) => {}
-                    (false, Some(before)) => drop(data.insert(key, before)),
-                    (false, None) => drop(data.remove(&key)),
-                }
+                let fits = self.put(&key, &value);
                 if fits { b"true".to_vec() } else { b"false".to_vec() }
+            }
+            Question::Set(setting) => {
+                let why = lock(&self.settings).take(setting).err();
+                serde_json::to_vec(&why).unwrap_or_default()
             }
         }
     }
 
+    /// Keeps a datum for all to see; returns whether there is room for it.
+    fn put(&self, key: &str, value: &str) -> bool {
+        let mut data = lock(&self.data);
+        let before = data.insert(key.to_owned(), value.to_owned());
+        let fits = peers::fits(&data);
+        if !fits {
+            match before {
+                Some(before) => drop(data.insert(key.to_owned(), before)),
+                None => drop(data.remove(key)),
+            }
+        }
+        fits
+    }
+
     fn report(&self, comms: &BTreeSet<u64>) -> Report {
-        let Heard { members, data, resources, mut traffic } = lock(&self.heard).clone();
+        let Heard { members, data, resources, mut traffic, slow } = lock(&self.heard).clone();
         traffic.forged += self.forged.load(Ordering::Relaxed);
         Report {
             number: self.number,
@@ -253,9 +290,13 @@ impl Shared {
             time: now(),
             ranks: lock(&self.local).states(comms),
             members,
-            data,
+            data: data.into_iter().map(|datum| (format!("{}: {}", datum.host, datum.key), datum.value)).collect(),
             resources,
             traffic,
+            job: slow.job.clone(),
+            formulas: slow.formulas.clone(),
+            clocks: slow.clocks.clone(),
+            remarks: slow.remarks.clone(),
         }
     }
 }

@@ -1,25 +1,32 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
 use super::clock;
+use super::settings::{InForce, Settings};
+use super::together::{Together, of_group, of_others, wanted};
+use super::{neighbours::Neighbours, together};
 use crate::clocks::log::{ClockLog, Entry, Name};
 use crate::gossip::{Arrival, Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
 use crate::jobs::{AgentFile, Job};
-use crate::query::{Known, Traffic};
-use crate::resources::{Quantity, Reading, Sensors};
+use crate::query::{ClockRemark, Computed, Known, SystemClocks, Traffic};
+use crate::resources::{Quantity, Reading, Sensors, Summary};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::net::UdpSocket;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Data of an agent: the user's, as JSON; what the real time is ahead of the clock that gossip measures by, in nanoseconds.
 const DATA: u16 = 0x100;
 const REAL: u16 = 0x101;
-/// The resources of its node.
+/// The resources of its node, and those of its group, by its lowest living node.
 const RESOURCES: u16 = 0x102;
+const SUMMARY: u16 = 0x103;
 
 /// How often the directory is looked at for new agents, and how often the clocks are read.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often a group tells all others what it has and does: some 80 bytes, which each node passes on four times; in large jobs less often.
+const SUMMARISE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(30)];
 /// So many of the latest round trips to a node are looked at for the quickest one.
 const TRIPS: usize = 32;
 /// So many nodes are a large job.
@@ -33,11 +40,43 @@ pub struct Heard {
     /// Whether they live.
     pub members: Vec<Known>,
     /// The user's data, of all nodes.
-    pub data: Vec<(String, String)>,
+    pub data: Vec<Datum>,
     /// The resources of this node: name, value, unit.
     pub resources: Vec<(String, f64, String)>,
     /// What came and went.
     pub traffic: Traffic,
+    /// What is looked at less often.
+    pub slow: Arc<Slow>,
+}
+
+/// What is known of the whole job, as of a second ago at most.
+#[derive(Debug, Default)]
+pub struct Slow {
+    /// What the nodes of the group read: number, node.
+    pub readings: Vec<(u32, String, Reading)>,
+    /// What the nodes of the job have and do together: name, value, unit.
+    pub job: Vec<(String, f64, String)>,
+    /// The user's formulas.
+    pub formulas: Vec<Computed>,
+    /// Files with numbers of this node that become data: name and path.
+    pub sensors: Vec<(String, String)>,
+    /// The time that the clocks make together.
+    pub clocks: SystemClocks,
+    /// Clocks that have failed.
+    pub remarks: Vec<ClockRemark>,
+}
+
+/// A datum of the user's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Datum {
+    /// Number of the agent that has it.
+    pub number: u32,
+    /// Its node.
+    pub host: String,
+    /// Its name.
+    pub key: String,
+    /// What it says.
+    pub value: String,
 }
 
 /// Whether there is room for so many data of the user's.
@@ -56,6 +95,12 @@ pub struct Peers {
     data: BTreeMap<String, String>,
     sensors: Sensors,
     reading: Reading,
+    /// Nodes of a group, and whether there are many nodes.
+    group: u32,
+    large: bool,
+    summarised: Option<Instant>,
+    neighbours: Neighbours,
+    slow: Arc<Slow>,
     /// When packets went and came; none if it cannot be written.
     log: Option<ClockLog>,
 }
@@ -75,10 +120,12 @@ impl Peers {
         config.cleanup = 10 * config.interval;
         config.consensus = config.interval;
         // 7 kbit/s each: in large jobs lists and data take more.
-        config.clock_packets = if job.about.nodes.is_some_and(|nodes| nodes > LARGE) { 1 } else { 2 };
+        let large = job.about.nodes.is_some_and(|nodes| nodes > LARGE);
+        config.clock_packets = if large { 1 } else { 2 };
         if let Some(nodes) = job.about.nodes {
             config = config.layered(nodes);
         }
+        let group = config.group_sizes.first().copied().unwrap_or(u32::MAX);
         let node =
             Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
         let mut peers = Peers {
@@ -91,6 +138,11 @@ impl Peers {
             data: BTreeMap::new(),
             sensors: Sensors::new(Path::new("/")),
             reading: Reading::default(),
+            group,
+            large,
+            summarised: None,
+            neighbours: Neighbours::new(own.number, job.about.begun),
+            slow: Arc::default(),
             log: ClockLog::create(&AgentFile::clocks(job, own.number)).ok(),
         };
         // From now on the kernel notes when packets come.
@@ -131,6 +183,7 @@ impl Peers {
             }
         }
         for trip in self.node.round_trips() {
+            self.neighbours.add(&trip, self.real_ahead(trip.peer));
             let trips = self.trips.entry(trip.peer.0).or_default();
             trips.push_back(trip);
             if trips.len() > TRIPS {
@@ -139,7 +192,43 @@ impl Peers {
         }
         // Members say what became of others.
         let _ = self.node.events();
+        self.neighbours.compare(clock::raw(), |id| {
+            self.node.member(NodeId(id)).map(|member| member.name.to_owned()).unwrap_or_default()
+        });
         Ok(())
+    }
+
+    /// Looks at what the nodes have together, and tells other groups of this one.
+    fn look_together(&mut self) {
+        let in_force = InForce::of(&self.node);
+        let first = self.node.id().0 / self.group * self.group;
+        let group = of_group(&self.node, first..first.saturating_add(self.group), RESOURCES);
+        let readings: Vec<Reading> = group.members.iter().map(|member| member.2.clone()).collect();
+        let own = Summary::of(&readings, &wanted(&in_force));
+        let mut groups = of_others(&self.node, self.group, SUMMARY);
+        let every = SUMMARISE[usize::from(self.large)];
+        let due = self.summarised.is_none_or(|last| last.elapsed() > every);
+        if group.is_lowest && due && self.node.groups().count() > 1 {
+            self.summarised = Some(Instant::now());
+            // Short enough: 64 aggregates.
+            let _ = self.node.put_everywhere(SUMMARY, &own.encode());
+        }
+        groups.push(own);
+        let data = self.data();
+        let together = Together::new(groups, data.iter().map(|datum| (datum.key.as_str(), datum.value.as_str())));
+        self.slow = Arc::new(Slow {
+            readings: group.members,
+            job: together.usual(),
+            formulas: together.formulas(&in_force),
+            sensors: in_force.sensors().map(|(name, path)| (name.to_owned(), path.to_owned())).collect(),
+            clocks: self.neighbours.clocks(clock::raw()),
+            remarks: self.neighbours.remarks(),
+        });
+    }
+
+    /// Tells others what this one was told to have all agents do.
+    pub fn set(&mut self, settings: &mut Settings) {
+        settings.tell(&mut self.node);
     }
 
     /// Looks for agents that are new, and at the clocks.
@@ -156,7 +245,9 @@ impl Peers {
         self.reading = self.sensors.read(clock::raw());
         // Both are short enough.
         let _ = self.node.put(RESOURCES, &self.reading.encode());
-        let _ = self.node.put_everywhere(REAL, &clock::real_minus_raw().to_le_bytes());
+        // For the group: told to all nodes, those of a large job would leave no room for anything else.
+        let _ = self.node.put(REAL, &clock::real_minus_raw().to_le_bytes());
+        self.look_together();
     }
 
     /// Tells the clock log that a rank is here.
@@ -201,17 +292,24 @@ impl Peers {
             let value = self.reading.get(*quantity)?;
             Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
         });
-        Heard { members: self.known(), data: self.data(), resources: resources.collect(), traffic: self.traffic() }
+        Heard {
+            members: self.known(),
+            data: self.data(),
+            resources: resources.collect(),
+            traffic: self.traffic(),
+            slow: Arc::clone(&self.slow),
+        }
     }
 
-    /// The user's data at all nodes: with the name of the node before the key.
-    fn data(&self) -> Vec<(String, String)> {
+    /// The user's data at all nodes that are there.
+    fn data(&self) -> Vec<Datum> {
         let mut all = Vec::new();
-        for member in self.node.members() {
+        for member in self.node.members().filter(|member| together::is_there(member.liveness)) {
             let own = member.data.iter().find(|(key, _)| *key == DATA);
             let data: BTreeMap<String, String> =
                 own.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-            all.extend(data.into_iter().map(|(key, value)| (format!("{}: {key}", member.name), value)));
+            let datum = |(key, value)| Datum { number: member.id.0, host: member.name.to_owned(), key, value };
+            all.extend(data.into_iter().map(datum));
         }
         all
     }
@@ -247,10 +345,15 @@ impl Peers {
 
     /// What the real time of a node is ahead of that of this one, and how far that may be wrong, in seconds.
     fn clock(&self, id: NodeId) -> Option<(f64, f64)> {
-        let real = |id: NodeId| Some(i64::from_le_bytes(self.node.get(id, REAL)?.try_into().ok()?));
         let quickest = self.trips.get(&id.0)?.iter().min_by_key(|trip| trip.delay())?;
-        let ahead = quickest.offset() as i128 + i128::from(real(id)?) - i128::from(real(self.node.id())?);
+        let ahead = i128::from(quickest.offset()) + i128::from(self.real_ahead(id)?);
         Some((ahead as f64 * 1e-9, quickest.delay().max(0) as f64 * 0.5e-9))
+    }
+
+    /// What the real time is ahead of the clock that gossip measures by at another node, and less so here, in nanoseconds.
+    fn real_ahead(&self, id: NodeId) -> Option<i64> {
+        let real = |id: NodeId| Some(i64::from_le_bytes(self.node.get(id, REAL)?.try_into().ok()?));
+        real(id)?.checked_sub(real(self.node.id())?)
     }
 
     /// What came and went.

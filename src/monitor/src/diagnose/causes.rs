@@ -1,8 +1,10 @@
 //! For whom or what all that wait do so in the end.
 
 use super::Snapshot;
-use super::waits::Waits;
+use super::waits::{Strength, Waits};
+use super::windows::Missing;
 use super::words::{Ranks, duration};
+use crate::state::layout::NOBODY;
 use crate::state::{Life, Operation, Phase, RankState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,9 +33,10 @@ pub fn find(now: &Snapshot, all: &Waits) -> Option<Cause> {
         .or_else(|| context.stopped())
         .or_else(|| context.absent())
         .or_else(|| context.different())
-        .or_else(|| context.circle(true))
-        .or_else(|| context.missing())
-        .or_else(|| context.circle(false))
+        .or_else(|| context.circle(Strength::Certain))
+        .or_else(|| context.missing(Strength::Partial))
+        .or_else(|| context.missing(Strength::Looks))
+        .or_else(|| context.circle(Strength::Looks))
         .or_else(|| context.rest())
 }
 
@@ -50,7 +53,7 @@ impl Context<'_> {
     /// How many wait for any of these in the end, and for how long the longest of them.
     fn waiting(&self, ranks: &[u32]) -> (usize, f64) {
         let waits = self.all.waits.iter().filter(|&(&rank, _)| {
-            let closure = self.all.closure(rank);
+            let closure = self.all.closure(rank, Strength::Looks);
             ranks.iter().any(|rank| closure.contains(rank))
         });
         waits.fold((0, 0.0), |(count, longest), (_, wait)| (count + 1, f64::max(longest, self.now.time - wait.since)))
@@ -183,11 +186,11 @@ impl Context<'_> {
         let mut found: BTreeMap<(u64, u64), BTreeMap<Kind, Vec<u32>>> = BTreeMap::new();
         for (&rank, state) in self.all.states.iter().filter(|(rank, _)| self.all.waits.contains_key(rank)) {
             for operation in self.operations(state) {
-                if let (Some(comm), 1..) = (operation.comm, operation.sequence)
-                    && !self.all.comms.is_inter(comm)
-                {
+                if let (Some(comm), 1..) = (operation.comm, operation.sequence) {
+                    // The groups of an inter-communicator name different roots.
+                    let root = if self.all.comms.is_inter(comm) { NOBODY } else { operation.peer };
                     let kinds = found.entry((comm, operation.sequence)).or_default();
-                    kinds.entry((&operation.function, operation.peer)).or_default().push(rank);
+                    kinds.entry((&operation.function, root)).or_default().push(rank);
                 }
             }
         }
@@ -217,12 +220,12 @@ impl Context<'_> {
         state.call.iter().flat_map(|call| call.what.iter().chain(&call.waits))
     }
 
-    /// Ranks that wait for nobody, and for which others wait.
-    fn missing(&self) -> Option<Cause> {
+    /// Ranks that wait for nobody, and for which others wait at least that much.
+    fn missing(&self, least: Strength) -> Option<Cause> {
         let mut waited_for: BTreeMap<u32, usize> = BTreeMap::new();
         for &rank in self.all.waits.keys() {
-            for other in self.all.closure(rank) {
-                if !self.all.waits.contains_key(&other) {
+            for other in self.all.closure(rank, least) {
+                if self.all.is_end(other) {
                     *waited_for.entry(other).or_insert(0) += 1;
                 }
             }
@@ -249,10 +252,20 @@ impl Context<'_> {
                 _ => {
                     let mut operations = self.operations(state);
                     let about = operations.find(|operation| {
-                        let peer = self.all.comms.global(operation.comm, operation.peer);
-                        operation.sequence > 0 || peer.is_some_and(|peer| ranks.contains(&peer))
+                        let peer = self.all.comms.global(operation.comm, operation.peer, rank);
+                        operation.sequence > 0 || operation.on_epoch() || peer.is_some_and(|peer| ranks.contains(&peer))
                     });
-                    let text = about.map(|about| self.all.comms.operation(about)).unwrap_or_default();
+                    let again = if about.is_some_and(Operation::only_looks) { "repeated " } else { "" };
+                    let epoch = self.all.waits.get(&rank).and_then(|wait| wait.epoch);
+                    let needs = match epoch.filter(|_| about.is_some_and(Operation::on_epoch)) {
+                        Some(Missing::Unlock) => format!(", of which {} a lock", Ranks(ranks).are("hold")),
+                        Some(Missing::Attention) => ", for which it may have to be in MPI".to_owned(),
+                        Some(Missing::Post) => ", for which MPI_Win_post is missing there".to_owned(),
+                        Some(Missing::Complete) => ", for which MPI_Win_complete is missing there".to_owned(),
+                        None => String::new(),
+                    };
+                    let text = about.map(|about| format!("{again}{}{needs}", self.all.comms.operation(about, rank)));
+                    let text = text.unwrap_or_default();
                     (about.is_some_and(|about| about.sequence > 0), text)
                 }
             };
@@ -288,6 +301,10 @@ impl Context<'_> {
             (Phase::Unwatched, _) => format!("what {it} does is not known: the recorder has given up there"),
             (Phase::Init, _) => format!("{it} is in MPI_Init"),
             (Phase::Finalizing, _) => format!("{it} is in MPI_Finalize, for {since}"),
+            (_, Some(call)) if call.polls => {
+                let what = self.all.comms.call(state).unwrap_or_default();
+                format!("{it} {what}{region}, for {}", duration(self.now.time - call.since))
+            }
             (_, Some(call)) => {
                 format!("{it} is in {}{region}, for {}", call.function, duration(self.now.time - call.since))
             }
@@ -295,8 +312,8 @@ impl Context<'_> {
         }
     }
 
-    fn circle(&self, certain: bool) -> Option<Cause> {
-        let circle = self.all.circle(certain)?;
+    fn circle(&self, least: Strength) -> Option<Cause> {
+        let circle = self.all.circle(least)?;
         let parts: Vec<String> = circle
             .iter()
             .enumerate()
@@ -304,10 +321,11 @@ impl Context<'_> {
             .filter_map(|(i, rank)| {
                 let (state, next) = (self.all.states.get(rank)?, circle[(i + 1) % circle.len()]);
                 let on_next = self.operations(state).find(|operation| {
-                    self.all.comms.global(operation.comm, operation.peer) == Some(next) && operation.sequence == 0
+                    let peer = self.all.comms.global(operation.comm, operation.peer, *rank);
+                    peer == Some(next) && operation.sequence == 0
                 });
                 let what = on_next
-                    .map(|operation| self.all.comms.operation(operation))
+                    .map(|operation| self.all.comms.operation(operation, *rank))
                     .or_else(|| self.all.comms.call(state))
                     .unwrap_or_else(|| self.place(state).trim_start_matches("in ").to_owned());
                 Some(format!("rank {rank} in {what}"))
@@ -336,10 +354,12 @@ impl Context<'_> {
         let same: Vec<u32> = self.all.waits.keys().copied().filter(|other| self.alike(*other, state)).collect();
         let longest = self.longest(&same);
         let anybody = self.all.waits.get(&rank).is_some_and(|wait| wait.anybody);
-        let collective = self.operations(state).any(|operation| operation.sequence > 0);
+        let collective = self.operations(state).find(|operation| operation.sequence > 0);
+        let inter = collective.and_then(|operation| operation.comm).is_some_and(|comm| self.all.comms.is_inter(comm));
         let why = match (anybody, collective) {
             (true, _) => "nobody has sent it a message that fits",
-            (_, true) => "all members have begun it",
+            (_, Some(_)) if inter => "all members that are needed have begun it",
+            (_, Some(_)) => "all members have begun it",
             _ => "who is to blame cannot be told",
         };
         let place = self.place(state);

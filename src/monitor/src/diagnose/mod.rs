@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `waits` | who waits for whom |
+//! | `windows` | the same in epochs of windows |
 //! | `causes` | for whom or what all of them wait in the end |
 //! | `words` | ranks, operations and times as text |
 //! | `table` | one line per rank and per communicator |
@@ -10,6 +11,7 @@
 mod causes;
 mod table;
 mod waits;
+mod windows;
 mod words;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::state::layout::{ANY, NOBODY, WORLD};
-use crate::state::{Call, Membership, Operation};
+use crate::state::{Call, Epoch, EpochKind, Membership, Operation};
 
 const NOW: f64 = 1_000_000.0;
 /// When everything stopped.
@@ -25,7 +25,8 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         moved: SINCE,
         vain: 0,
         cpu: 1.0,
-        comms: vec![Membership { comm: WORLD, rank, size, inter: false, window: false, sequence }],
+        comms: vec![Membership { comm: WORLD, rank, size, inter: false, second: false, window: false, sequence }],
+        epochs: Vec::new(),
         lost: 0,
     };
     Snapshot { time: NOW, ranks: (0..size).map(rank).collect(), silent: Vec::new() }
@@ -158,6 +159,7 @@ fn communicators_are_told_by_their_members() {
             rank: rank / 2,
             size: 4,
             inter: false,
+            second: false,
             window: false,
             sequence: 8,
         });
@@ -177,7 +179,7 @@ fn fences_of_windows_are_operations_of_their_own() {
     let mut job = job(4, 3);
     let window = 0xabcd_0123_0000_0007;
     for rank in 0..4_u32 {
-        let part = Membership { comm: window, rank, size: 4, inter: false, window: true, sequence: 1 };
+        let part = Membership { comm: window, rank, size: 4, inter: false, second: false, window: true, sequence: 1 };
         job.ranks[rank as usize].comms.push(part);
         if rank != 2 {
             job.put(rank, operation("Win_fence", window, NOBODY, 0, 2));
@@ -191,6 +193,102 @@ fn fences_of_windows_are_operations_of_their_own() {
     job.says(Verdict::Still, &[2], &["operation 2 of window abcd0123", "rank 2 is in MPI_Win_free"]);
 }
 
+const WINDOW: u64 = 0xabcd_0123_0000_0007;
+
+/// A job whose ranks have a part of [`WINDOW`] each.
+fn job_with_window(size: u32) -> Snapshot {
+    let mut job = job(size, 3);
+    for rank in 0..size {
+        let part = Membership { comm: WINDOW, rank, size, inter: false, second: false, window: true, sequence: 1 };
+        job.ranks[rank as usize].comms.push(part);
+    }
+    job
+}
+
+/// An epoch that began so many seconds ago, and ended later, if it did.
+fn epoch(kind: EpochKind, target: i32, members: &[u32], since: f64, ended: Option<f64>) -> Epoch {
+    let ended = ended.map(|ended| NOW - ended);
+    Epoch { window: WINDOW, kind, target, members: members.to_vec(), since: NOW - since, ended }
+}
+
+#[test]
+fn who_holds_a_lock_is_waited_for() {
+    let mut job = job_with_window(4);
+    job.ranks[1].epochs = vec![epoch(EpochKind::Exclusive, 2, &[], 50.0, None)];
+    job.put(0, operation("Win_lock", WINDOW, 2, 1, 0));
+    let parts = [
+        "rank 0 has waited for rank 1 for 42.0 s, in MPI_Win_lock of rank 2 (exclusive, window abcd0123 of 4 ranks 0-3)",
+        ", of which rank 1 holds a lock; it computes",
+    ];
+    job.says(Verdict::Still, &[1], &parts);
+    // What it has given back is in nobody's way, nor is a lock of another part.
+    for other in
+        [epoch(EpochKind::Exclusive, 2, &[], 50.0, Some(45.0)), epoch(EpochKind::Exclusive, 3, &[], 50.0, None)]
+    {
+        job.ranks[1].epochs = vec![other];
+        job.says(Verdict::Still, &[2], &["rank 0 has waited for rank 2", "for which it may have to be in MPI"]);
+    }
+    // Shared locks are in the way of exclusive ones only.
+    job.ranks[1].epochs = vec![epoch(EpochKind::All, NOBODY, &[], 50.0, None)];
+    job.says(Verdict::Still, &[1], &["of which rank 1 holds a lock"]);
+    job.put(0, operation("Win_lock", WINDOW, 2, 0, 0));
+    job.says(Verdict::Still, &[2], &["MPI_Win_lock of rank 2 (shared, window"]);
+    // Where both believe to have it, as libraries do that get it later, it is the one that is not waiting.
+    job.ranks[0].epochs = vec![epoch(EpochKind::Exclusive, 2, &[], 60.0, None)];
+    job.put(0, operation("Win_unlock", WINDOW, 2, 0, 0));
+    job.ranks[3].epochs = vec![epoch(EpochKind::Shared, 2, &[], 40.0, None)];
+    job.put(3, operation("Win_flush", WINDOW, 2, 0, 0));
+    job.says(Verdict::Still, &[1], &["rank 0 has waited for rank 1", "in MPI_Win_unlock of rank 2 (window"]);
+    // The target is in MPI, and nobody has a lock: then nobody is to blame.
+    [1, 3].iter().for_each(|&rank: &usize| job.ranks[rank].epochs.clear());
+    job.ranks[3].call = None;
+    job.put(2, operation("Iprobe", WORLD, ANY, ANY, 0));
+    job.says(Verdict::Still, &[0], &["rank 0 waits in MPI_Win_unlock", "who is to blame cannot be told"]);
+}
+
+#[test]
+fn locks_that_are_waited_for_by_turns_are_a_circle() {
+    let mut job = job_with_window(2);
+    for (rank, target) in [(0, 1), (1, 0)] {
+        job.ranks[rank].epochs = vec![epoch(EpochKind::Exclusive, rank as i32, &[], 50.0, None)];
+        job.put(rank as u32, operation("Win_lock", WINDOW, target, 1, 0));
+    }
+    job.says(Verdict::Still, &[0, 1], &["ranks 0, 1 wait in a circle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"]);
+}
+
+#[test]
+fn groups_of_windows_wait_for_those_that_have_not_come() {
+    // 0 wants to write to 1 and 2, of which only 1 lets it.
+    let mut job = job_with_window(4);
+    job.ranks[0].epochs = vec![epoch(EpochKind::Access, NOBODY, &[1, 2], 42.0, None)];
+    job.ranks[1].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0, 3], 43.0, None)];
+    job.put(0, operation("Win_start", WINDOW, NOBODY, 0, 0));
+    let parts = ["rank 0 has waited for rank 2", "MPI_Win_start (window abcd0123", "MPI_Win_post is missing there"];
+    job.says(Verdict::Still, &[2], &parts);
+    // An earlier epoch of it, or one for others, is none for this one.
+    for epoch in [
+        epoch(EpochKind::Exposure, NOBODY, &[0], 50.0, Some(45.0)),
+        epoch(EpochKind::Exposure, NOBODY, &[3], 41.0, None),
+    ] {
+        job.ranks[2].epochs = vec![epoch];
+        job.says(Verdict::Still, &[2], &["MPI_Win_post is missing there"]);
+    }
+    // 1 waits for 0, which waits for 2, and for 3, which was here before 1 let it in, and has not come again.
+    job.put(1, operation("Win_wait", WINDOW, NOBODY, 0, 0));
+    job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[1], 50.0, Some(44.0))];
+    job.ranks[2].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0], 41.0, None)];
+    job.ranks[0].call = None;
+    job.says(Verdict::Still, &[0, 3], &["rank 1 has waited for ranks 0, 3", "MPI_Win_complete is missing there"]);
+    // Both have gone again; or it is not known, since 3 was with others since.
+    job.ranks[0].epochs[0].ended = Some(NOW - 2.0);
+    job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[2], 30.0, None)];
+    job.says(Verdict::Still, &[1], &["rank 1 waits in MPI_Win_wait", "who is to blame cannot be told"]);
+    // Who tests for it waits the least.
+    job.ranks[0].epochs[0].ended = None;
+    job.put(1, operation("Win_test", WINDOW, NOBODY, 0, 0)).call.as_mut().unwrap().polls = true;
+    job.says(Verdict::Still, &[0], &["rank 1 has waited for rank 0", "in repeated MPI_Win_test (window"]);
+}
+
 #[test]
 fn who_is_probed_for_is_waited_for() {
     let mut job = job(3, 0);
@@ -199,6 +297,104 @@ fn who_is_probed_for_is_waited_for() {
     // Its message is on its way.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
     assert!(!diagnose(None, &job).sentence.contains("circle"));
+}
+
+#[test]
+fn peers_of_inter_communicators_are_in_the_other_group() {
+    // Even ranks are the first group, odd ones the second.
+    let inter = 0xabcd_0123_0000_0009;
+    let mut job = job(6, 0);
+    for rank in 0..6_u32 {
+        let (second, window) = (rank % 2 == 1, false);
+        let part = Membership { comm: inter, rank: rank / 2, size: 3, inter: true, second, window, sequence: 4 };
+        job.ranks[rank as usize].comms.push(part);
+    }
+    // Rank 1 of the other group is 3 for those of the first one, and 2 for those of the second one.
+    let name = "inter-communicator abcd0123 of 3 ranks 0, 2, 4 and 3 ranks 1, 3, 5";
+    job.put(0, operation("Recv", inter, 1, 7, 0));
+    job.says(Verdict::Still, &[3], &["rank 0 has waited for rank 3", &format!("MPI_Recv from rank 3 (tag 7, {name})")]);
+    job.put(3, operation("Recv", inter, 1, 8, 0));
+    job.says(Verdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more waits for these); it computes"]);
+    job.put(3, operation("Recv", inter, 0, 8, 0));
+    job.says(Verdict::Still, &[0, 3], &["ranks 0, 3 wait in a circle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
+    job.put(3, operation("Send", inter, 0, 7, 0));
+    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    // A barrier needs all; a root is needed by the other group, and needs that.
+    (0..6).for_each(|rank| drop(job.put(rank, operation("Barrier", inter, NOBODY, 0, 5)).call.clone()));
+    (job.ranks[4].call, job.ranks[4].comms[1].sequence) = (None, 4);
+    job.says(
+        Verdict::Still,
+        &[4],
+        &[&format!("rank 4 is missing in MPI_Barrier, operation 5 of {name}, where ranks 0-3, 5")],
+    );
+    let comm = &diagnose(None, &job).comms[0];
+    assert_eq!((comm.waiting, comm.size, &comm.behind[..]), (5, 6, &[4][..]));
+    let mut bcast = |missing: u32| {
+        for rank in 0..6 {
+            (job.ranks[rank as usize].call, job.ranks[rank as usize].comms[1].sequence) = (None, 4);
+            // Rank 2 is the root; 0 and 4 of its group have come and gone.
+            let root = if rank % 2 == 1 { 1 } else { NOBODY };
+            if rank != missing {
+                job.put(rank, operation("Bcast", inter, root, 0, 5));
+            }
+            if matches!(rank, 0 | 4) {
+                job.ranks[rank as usize].call = None;
+            }
+        }
+        diagnose(None, &job)
+    };
+    let found = bcast(2);
+    assert_eq!(found.ranks, [2], "{}", found.sentence);
+    let root = "rank 2 is missing in MPI_Bcast with root 1 of the other group, operation 5 of inter-communicator";
+    assert!(found.sentence.contains(root) && found.sentence.contains("where ranks 1, 3, 5"), "{}", found.sentence);
+    let found = bcast(5);
+    assert_eq!(found.ranks, [5], "{}", found.sentence);
+    assert!(found.sentence.contains("where rank 2 has waited"), "{}", found.sentence);
+    // One of the root's group that has not come holds up nobody.
+    let found = bcast(4);
+    assert_eq!(found.ranks, [1, 3, 5], "{}", found.sentence);
+    assert!(found.sentence.ends_with("all members that are needed have begun it"), "{}", found.sentence);
+    // Other operations are told, other roots of the two groups are none.
+    job.put(0, operation("Reduce", inter, NOBODY, 0, 5));
+    job.says(Verdict::Still, &[0], &["operation 5 of inter-communicator abcd0123", "rank 0 is in MPI_Reduce"]);
+}
+
+#[test]
+fn who_is_looked_for_again_and_again_is_waited_for_the_least() {
+    // 0 looks for a message of 1, which computes; 2 and 3 wait for 0.
+    let mut job = job(4, 0);
+    job.put(0, operation("Iprobe", WORLD, 1, 5, 0)).call.as_mut().unwrap().polls = true;
+    [2, 3].iter().for_each(|&rank| drop(job.put(rank, operation("Recv", WORLD, 0, 1, 0)).call.clone()));
+    let parts = ["rank 0 has waited for rank 1 for 42.0 s, in repeated MPI_Iprobe from rank 1 (tag 5) (2 more wait"];
+    job.says(Verdict::Still, &[1], &parts);
+    assert_eq!(diagnose(None, &job).rows[0].call, "tests in vain with MPI_Iprobe from rank 1 (tag 5)");
+    // Where somebody waits more than that for somebody else, that one is named.
+    job.put(2, operation("Recv", WORLD, 3, 1, 0));
+    job.ranks[3].call = None;
+    job.says(Verdict::Still, &[3], &["rank 2 has waited for rank 3"]);
+    // A circle over it is one, if there is no better reason.
+    job.put(3, operation("Recv", WORLD, 2, 1, 0));
+    job.says(Verdict::Still, &[2, 3], &["ranks 2, 3 wait in a circle"]);
+    job.put(1, operation("Send", WORLD, 0, 6, 0));
+    [2, 3].iter().for_each(|&rank: &usize| job.ranks[rank].call = None);
+    let parts = ["ranks 0, 1 wait in a circle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
+    job.says(Verdict::Still, &[0, 1], &parts);
+    // Its message is on its way; then it would take one of anybody, so it holds up the other one.
+    job.put(1, operation("Send", WORLD, 0, 5, 0));
+    assert!(!diagnose(None, &job).sentence.contains("circle"));
+    job.put(0, operation("Improbe", WORLD, ANY, ANY, 0)).call.as_mut().unwrap().polls = true;
+    job.put(1, operation("Recv", WORLD, 0, 6, 0));
+    let parts =
+        ["rank 1 has waited for rank 0", "it tests in vain with MPI_Improbe from any rank (any tag), for 42.0 s"];
+    job.says(Verdict::Still, &[0], &parts);
+}
+
+#[test]
+fn who_waits_for_anybody_may_be_missing_elsewhere() {
+    let mut job = job(3, 0);
+    [0, 2].iter().for_each(|&rank| job.barrier(rank, 1));
+    job.put(1, operation("Recv", WORLD, ANY, ANY, 0));
+    job.says(Verdict::Still, &[1], &["rank 1 is missing in MPI_Barrier, operation 1", "it is in MPI_Recv, for 42.0 s"]);
 }
 
 #[test]

@@ -1,20 +1,35 @@
 //! Who waits for whom.
 
 use super::Snapshot;
+use super::windows::{self, Known, Missing};
 use super::words::Comms;
 use crate::state::layout::{ANY, NOBODY};
 use crate::state::{Life, Operation, Phase, RankState};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How sure it is that a rank cannot go on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// It looks for something again and again, and may do other things in between; or its target may not be needed at all.
+    #[default]
+    Looks,
+    /// Some of those that it waits for may have done their part.
+    Partial,
+    /// It needs all of them.
+    Certain,
+}
 
 /// For whom a rank waits.
 #[derive(Debug, Clone, Default)]
 pub struct Wait {
     /// For all of them, as far as it is known. Ranks of which no state is known may be among them.
     pub on: BTreeSet<u32>,
-    /// It cannot go on without all of them; else some of them may have done their part.
-    pub certain: bool,
+    /// How sure that is.
+    pub strength: Strength,
     /// For a message of anybody.
     pub anybody: bool,
+    /// What is missing of those that it waits for, in an epoch of a window.
+    pub epoch: Option<Missing>,
     /// Since when: seconds since 1970.
     pub since: f64,
 }
@@ -53,7 +68,7 @@ impl<'a> Waits<'a> {
     }
 
     fn wait(&self, rank: u32, state: &RankState) -> Option<Wait> {
-        let mut wait = Wait { since: state.phase_since, certain: true, ..Wait::default() };
+        let mut wait = Wait { since: state.phase_since, strength: Strength::Certain, ..Wait::default() };
         match state.phase {
             // Both wait for everybody who is not as far.
             Phase::Init => wait.on = self.not_yet(|phase| phase == Phase::Init || phase == Phase::Running),
@@ -64,8 +79,21 @@ impl<'a> Waits<'a> {
                 for operation in call.what.iter().chain(&call.waits) {
                     self.add(&mut wait, rank, operation);
                 }
+                match wait.epoch {
+                    Some(Missing::Attention) => wait.strength = Strength::Looks,
+                    Some(_) => wait.strength = Strength::Partial,
+                    None => {}
+                }
                 // Of several requests some may be complete, and what one sends to in MPI_Sendrecv is not known.
-                wait.certain = call.requests <= 1 && !call.function.starts_with("MPI_Sendrecv");
+                if call.requests > 1 || call.function.starts_with("MPI_Sendrecv") {
+                    wait.strength = Strength::Partial;
+                }
+                if call.what.as_ref().is_some_and(Operation::only_looks) {
+                    wait.strength = Strength::Looks;
+                    // Who would take a message of anybody is not held up by somebody.
+                    wait.on.remove(&rank);
+                    return (!wait.on.is_empty()).then_some(wait);
+                }
                 // A call that returns at once does not wait, nor does one of which nothing is known; but who is in it for long is looked at.
                 if wait.on.is_empty() && !wait.anybody && call.what.is_none() && call.waits.is_empty() {
                     return None;
@@ -83,14 +111,23 @@ impl<'a> Waits<'a> {
 
     fn add(&self, wait: &mut Wait, rank: u32, operation: &Operation) {
         if operation.sequence > 0 {
-            wait.on.extend(self.behind(operation));
+            wait.on.extend(self.behind(rank, operation));
+            return;
+        }
+        if operation.on_epoch() {
+            if let Some((epoch, on)) =
+                windows::waits_for(&Known { states: &self.states, comms: &self.comms }, rank, operation)
+            {
+                wait.epoch = Some(epoch);
+                wait.on.extend(on);
+            }
             return;
         }
         match operation.peer {
             NOBODY => {}
             ANY => wait.anybody = true,
             peer => {
-                let peer = self.comms.global(operation.comm, peer);
+                let peer = self.comms.global(operation.comm, peer, rank);
                 wait.on.extend(peer.filter(|&peer| !self.on_its_way(rank, operation, peer)));
             }
         }
@@ -101,7 +138,7 @@ impl<'a> Waits<'a> {
         let calls = self.states.get(&peer).and_then(|state| state.call.as_ref());
         let mut others = calls.into_iter().flat_map(|call| call.what.iter().chain(&call.waits));
         others.any(|other| {
-            let to_it = other.peer == ANY || self.comms.global(other.comm, other.peer) == Some(rank);
+            let to_it = other.peer == ANY || self.comms.global(other.comm, other.peer, peer) == Some(rank);
             let tags = other.tag == operation.tag || other.tag == ANY || operation.tag == ANY;
             other.sequence == 0
                 && other.comm == operation.comm
@@ -112,12 +149,19 @@ impl<'a> Waits<'a> {
         })
     }
 
-    /// Members of a communicator that have not come to an operation.
-    pub fn behind(&self, operation: &Operation) -> Vec<u32> {
+    /// Members of a communicator that have not come to an operation, and that a rank needs there.
+    fn behind(&self, rank: u32, operation: &Operation) -> Vec<u32> {
         let Some(comm) = operation.comm else { return Vec::new() };
-        let members = self.states.iter().filter_map(|(&rank, state)| {
+        // Between two groups data go from one root to all of the other group, or back.
+        let root = self.comms.global(operation.comm, operation.peer, rank);
+        let needs = |other: u32| {
+            !self.comms.is_inter(comm)
+                || !operation.has_root()
+                || root.map_or_else(|| self.comms.apart(comm, rank, other), |root| root == other)
+        };
+        let members = self.states.iter().filter_map(|(&other, state)| {
             let membership = state.comms.iter().find(|membership| membership.comm == comm)?;
-            (membership.sequence < operation.sequence).then_some(rank)
+            (membership.sequence < operation.sequence && needs(other)).then_some(other)
         });
         let mut behind: Vec<u32> = members.collect();
         // Who is not known at all has not come either; of the whole job one knows who that is.
@@ -127,11 +171,11 @@ impl<'a> Waits<'a> {
         behind
     }
 
-    /// All for whom a rank waits in the end, over others that wait themselves.
-    pub fn closure(&self, rank: u32) -> BTreeSet<u32> {
+    /// All for whom a rank waits in the end, over others that wait themselves; waits of this strength at least.
+    pub fn closure(&self, rank: u32, least: Strength) -> BTreeSet<u32> {
         let (mut seen, mut next) = (BTreeSet::new(), vec![rank]);
         while let Some(rank) = next.pop() {
-            for &other in self.waits.get(&rank).iter().flat_map(|wait| &wait.on) {
+            for &other in self.at_least(rank, least).iter().flat_map(|wait| &wait.on) {
                 if seen.insert(other) {
                     next.push(other);
                 }
@@ -140,15 +184,23 @@ impl<'a> Waits<'a> {
         seen
     }
 
-    /// Ranks that wait in a circle, each for the next one: the circle with the least rank. Only `certain` waits, or all.
-    pub fn circle(&self, certain: bool) -> Option<Vec<u32>> {
-        let counts = |rank: &u32| self.waits.get(rank).filter(|wait| wait.certain || !certain);
+    fn at_least(&self, rank: u32, least: Strength) -> Option<&Wait> {
+        self.waits.get(&rank).filter(|wait| wait.strength >= least)
+    }
+
+    /// Whether a rank waits for nobody who is known: what others wait for ends there.
+    pub fn is_end(&self, rank: u32) -> bool {
+        self.waits.get(&rank).is_none_or(|wait| wait.on.is_empty())
+    }
+
+    /// Ranks that wait in a circle, each for the next one: the circle with the least rank. Only waits of this strength at least.
+    pub fn circle(&self, least: Strength) -> Option<Vec<u32>> {
         // The shortest way from a rank to itself.
         self.waits.keys().find_map(|&start| {
             let mut before: BTreeMap<u32, u32> = BTreeMap::new();
             let mut next = std::collections::VecDeque::from([start]);
             while let Some(rank) = next.pop_front() {
-                for &other in counts(&rank).iter().flat_map(|wait| &wait.on) {
+                for &other in self.at_least(rank, least).iter().flat_map(|wait| &wait.on) {
                     if other == start {
                         let mut circle = vec![rank];
                         while let Some(&earlier) = circle.last().and_then(|last| before.get(last)) {

@@ -2,7 +2,7 @@
 
 use crate::state::layout::{self, ANY, NOBODY};
 use crate::state::{Membership, Operation, RankState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -76,12 +76,20 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// What is known of communicators: their members' ranks in the whole job by their ranks in the communicator.
+/// What is known of communicators.
 #[derive(Debug, Default)]
 pub struct Comms {
-    members: BTreeMap<u64, BTreeMap<u32, u32>>,
-    about: BTreeMap<u64, Membership>,
+    /// Members' ranks in the whole job by their ranks in the communicator. An inter-communicator has two groups.
+    members: BTreeMap<(u64, Group), BTreeMap<u32, u32>>,
+    about: BTreeMap<(u64, Group), Membership>,
+    /// Members of the second groups of inter-communicators, by their ranks in the job.
+    second: BTreeSet<(u64, u32)>,
 }
+
+/// One of the two groups of an inter-communicator; others have the first one only.
+type Group = bool;
+/// See [`Membership::second`].
+const FIRST: Group = false;
 
 impl Comms {
     /// Of all ranks.
@@ -90,37 +98,60 @@ impl Comms {
         for state in ranks {
             let Some(rank) = state.rank else { continue };
             for membership in &state.comms {
-                comms.members.entry(membership.comm).or_default().insert(membership.rank, rank);
-                comms.about.entry(membership.comm).or_insert(*membership);
+                let group = (membership.comm, membership.second);
+                comms.members.entry(group).or_default().insert(membership.rank, rank);
+                comms.about.entry(group).or_insert(*membership);
+                if membership.second {
+                    comms.second.insert((membership.comm, rank));
+                }
             }
         }
         comms
     }
 
-    /// Rank in the job of a rank of a communicator, if that can be told.
-    pub fn global(&self, comm: Option<u64>, rank: i32) -> Option<u32> {
-        let rank = u32::try_from(rank).ok()?;
-        match comm? {
-            layout::WORLD => Some(rank),
-            // Its peers are those of the other group.
-            comm if self.about.get(&comm)?.inter => None,
-            comm => self.members.get(&comm)?.get(&rank).copied(),
+    /// Rank in the job of a peer in a communicator, as one of its members calls it, if that can be told.
+    pub fn global(&self, comm: Option<u64>, peer: i32, member: u32) -> Option<u32> {
+        let peer = u32::try_from(peer).ok()?;
+        let comm = comm?;
+        match comm {
+            layout::WORLD => Some(peer),
+            // Peers are those of the other group.
+            _ if self.is_inter(comm) => self.members.get(&(comm, !self.group(comm, member)))?.get(&peer).copied(),
+            _ => self.members.get(&(comm, FIRST))?.get(&peer).copied(),
         }
     }
 
-    /// Members that are known, by their ranks in the job.
-    pub fn members(&self, comm: u64) -> Vec<u32> {
-        self.members.get(&comm).map(|members| members.values().copied().collect()).unwrap_or_default()
+    /// In which group of an inter-communicator a rank is.
+    fn group(&self, comm: u64, rank: u32) -> Group {
+        self.second.contains(&(comm, rank))
     }
 
-    /// Number of members; 0 if it is not known.
+    /// Whether two ranks are in different groups of an inter-communicator.
+    pub fn apart(&self, comm: u64, one: u32, other: u32) -> bool {
+        self.group(comm, one) != self.group(comm, other)
+    }
+
+    /// Members of a group that are known, by their ranks in the job.
+    fn members(&self, comm: u64, group: Group) -> Vec<u32> {
+        self.members.get(&(comm, group)).map(|members| members.values().copied().collect()).unwrap_or_default()
+    }
+
+    fn size_of(&self, comm: u64, group: Group) -> u32 {
+        self.about.get(&(comm, group)).map_or(0, |membership| membership.size)
+    }
+
+    /// Number of members, of both groups; 0 if it is not known.
     pub fn size(&self, comm: u64) -> u32 {
-        self.about.get(&comm).map_or(0, |membership| membership.size)
+        self.size_of(comm, FIRST) + self.size_of(comm, !FIRST)
+    }
+
+    fn about(&self, comm: u64) -> Option<&Membership> {
+        self.about.get(&(comm, FIRST)).or_else(|| self.about.get(&(comm, !FIRST)))
     }
 
     /// It is an inter-communicator.
     pub fn is_inter(&self, comm: u64) -> bool {
-        self.about.get(&comm).is_some_and(|membership| membership.inter)
+        self.about(comm).is_some_and(|membership| membership.inter)
     }
 
     /// What it is called.
@@ -130,22 +161,47 @@ impl Comms {
             Some(layout::WORLD) => "MPI_COMM_WORLD".to_owned(),
             Some(layout::SELF) => "MPI_COMM_SELF".to_owned(),
             Some(comm) => {
-                let kind =
-                    if self.about.get(&comm).is_some_and(|about| about.window) { "window" } else { "communicator" };
-                format!("{kind} {:08x} of {} {}", comm >> 32, self.size(comm), Ranks(&self.members(comm)))
+                let group = |group| format!("{} {}", self.size_of(comm, group), Ranks(&self.members(comm, group)));
+                let kind = match self.about(comm) {
+                    Some(about) if about.inter => {
+                        return format!(
+                            "inter-communicator {:08x} of {} and {}",
+                            comm >> 32,
+                            group(FIRST),
+                            group(!FIRST)
+                        );
+                    }
+                    Some(about) if about.window => "window",
+                    _ => "communicator",
+                };
+                format!("{kind} {:08x} of {}", comm >> 32, group(FIRST))
             }
         }
     }
 
-    /// An operation, with whom or what it is about.
-    pub fn operation(&self, operation: &Operation) -> String {
+    /// An operation of a rank, with whom or what it is about.
+    pub fn operation(&self, operation: &Operation, of: u32) -> String {
         let Operation { function, comm, peer, tag, sequence } = operation;
         if *sequence > 0 {
-            let root = if *peer >= 0 { format!(" with root {peer}") } else { String::new() };
+            let other = if comm.is_some_and(|comm| self.is_inter(comm)) { " of the other group" } else { "" };
+            let root = if *peer >= 0 { format!(" with root {peer}{other}") } else { String::new() };
             return format!("{function}{root}, operation {sequence} of {}", self.name(*comm));
         }
+        if operation.on_epoch() {
+            let kind = match (function.as_str(), *tag) {
+                ("MPI_Win_lock", 1) => "exclusive, ",
+                ("MPI_Win_lock", _) => "shared, ",
+                _ => "",
+            };
+            let target = match (*peer, self.global(*comm, *peer, of)) {
+                (NOBODY, _) => String::new(),
+                (_, Some(rank)) => format!(" of rank {rank}"),
+                (peer, None) => format!(" of its rank {peer}"),
+            };
+            return format!("{function}{target} ({kind}{})", self.name(*comm));
+        }
         let way = if operation.receives() { "from" } else { "to" };
-        let whom = match (*peer, self.global(*comm, *peer)) {
+        let whom = match (*peer, self.global(*comm, *peer, of)) {
             (NOBODY, _) => return function.clone(),
             (ANY, _) => "any rank".to_owned(),
             (_, Some(rank)) => format!("rank {rank}"),
@@ -160,12 +216,14 @@ impl Comms {
     pub fn call(&self, state: &RankState) -> Option<String> {
         let call = state.call.as_ref()?;
         let polls = if call.polls { "tests in vain with " } else { "" };
+        // In the whole job and in windows it does not matter who it is.
+        let operation = |operation| self.operation(operation, state.rank.unwrap_or(0));
         let text = match (&call.what, &call.waits[..]) {
-            (Some(what), _) => self.operation(what),
+            (Some(what), _) => operation(what),
             (None, []) => call.function.clone(),
-            (None, [only]) if call.requests <= 1 => format!("{} for {}", call.function, self.operation(only)),
+            (None, [only]) if call.requests <= 1 => format!("{} for {}", call.function, operation(only)),
             (None, [first, ..]) => {
-                format!("{} for {} requests, the first one {}", call.function, call.requests, self.operation(first))
+                format!("{} for {} requests, the first one {}", call.function, call.requests, operation(first))
             }
         };
         Some(format!("{polls}{text}"))

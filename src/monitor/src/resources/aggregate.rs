@@ -3,6 +3,8 @@
 use super::{Quantity, Reading};
 use crate::wire::{Malformed, Reader, put_number};
 
+/// Most nodes of a group.
+const MOST: u32 = 4_096;
 /// Most aggregates in one summary.
 pub const MAX_AGGREGATES: usize = 64;
 
@@ -85,6 +87,30 @@ impl Summary {
         Summary { nodes: readings.len() as u32, values }
     }
 
+    /// One of its values.
+    pub fn get(&self, quantity: Quantity, how: Aggregate) -> Option<f64> {
+        self.values.iter().find(|value| (value.0, value.1) == (quantity, how)).map(|value| value.2)
+    }
+
+    /// An aggregate of all groups. Exact but for medians, which are the medians of the groups' medians, each as often as it has nodes, and for means of what
+    /// only some nodes of a group can read; none if no group has it.
+    pub fn together(groups: &[Summary], quantity: Quantity, how: Aggregate) -> Option<f64> {
+        let values = groups.iter().filter_map(|group| Some((group.nodes.clamp(1, MOST), group.get(quantity, how)?)));
+        match how {
+            Aggregate::Mean => {
+                let (sum, nodes) = values.fold((0.0, 0.0), |(sum, nodes), (count, mean)| {
+                    (sum + f64::from(count) * mean, nodes + f64::from(count))
+                });
+                (nodes > 0.0).then(|| sum / nodes)
+            }
+            Aggregate::Median => {
+                let each = values.flat_map(|(count, median)| std::iter::repeat_n(median, count as usize));
+                Aggregate::Median.of(each)
+            }
+            _ => how.of(values.map(|(_, value)| value)),
+        }
+    }
+
     /// Its bytes: what `Node::put_everywhere` takes. Numbers in the steps of their quantities.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -140,6 +166,25 @@ mod tests {
         let means = [(Quantity::CpuUse, Aggregate::Mean, 15.0), (Quantity::CpuUse, Aggregate::Maximum, 20.0)];
         assert_eq!(summary.values, means, "nobody has a temperature");
         assert_eq!(Summary::decode(&summary.encode()), Ok(summary));
+    }
+
+    #[test]
+    fn groups_together_are_what_all_nodes_are() {
+        let readings: Vec<Reading> = (0..7)
+            .map(|place| {
+                let mut reading = Reading::default();
+                reading.set(Quantity::Load1, f64::from(place * place));
+                reading
+            })
+            .collect();
+        let wanted = Aggregate::ALL.map(|how| (Quantity::Load1, how));
+        let groups = [Summary::of(&readings[..2], &wanted), Summary::of(&readings[2..], &wanted)];
+        for how in Aggregate::ALL.into_iter().filter(|&how| how != Aggregate::Median) {
+            let all = how.of_readings(&readings, Quantity::Load1);
+            assert_eq!(Summary::together(&groups, Quantity::Load1, how), all, "{how:?}");
+        }
+        assert_eq!(Summary::together(&groups, Quantity::Load1, Aggregate::Median), Some(16.0), "2 of 0.5, 5 of 16");
+        assert_eq!(Summary::together(&groups, Quantity::CpuUse, Aggregate::Mean), None);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Aggregates of the user's own: arithmetic over built-in ones, loaded while a job runs.
 //!
-//! A formula knows numbers, operators, functions of one number and names like `load1_max` or `nodes`. It has no loops, no calls of anything
+//! A formula knows numbers, operators, functions of one number and names like `load1_max`, `data_queue_sum` or `nodes`. It has no loops, no calls of anything
 //! else, no memory, and its length is bounded: so its time is, and nothing can be smuggled in.
 
 use super::{Aggregate, Quantity, Reading};
@@ -18,10 +18,15 @@ pub struct Formula {
     variables: Vec<Variable>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Variable {
+/// What a name in a formula stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    /// `nodes`: their number.
     Nodes,
+    /// `load1_max`: an aggregate of what the sensors of the nodes read.
     Of(Quantity, Aggregate),
+    /// `data_queue_max`: an aggregate of the numbers that the user's programs have given under that key (`queue`).
+    Data(String, Aggregate),
 }
 
 /// Why a text is no formula.
@@ -34,7 +39,10 @@ pub enum NoFormula {
     #[error("this is no formula: {0}")]
     Syntax(String),
     /// A name that is not `nodes` or quantity, underscore, aggregate.
-    #[error("unknown name {0}: names are \"nodes\" and those of a quantity and an aggregate, such as load1_mean")]
+    #[error(
+        "unknown name {0}: names are \"nodes\", those of a quantity and an aggregate, such as load1_mean, and those of data, such as \
+         data_queue_sum for what was put under the key queue"
+    )]
     Unknown(String),
 }
 
@@ -55,16 +63,29 @@ impl Formula {
         &self.text
     }
 
-    /// Its value over the readings of a group; none if something that it needs was not read, or if there is no finite value.
-    pub fn of(&self, readings: &[Reading]) -> Option<f64> {
-        let value = |&variable: &Variable| match variable {
-            Variable::Nodes => Some(readings.len() as f64),
-            Variable::Of(quantity, how) => how.of_readings(readings, quantity),
-        };
+    /// What its names stand for.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// Its value, with `value` of what its names stand for; none if one of those is none, or if there is no finite value.
+    pub fn value(&self, value: impl Fn(&Variable) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.variables.iter().map(value).collect::<Option<_>>()?;
         self.expression.eval(&values).ok().filter(|value| value.is_finite())
     }
+
+    /// Its value over the readings of a group; none if something that it needs was not read, or if there is no finite value.
+    pub fn of(&self, readings: &[Reading]) -> Option<f64> {
+        self.value(|variable| match variable {
+            Variable::Nodes => Some(readings.len() as f64),
+            Variable::Of(quantity, how) => how.of_readings(readings, *quantity),
+            Variable::Data(..) => None,
+        })
+    }
 }
+
+/// What names of the user's data begin with.
+const DATA: &str = "data_";
 
 fn variable(name: &str) -> Option<Variable> {
     if name == "nodes" {
@@ -72,7 +93,10 @@ fn variable(name: &str) -> Option<Variable> {
     }
     let (quantity, how) = name.rsplit_once('_')?;
     let how = Aggregate::ALL.into_iter().find(|aggregate| aggregate.name() == how)?;
-    Some(Variable::Of(Quantity::named(quantity)?, how))
+    match quantity.strip_prefix(DATA).filter(|key| !key.is_empty()) {
+        Some(key) => Some(Variable::Data(key.to_owned(), how)),
+        None => Some(Variable::Of(Quantity::named(quantity)?, how)),
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +126,20 @@ mod tests {
         assert_eq!(value("7"), Some(7.0));
         assert_eq!(value("temperature_max"), None, "nobody read it");
         assert_eq!(value("1 / (load1_min - 1)"), None, "no finite value");
+    }
+
+    #[test]
+    fn data_of_the_users_have_names_of_their_own() {
+        let formula = Formula::parse("data_queue_max / data_queue_mean + load1_min").unwrap();
+        let value = |variable: &Variable| match variable {
+            Variable::Data(key, Aggregate::Maximum) if key == "queue" => Some(6.0),
+            Variable::Data(key, Aggregate::Mean) if key == "queue" => Some(4.0),
+            Variable::Of(Quantity::Load1, Aggregate::Minimum) => Some(1.0),
+            _ => None,
+        };
+        assert_eq!(formula.value(value), Some(2.5));
+        assert_eq!(formula.of(&readings()), None, "readings have no data");
+        assert!(Formula::parse("data_max").is_err() && Formula::parse("queue_max").is_err());
     }
 
     #[test]

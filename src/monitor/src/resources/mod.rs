@@ -10,7 +10,7 @@ mod reading;
 mod sensors;
 
 pub use aggregate::{Aggregate, MAX_AGGREGATES, Summary};
-pub use formula::{Formula, MAX_FORMULA, NoFormula};
+pub use formula::{Formula, MAX_FORMULA, NoFormula, Variable};
 pub use quantity::Quantity;
 pub use reading::Reading;
 pub use sensors::Sensors;

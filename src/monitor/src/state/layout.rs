@@ -10,10 +10,11 @@
 //! REQUESTS requests               what a request was made for, found by its handle
 //! COMMS    communicators          handle, identity, number of collective operations that have begun
 //! NAMES    names of regions
+//! EPOCHS   epochs of windows
 //! ```
 
 /// First bytes of a state file; the last two are the version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CLCSTA02");
 
 /// End of the file names: `<process id>.state`.
 pub const EXTENSION: &str = "state";
@@ -91,7 +92,7 @@ pub mod slot {
     pub const COMM: usize = 32;
     /// Peer or root in the upper half ([`super::NOBODY`], [`super::ANY`]), tag in the lower one: both `i32`.
     pub const PEER: usize = 40;
-    /// Number of the collective operation among those of its communicator, from 1; 0 if it is none.
+    /// Number of the collective operation among those of its communicator, from 1; 0 if it is none. Probes and epochs of windows leave it as it was.
     pub const SEQUENCE: usize = 48;
     /// Number of requests that the current or last call was given.
     pub const WAITS: usize = 56;
@@ -136,6 +137,8 @@ pub const PROBES: usize = 64;
 pub const FREED: u64 = 1;
 /// Flag in the size of an inter-communicator, whose peers are those of the other group.
 pub const INTER: u64 = 1 << 31;
+/// Flag in the size of an inter-communicator: of its two groups, this process is in the one whose first member has the higher global rank.
+pub const SECOND: u64 = 1 << 29;
 /// Flag in the size of a window, which is in a place of a communicator.
 pub const WINDOW: u64 = 1 << 30;
 
@@ -146,13 +149,61 @@ pub const NAME_PLACES: usize = 256;
 /// See [`NAMES`].
 pub const NAME: usize = 64;
 
+/// Where epochs of windows begin: places of [`EPOCH`] bytes. A later one with the same place takes it.
+pub const EPOCHS: usize = NAMES + NAME_PLACES * NAME;
+/// Number of places for epochs.
+pub const EPOCH_PLACES: usize = 256;
+/// See [`EPOCHS`].
+pub const EPOCH: usize = 128;
+/// So many members of the group of an epoch are known, two in a word.
+pub const MEMBERS: usize = 2 * (EPOCH - epoch::MEMBERS) / 8;
+
+/// Byte offsets of the fields of an epoch.
+pub mod epoch {
+    /// Handle of its window; 0 if there is none.
+    pub const WIN: usize = 0;
+    /// One of [`super::kind`]; in the upper half the target of a lock, its rank in the window.
+    pub const KIND: usize = 8;
+    /// Reading of the counter when it began: the call of `MPI_Win_start` and `MPI_Win_post`, and when a lock was there.
+    pub const SINCE: usize = 16;
+    /// Reading of the counter when it ended; 0 if it has not.
+    pub const ENDED: usize = 24;
+    /// Number of members of its group.
+    pub const COUNT: usize = 32;
+    /// Their global ranks, the first ones.
+    pub const MEMBERS: usize = 40;
+}
+
+/// What an epoch is.
+pub mod kind {
+    /// From `MPI_Win_start` to `MPI_Win_complete`.
+    pub const ACCESS: u64 = 1;
+    /// From `MPI_Win_post` to `MPI_Win_wait`.
+    pub const EXPOSURE: u64 = 2;
+    /// A shared lock of all.
+    pub const ALL: u64 = 3;
+    /// A shared lock of one.
+    pub const SHARED: u64 = 4;
+    /// An exclusive lock of one.
+    pub const EXCLUSIVE: u64 = 5;
+}
+
 /// Size of the file.
-pub const SIZE: usize = NAMES + NAME_PLACES * NAME;
+pub const SIZE: usize = EPOCHS + EPOCH_PLACES * EPOCH;
 
 /// The first place of a handle among `places`, which are a power of two.
 #[inline]
 pub fn place_of(handle: u64, places: usize) -> usize {
     (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (places - 1)
+}
+
+/// The place of an epoch of a window: that of its kind, or of the lock of a target.
+pub fn place_of_epoch(win: u64, kind: u64, target: i32) -> usize {
+    let own = match kind {
+        kind::SHARED | kind::EXCLUSIVE => kind::SHARED + u64::from(target as u32),
+        other => other,
+    };
+    place_of(win ^ own.wrapping_mul(0xff51_afd7_ed55_8ccd), EPOCH_PLACES)
 }
 
 /// Identity of `MPI_COMM_WORLD`.

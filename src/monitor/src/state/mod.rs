@@ -5,6 +5,8 @@ mod functions;
 pub mod layout;
 mod process;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use functions::{function_name, table};
 pub use process::{Process, now};
@@ -77,6 +79,9 @@ pub struct RankState {
     pub cpu: f64,
     /// The communicators that were asked for, of which it is a member.
     pub comms: Vec<Membership>,
+    /// Of the windows among them, the epochs that it is in, and those that were the last of their kind.
+    #[serde(default)]
+    pub epochs: Vec<Epoch>,
     /// Communicators and threads that there was no room for.
     pub lost: u64,
 }
@@ -105,12 +110,45 @@ pub struct Operation {
     pub function: String,
     /// Identity of its communicator, if that is known.
     pub comm: Option<u64>,
-    /// Peer or root; [`layout::NOBODY`], [`layout::ANY`].
+    /// Peer, root or target; [`layout::NOBODY`], [`layout::ANY`].
     pub peer: i32,
-    /// Tag of a message.
+    /// Tag of a message; 1 for an exclusive lock.
     pub tag: i32,
     /// Number of a collective operation among those of its communicator, from 1; 0 for messages.
     pub sequence: u64,
+}
+
+/// An epoch of a window, of the process that has called for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Identity of the window.
+    pub window: u64,
+    /// What it is.
+    pub kind: EpochKind,
+    /// Rank in the window of the part that is locked; [`layout::NOBODY`] where none or all are.
+    pub target: i32,
+    /// Global ranks of its group, the first ones if it has more than [`layout::MEMBERS`].
+    pub members: Vec<u32>,
+    /// When it began: seconds since 1970.
+    pub since: f64,
+    /// When it ended, if it has.
+    pub ended: Option<f64>,
+}
+
+/// What an epoch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EpochKind {
+    /// From `MPI_Win_start` to `MPI_Win_complete`.
+    Access,
+    /// From `MPI_Win_post` to `MPI_Win_wait`.
+    Exposure,
+    /// A shared lock of all.
+    All,
+    /// A shared lock of one.
+    Shared,
+    /// An exclusive lock of one.
+    Exclusive,
 }
 
 /// A communicator as a member knows it.
@@ -124,6 +162,9 @@ pub struct Membership {
     pub size: u32,
     /// It is an inter-communicator.
     pub inter: bool,
+    /// Of its two groups, this is the one whose first member has the higher global rank.
+    #[serde(default)]
+    pub second: bool,
     /// It is a window of memory, whose fences are its operations.
     #[serde(default)]
     pub window: bool,
@@ -131,7 +172,42 @@ pub struct Membership {
     pub sequence: u64,
 }
 
+/// Whether a function leaves what was stored about collective operations as it was.
+fn leaves_sequence(function: &str) -> bool {
+    function.ends_with("robe") || on_epoch(function)
+}
+
+/// Functions of epochs that have a target; the others have none, and leave what was stored of one as it was.
+const WITH_TARGET: [&str; 4] = ["lock", "unlock", "flush", "flush_local"];
+
+fn on_epoch(function: &str) -> bool {
+    let others =
+        ["start", "complete", "post", "wait", "test", "lock_all", "unlock_all", "flush_all", "flush_local_all"];
+    function.strip_prefix("MPI_Win_").is_some_and(|name| WITH_TARGET.contains(&name) || others.contains(&name))
+}
+
+fn has_target(function: &str) -> bool {
+    function.strip_prefix("MPI_Win_").is_some_and(|name| WITH_TARGET.contains(&name))
+}
+
 impl Operation {
+    /// It looks whether something has come, and returns at once.
+    pub fn only_looks(&self) -> bool {
+        matches!(&*self.function, "MPI_Iprobe" | "MPI_Improbe" | "MPI_Win_test")
+    }
+
+    /// It is a collective operation with a root.
+    pub fn has_root(&self) -> bool {
+        let name = self.function.trim_start_matches("MPI_").trim_start_matches('I').to_lowercase();
+        let name = name.trim_end_matches("_init");
+        ["bcast", "gather", "gatherv", "scatter", "scatterv", "reduce"].contains(&name)
+    }
+
+    /// It begins or ends an epoch of a window, but that of all its members.
+    pub fn on_epoch(&self) -> bool {
+        on_epoch(&self.function)
+    }
+
     /// It is a message that comes: receives and probes; also those that send one as well.
     pub fn receives(&self) -> bool {
         ["Recv", "recv", "Probe", "probe"].iter().any(|part| self.function.contains(part))

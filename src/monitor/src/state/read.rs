@@ -1,7 +1,10 @@
 //! Reads a state file while its process writes it, or after its death.
 
-use super::layout::{self, field, phase, slot};
-use super::{Call, Life, Membership, Operation, Phase, Process, RankState, function_name, now, table};
+use super::layout::{self, epoch, field, kind, phase, slot};
+use super::{
+    Call, Epoch, EpochKind, Life, Membership, Operation, Phase, Process, RankState, function_name, has_target,
+    leaves_sequence, now, on_epoch, table,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -86,6 +89,11 @@ impl StateFile {
         self.process
     }
 
+    /// When the process was started, in ticks since boot.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -132,7 +140,8 @@ impl StateFile {
         // Of several threads the one that has waited longest is the one to look at.
         let inside = |words: &&Words| words.get(slot::CALL) & layout::INSIDE != 0;
         let waiting = calls.iter().filter(inside).min_by_key(|words| words.get(slot::SINCE));
-        let shown = waiting.or_else(|| calls.first().filter(|words| tests && words.get(slot::VAIN) != 0));
+        let testing = |words: &&Words| tests && words.get(slot::VAIN) != 0 && tries(&function_of(words));
+        let shown = waiting.or_else(|| calls.iter().find(testing));
         let place = shown.and_then(|shown| calls.iter().position(|words| std::ptr::eq(words, shown))).unwrap_or(0);
         if matches!(state.phase, Phase::Running) {
             state.call = shown.map(|words| self.call(words, &clock, &comms, tests && words.get(slot::VAIN) != 0));
@@ -142,6 +151,11 @@ impl StateFile {
         }
         let about: BTreeSet<u64> = state.comms_of_call().collect();
         let told = |comm: &u64| *comm == layout::WORLD || about.contains(comm) || wanted.contains(comm);
+        let windows = comms.iter().filter(|(_, comm)| comm.window && told(&comm.comm));
+        let windows: Vec<(u64, u64)> = windows.map(|&(handle, comm)| (handle, comm.comm)).collect();
+        if !windows.is_empty() {
+            state.epochs = self.epochs(&windows, &clock)?;
+        }
         state.comms = comms.iter().map(|&(_, comm)| comm).filter(|comm| told(&comm.comm)).collect();
         Ok(state)
     }
@@ -176,6 +190,7 @@ impl StateFile {
             vain: 0,
             cpu: kernel.cpu,
             comms: Vec::new(),
+            epochs: Vec::new(),
             lost: header.get(field::LOST),
         };
         let mut calls = Vec::new();
@@ -201,8 +216,9 @@ impl StateFile {
             let membership = Membership {
                 comm,
                 rank: (ranks >> 32) as u32,
-                size: (ranks & (layout::WINDOW - 1)) as u32,
+                size: (ranks & (layout::SECOND - 1)) as u32,
                 inter: ranks & layout::INTER != 0,
+                second: ranks & layout::SECOND != 0,
                 window: ranks & layout::WINDOW != 0,
                 sequence,
             };
@@ -211,14 +227,49 @@ impl StateFile {
         Ok(found.collect())
     }
 
+    /// Epochs of these windows, given by their handles and identities.
+    fn epochs(&self, windows: &[(u64, u64)], clock: &Clock) -> Result<Vec<Epoch>> {
+        let words = self.part(layout::EPOCHS, layout::EPOCH_PLACES * layout::EPOCH)?;
+        let found = (0..layout::EPOCH_PLACES).filter_map(|place| {
+            let get = |offset: usize| words.get(place * layout::EPOCH + offset);
+            let (_, window) = *windows.iter().find(|(handle, _)| *handle == get(epoch::WIN))?;
+            let kind = match get(epoch::KIND) & u64::from(u32::MAX) {
+                kind::ACCESS => EpochKind::Access,
+                kind::EXPOSURE => EpochKind::Exposure,
+                kind::ALL => EpochKind::All,
+                kind::SHARED => EpochKind::Shared,
+                kind::EXCLUSIVE => EpochKind::Exclusive,
+                _ => return None,
+            };
+            let count = usize::try_from(get(epoch::COUNT)).unwrap_or(0).min(layout::MEMBERS);
+            let member = |k: usize| (get(epoch::MEMBERS + 8 * (k / 2)) >> (32 * (k % 2))) as u32;
+            Some(Epoch {
+                window,
+                kind,
+                target: (get(epoch::KIND) >> 32) as u32 as i32,
+                members: (0..count).map(member).collect(),
+                since: clock.seconds(get(epoch::SINCE)),
+                ended: Some(get(epoch::ENDED)).filter(|&ended| ended != 0).map(|ended| clock.seconds(ended)),
+            })
+        });
+        Ok(found.collect())
+    }
+
     fn call(&self, words: &Words, clock: &Clock, comms: &[(u64, Membership)], tests: bool) -> Call {
         let identity = |handle: u64| comms.iter().find(|(known, _)| *known == handle).map(|(_, comm)| comm.comm);
-        let operation = |function: u64, [comm, peer, sequence]: [u64; 3]| Operation {
-            function: function_name(function),
-            comm: identity(comm),
-            peer: (peer >> 32) as u32 as i32,
-            tag: peer as u32 as i32,
-            sequence,
+        let operation = |function: u64, [comm, peer, sequence]: [u64; 3]| {
+            let function = function_name(function);
+            Operation {
+                comm: identity(comm),
+                peer: if on_epoch(&function) && !has_target(&function) {
+                    layout::NOBODY
+                } else {
+                    (peer >> 32) as u32 as i32
+                },
+                tag: peer as u32 as i32,
+                sequence: if leaves_sequence(&function) { 0 } else { sequence },
+                function,
+            }
         };
         let call = words.get(slot::CALL);
         let function = call & (layout::INSIDE - 1);
@@ -233,7 +284,7 @@ impl StateFile {
             let fields = [16, 24, 32].map(|offset| request.get(offset));
             (request.get(0) == handle).then(|| operation(request.get(8), fields))
         });
-        let polls = tests && (call & layout::INSIDE == 0 || name.starts_with("MPI_Test") || name.contains("probe"));
+        let polls = tests && (call & layout::INSIDE == 0 || tries(&name));
         Call {
             since: clock.seconds(words.get(if polls { slot::MOVED } else { slot::SINCE })),
             what: (fields[0] != 0).then(|| operation(function, fields)),
@@ -255,6 +306,17 @@ impl StateFile {
         };
         (0..depth).map(|k| name(words.get(slot::REGIONS + 8 * k))).collect()
     }
+}
+
+/// Name of the function of the current or last call of a thread.
+fn function_of(slot: &Words) -> String {
+    function_name(slot.get(slot::CALL) & (layout::INSIDE - 1))
+}
+
+/// Whether a function looks whether something has come, and returns at once.
+fn tries(function: &str) -> bool {
+    function.starts_with("MPI_Test")
+        || matches!(function, "MPI_Iprobe" | "MPI_Improbe" | "MPI_Win_test" | "MPI_Request_get_status")
 }
 
 fn clock(header: &Words) -> Clock {

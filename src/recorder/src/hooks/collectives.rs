@@ -1,7 +1,7 @@
 //! What collective operations are given: communicator, root, and bytes.
 
 use crate::arguments::Arguments;
-use crate::format::{Effect, NO_ROOT};
+use crate::format::{Effect, NO_ROOT, OWN_GROUP, THIS_PROCESS};
 use crate::session::Session;
 use crate::stream::Stream;
 
@@ -44,38 +44,54 @@ pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, giv
 unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64, root: i64) -> Bytes {
     // SAFETY: as above.
     unsafe {
-        let block = |count: usize, datatype: usize| given.count(count) * given.size(datatype);
+        let block = |count: usize, datatype: usize| given.bytes(count, datatype);
         let sum = |counts: usize, datatype: usize, per_type: bool| {
-            let members = session.peers(comm);
+            // With an inter-communicator, the members of the other group, but those of this one where what they reduce is scattered.
+            let reduced = effect == Effect::ReduceScatter;
+            let members = if reduced { session.size_of(comm) } else { session.peers(comm) };
             if per_type {
-                return (0..members).map(|k| given.count_at(counts, k) * given.size_at(datatype, k)).sum();
+                let one = |k: usize| match given.count_at(counts, k) {
+                    0 => 0,
+                    count => count * given.size_at(datatype, k),
+                };
+                return (0..members).map(one).sum();
             }
-            let size = given.size(datatype);
-            (0..members).map(|k| given.count_at(counts, k)).sum::<u64>() * size
+            match (0..members).map(|k| given.count_at(counts, k)).sum::<u64>() {
+                0 => 0,
+                sum => sum * given.size(datatype),
+            }
         };
-        let am_root = || root == crate::format::THIS_PROCESS || root >= 0 && session.is_rank(comm, root);
+        let am_root = || root == THIS_PROCESS || root >= 0 && session.is_rank(comm, root);
         match effect {
+            // In the group of the root of an inter-communicator, the others do nothing.
+            Effect::Bcast | Effect::Gather | Effect::Gatherv | Effect::Scatter | Effect::Scatterv | Effect::Reduce
+                if root == OWN_GROUP =>
+            {
+                Bytes(0, 0, false)
+            }
             Effect::Bcast => Bytes(block(1, 2), block(1, 2), false),
             Effect::Gather | Effect::Gatherv => {
-                let root = am_root();
-                let in_place = root && given.in_place(0);
-                let received = match (root, effect) {
+                let is_root = am_root();
+                let in_place = is_root && given.in_place(0);
+                let received = match (is_root, effect) {
                     (false, _) => 0,
                     (true, Effect::Gather) => block(4, 5),
                     (true, _) => sum(4, 6, false),
                 };
-                Bytes(if in_place { 0 } else { block(1, 2) }, received, in_place)
+                // There, the root only receives.
+                Bytes(if in_place || root == THIS_PROCESS { 0 } else { block(1, 2) }, received, in_place)
             }
             Effect::Scatter | Effect::Scatterv => {
-                let root = am_root();
+                let is_root = am_root();
                 let receive = if effect == Effect::Scatter { 3 } else { 4 };
-                let in_place = root && given.in_place(receive);
-                let sent = match (root, effect) {
+                let in_place = is_root && given.in_place(receive);
+                let sent = match (is_root, effect) {
                     (false, _) => 0,
                     (true, Effect::Scatter) => block(1, 2),
                     (true, _) => sum(1, 3, false),
                 };
-                Bytes(sent, if in_place { 0 } else { block(receive + 1, receive + 2) }, in_place)
+                let nothing = in_place || root == THIS_PROCESS;
+                Bytes(sent, if nothing { 0 } else { block(receive + 1, receive + 2) }, in_place)
             }
             Effect::Allgather | Effect::Alltoall => {
                 let in_place = given.in_place(0);
@@ -91,7 +107,10 @@ unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64,
                 Bytes(if in_place { 0 } else { sum(1, 3, per_type) }, sum(5, 7, per_type), in_place)
             }
             Effect::ReduceScatter => {
-                let mine = given.count_at(2, session.rank_in(comm)) * given.size(3);
+                let mine = match given.count_at(2, session.rank_in(comm)) {
+                    0 => 0,
+                    count => count * given.size(3),
+                };
                 Bytes(sum(2, 3, false), mine, given.in_place(0))
             }
             Effect::Reduce | Effect::Allreduce | Effect::ReduceScatterBlock | Effect::Scan | Effect::Exscan => {

@@ -57,7 +57,11 @@ unsafe fn access(stream: &mut Stream, effect: Effect, given: &Arguments) {
     // SAFETY: as above. Where nothing is accessed, the type need not be one.
     unsafe {
         let target = given.abi.peer_of(given.int(target));
-        let bytes = if target >= 0 { count.map_or(1, |count| given.count(count)) * given.size(datatype) } else { 0 };
+        let bytes = match count {
+            _ if target < 0 => 0,
+            Some(count) => given.bytes(count, datatype),
+            None => given.size(datatype),
+        };
         let (sent, received) = match effect {
             Effect::Put | Effect::Accumulate => (bytes, 0),
             Effect::Get => (0, bytes),

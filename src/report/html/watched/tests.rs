@@ -3,7 +3,7 @@
 use super::*;
 use clc_monitor::diagnose::{CommRow, SilentNode, Snapshot, diagnose};
 use clc_monitor::history::Moment;
-use clc_monitor::query::{Known, Report, Traffic};
+use clc_monitor::query::{Known, Report, SystemClocks, Traffic};
 use clc_monitor::state::{Call, Life, Membership, Operation, Phase, RankState};
 
 /// When the job of these tests began.
@@ -54,9 +54,11 @@ fn state(rank: u32, waits: bool) -> RankState {
             rank,
             size: 4,
             inter: false,
+            second: false,
             window: false,
             sequence: if waits { 3 } else { 2 },
         }],
+        epochs: Vec::new(),
         lost: 0,
     }
 }
@@ -68,6 +70,7 @@ fn job() -> Job {
             let word = |rank: u32| if second >= 50 && rank != 3 { "waits" } else { "computes" };
             let ranks = [2 * number, 2 * number + 1].map(|rank| (rank, word(rank).to_owned()));
             Moment {
+                raw: 0,
                 time: BEGUN + f64::from(second),
                 ranks: if second % 50 == 0 { ranks.into() } else { Vec::new() },
                 nodes: Vec::new(),
@@ -94,6 +97,10 @@ fn job() -> Job {
         data: vec![("phase".into(), "solve".into())],
         resources: Vec::new(),
         traffic: Traffic::default(),
+        job: Vec::new(),
+        formulas: Vec::new(),
+        clocks: SystemClocks::default(),
+        remarks: Vec::new(),
     };
     let reports = vec![report(0), report(1)];
     let snapshot = Snapshot { time: BEGUN + 100.0, ranks, silent: Vec::new() };
@@ -111,7 +118,7 @@ fn job() -> Job {
     };
     Job {
         about,
-        seen: Collected { snapshot, reports, alive: 2 },
+        seen: Collected { snapshot, reports, alive: 2, ..Collected::default() },
         found,
         logs: vec![log(0), log(1)],
         unread: Vec::new(),

@@ -1,0 +1,162 @@
+//! What the nodes of a job have and do together: aggregates of their readings and of the user's data, and the user's formulas.
+//!
+//! Of its own group a node knows the readings; of each other group what the lowest living node there tells of it.
+
+use super::settings::InForce;
+use crate::gossip::{Liveness, Node};
+use crate::query::Computed;
+use crate::resources::{Aggregate, Formula, MAX_AGGREGATES, Quantity, Reading, Summary, Variable};
+use std::collections::BTreeMap;
+
+/// What is told of each job without being asked.
+const USUAL: [(Quantity, Aggregate); 14] = [
+    (Quantity::Load1, Aggregate::Mean),
+    (Quantity::Load1, Aggregate::Median),
+    (Quantity::Load1, Aggregate::Maximum),
+    (Quantity::CpuUse, Aggregate::Mean),
+    (Quantity::CpuUse, Aggregate::Minimum),
+    (Quantity::CpuUse, Aggregate::Maximum),
+    (Quantity::MemoryAvailable, Aggregate::Minimum),
+    (Quantity::MemoryAvailable, Aggregate::Sum),
+    (Quantity::MemoryTotal, Aggregate::Sum),
+    (Quantity::NetworkOut, Aggregate::Sum),
+    (Quantity::NetworkOut, Aggregate::Maximum),
+    (Quantity::DiskWritten, Aggregate::Sum),
+    (Quantity::MajorFaults, Aggregate::Maximum),
+    (Quantity::Temperature, Aggregate::Maximum),
+];
+
+/// What is computed of all nodes.
+#[derive(Debug, Clone, Default)]
+pub struct Together {
+    groups: Vec<Summary>,
+    /// The user's data that are numbers: by key, of all nodes.
+    data: BTreeMap<String, Vec<f64>>,
+    nodes: usize,
+}
+
+/// The aggregates that are usual, and those that formulas need.
+pub fn wanted(in_force: &InForce) -> Vec<(Quantity, Aggregate)> {
+    let mut wanted = USUAL.to_vec();
+    for (_, formula) in in_force.formulas() {
+        for variable in formula.variables() {
+            if let Variable::Of(quantity, how) = *variable
+                && !wanted.contains(&(quantity, how))
+            {
+                wanted.push((quantity, how));
+            }
+        }
+    }
+    wanted.truncate(MAX_AGGREGATES);
+    wanted
+}
+
+/// A group of nodes that live.
+pub struct Group {
+    /// Number, name and reading of each that has told one.
+    pub members: Vec<(u32, String, Reading)>,
+    /// Whether this node is the lowest of them.
+    pub is_lowest: bool,
+}
+
+/// The group of this node, with what its members read under that key.
+pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> Group {
+    let members = node.members().filter(|member| group.contains(&member.id.0) && is_there(member.liveness));
+    let members: Vec<_> = members.collect();
+    let is_lowest = members.iter().map(|member| member.id).min() == Some(node.id());
+    let read = members.iter().filter_map(|member| {
+        let reading = Reading::decode(node.get(member.id, readings)?).ok()?;
+        Some((member.id.0, member.name.to_owned(), reading))
+    });
+    Group { members: read.collect(), is_lowest }
+}
+
+/// Whether data of such a node count.
+pub fn is_there(liveness: Liveness) -> bool {
+    matches!(liveness, Liveness::Alive | Liveness::Suspect)
+}
+
+/// The groups of other nodes, as the lowest living node of each tells of it.
+pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<Summary> {
+    let own = node.id().0 / size;
+    let mut groups = BTreeMap::new();
+    for member in node.members().filter(|member| member.id.0 / size != own && is_there(member.liveness)) {
+        if let Some(summary) = node.get(member.id, summaries).and_then(|bytes| Summary::decode(bytes).ok()) {
+            groups.entry(member.id.0 / size).or_insert(summary);
+        }
+    }
+    groups.into_values().collect()
+}
+
+impl Together {
+    /// Of all groups, and all data of the user's as key and value.
+    pub fn new<'a>(groups: Vec<Summary>, data: impl Iterator<Item = (&'a str, &'a str)>) -> Together {
+        let mut numbers = BTreeMap::<String, Vec<f64>>::new();
+        for (key, value) in data {
+            if let Ok(number) = value.trim().parse::<f64>()
+                && number.is_finite()
+            {
+                numbers.entry(key.to_owned()).or_default().push(number);
+            }
+        }
+        let nodes = groups.iter().map(|group| group.nodes as usize).sum();
+        Together { groups, data: numbers, nodes }
+    }
+
+    /// The usual aggregates.
+    pub fn usual(&self) -> Vec<(String, f64, String)> {
+        let value = |&(quantity, how): &(Quantity, Aggregate)| {
+            let value = Summary::together(&self.groups, quantity, how)?;
+            Some((format!("{}_{}", quantity.name(), how.name()), value, quantity.unit().to_owned()))
+        };
+        let mut values: Vec<_> = USUAL.iter().filter_map(value).collect();
+        values.extend(self.data.iter().flat_map(|(key, numbers)| {
+            [Aggregate::Mean, Aggregate::Maximum, Aggregate::Sum].into_iter().filter_map(move |how| {
+                Some((format!("data_{key}_{}", how.name()), how.of(numbers.iter().copied())?, String::new()))
+            })
+        }));
+        values
+    }
+
+    /// A formula.
+    pub fn value(&self, formula: &Formula) -> Option<f64> {
+        formula.value(|variable| match variable {
+            Variable::Nodes => Some(self.nodes as f64),
+            Variable::Of(quantity, how) => Summary::together(&self.groups, *quantity, *how),
+            Variable::Data(key, how) => how.of(self.data.get(key)?.iter().copied()),
+        })
+    }
+
+    /// All formulas that are in force.
+    pub fn formulas(&self, in_force: &InForce) -> Vec<Computed> {
+        let computed = in_force.formulas().map(|(name, formula)| Computed {
+            name: name.to_owned(),
+            formula: formula.text().to_owned(),
+            value: self.value(&formula),
+        });
+        computed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_see_groups_and_data() {
+        let summary = |nodes, mean, most| Summary {
+            nodes,
+            values: vec![(Quantity::Load1, Aggregate::Mean, mean), (Quantity::Load1, Aggregate::Maximum, most)],
+        };
+        let data = [("queue", "3"), ("queue", "5"), ("queue", "soon"), ("phase", "solve")];
+        let together = Together::new(vec![summary(3, 1.0, 2.0), summary(1, 5.0, 5.0)], data.into_iter());
+        let value = |text: &str| together.value(&Formula::parse(text).unwrap());
+        assert_eq!(value("load1_max / load1_mean"), Some(2.5));
+        assert_eq!(value("data_queue_sum + nodes"), Some(12.0));
+        assert_eq!(value("data_phase_max"), None, "no number");
+        assert_eq!(value("cpu_mean"), None, "nobody tells it");
+        let usual = together.usual();
+        assert!(usual.contains(&("load1_mean".to_owned(), 2.0, String::new())));
+        assert!(usual.contains(&("data_queue_mean".to_owned(), 4.0, String::new())));
+    }
+}
