@@ -781,12 +781,17 @@ fn changed(name: &'static str, fault: &str, file: fn(&Scene) -> PathBuf, in_plac
         }
         let running = paused(s, ranks, "write", 0, &[]);
         let aside = s.directory().join("aside");
+        // At once in both ways: other ranks still read, and a file that is missing or empty for a moment is another fault.
         if s.says[1] == "true" {
             std::fs::copy(&path, &aside).unwrap();
+            let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+            std::io::Write::write_all(&mut file, &other).unwrap();
         } else {
-            std::fs::rename(&path, &aside).unwrap();
+            std::fs::hard_link(&path, &aside).unwrap();
+            let new = s.directory().join("new");
+            std::fs::write(&new, other).unwrap();
+            std::fs::rename(new, &path).unwrap();
         }
-        std::fs::write(&path, other).unwrap();
         let finished = go_on(s, running);
         std::fs::rename(&aside, &path).unwrap();
         // While it was read, or while another rank copied it, which need not wait for rank 0.
