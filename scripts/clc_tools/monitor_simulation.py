@@ -16,6 +16,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def seconds(values: list[float | None]) -> str:
 
 
 # Column, how it follows from a result.
-COLUMNS = {
+COLUMNS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "run": lambda result: f"`{result['arguments'].replace(DATA, 'DATA')}`",
     "first node": lambda result: seconds(result["first"]),
     "its group": lambda result: seconds(result["group"]),
