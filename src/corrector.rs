@@ -5,7 +5,7 @@ use crate::clocks::refine::RefineOptions;
 use crate::pipeline::load::LoadOptions;
 use crate::report::Report;
 use crate::session::{Examination, Findings, OutputRequest, Session};
-use clc_clock::{Limits, Method, reference::Reference};
+use clc_clock::{MeasurementLimits, Method, reference::Reference};
 use clc_engine::comm::Transport;
 use clc_engine::comm::local::LocalTransport;
 use clc_engine::matching::fences::Fences;
@@ -13,7 +13,7 @@ use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
 use controlled_logical_clock::latency::MinimumLatency;
-use controlled_logical_clock::{Centre, Form, Parameters};
+use controlled_logical_clock::{Centre, CorrectionForm, Parameters};
 use std::num::NonZero;
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub struct Corrector {
 pub struct Builder {
     presync: Method,
     reference: Reference,
-    limits: Limits,
+    limits: MeasurementLimits,
     latency: MinimumLatency,
     latency_of_trace: bool,
     alltoallv: bool,
@@ -72,7 +72,7 @@ impl Builder {
     }
 
     /// Which measurements of clocks count.
-    pub fn limits(self, limits: Limits) -> Builder {
+    pub fn limits(self, limits: MeasurementLimits) -> Builder {
         Builder { limits, ..self }
     }
 
@@ -97,7 +97,7 @@ impl Builder {
     }
 
     /// What is done with what the replay finds.
-    pub fn form(self, form: Form) -> Builder {
+    pub fn form(self, form: CorrectionForm) -> Builder {
         Builder { parameters: Parameters { form, ..self.parameters }, ..self }
     }
 

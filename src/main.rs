@@ -1,10 +1,10 @@
 //! `clc-replay`: corrects the timestamps of event traces of parallel programs.
 
 use clc_engine::comm::{self, Farewell, Transport};
-use clc_replay::cli::{CorrectOptions, Job, Stop, logging, progress};
+use clc_replay::cli::{CorrectOptions, Invocation, Stop, logging, progress};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::output::conflicts::Content;
-use clc_replay::output::memory::{self, Memory};
+use clc_replay::output::memory::{self, ReportingAllocator};
 use clc_replay::output::{files, signals};
 use clc_replay::report;
 use clc_trace::progress::Silent;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
     // A correction that is to be watched, too: the program is started anew. What is wrong with the arguments is said below.
     if std::env::args_os().any(|word| word == "--monitor")
-        && let Ok(Job::Correct(options)) = Job::parse(std::env::args_os())
+        && let Ok(Invocation::Correct(options)) = Invocation::parse(std::env::args_os())
         && let Err(error) = commands::start_anew(&options)
     {
         return end(Some(&Stop::from(error)), Stop::ERROR);
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     // Again, since MPI libraries have their own ideas about some signals.
     signals::expect_faults();
     let first = transport.rank() == 0;
-    let job = match Job::parse(std::env::args_os()) {
+    let job = match Invocation::parse(std::env::args_os()) {
         Ok(job) => job,
         // Every rank has the same arguments; one of them says what is wrong.
         Err(stop) => return end(first.then_some(&stop), stop.status()),
@@ -62,8 +62,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn corrects(job: &Job) -> Option<&CorrectOptions> {
-    if let Job::Correct(options) = job { Some(options) } else { None }
+fn corrects(job: &Invocation) -> Option<&CorrectOptions> {
+    if let Invocation::Correct(options) = job { Some(options) } else { None }
 }
 
 /// Jobs that start an application which starts MPI, or watch one.
@@ -71,18 +71,18 @@ const WITHOUT_MPI: [&str; 4] = ["record", "agent", "jobs", "watch"];
 
 /// Runs and records an application, then the exit status is its own; or watches one.
 fn beside_mpi() -> ExitCode {
-    let job = match Job::parse(std::env::args_os()) {
+    let job = match Invocation::parse(std::env::args_os()) {
         Ok(job) => job,
         Err(stop) => return end(Some(&stop), stop.status()),
     };
     logging::init(job.log_options(), 0);
     match &job {
         // No progress bar in between what the application says.
-        Job::Record(options) => match commands::record(options, &Silent) {
+        Invocation::Record(options) => match commands::record(options, &Silent) {
             Ok(status) => ExitCode::from(status),
             Err(error) => end(Some(&Stop::from(error)), Stop::ERROR),
         },
-        Job::Monitor(job) => match commands::monitor(job) {
+        Invocation::Monitor(job) => match commands::monitor(job) {
             Ok(status) => ExitCode::from(status),
             Err(error) => end(Some(&Stop::from(error)), Stop::ERROR),
         },
@@ -96,34 +96,34 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// So that running out of memory ends in one line.
 #[global_allocator]
-static MEMORY: Memory = Memory;
+static MEMORY: ReportingAllocator = ReportingAllocator;
 
 fn end(stop: Option<&Stop>, status: u8) -> ExitCode {
     ExitCode::from(stop.map_or(status, Stop::print))
 }
 
 /// Does the job and prints what came out; returns the exit status, which is the same on every rank.
-fn run(transport: &mut dyn Transport, job: &Job) -> Result<u8> {
+fn run(transport: &mut dyn Transport, job: &Invocation) -> Result<u8> {
     let quiet = job.log_options().quiet;
     let progress = progress::watched(transport.progress(), transport.rank(), quiet);
     commands::check_targets(transport, job)?;
     let bar = progress.as_ref();
     let outcome = match job {
-        Job::Correct(options) => commands::correct(transport, options, bar)?,
-        Job::Check(options) => commands::check(transport, options, bar)?,
-        Job::Analyze(options) => commands::analyze(transport, options, bar)?,
-        Job::Info(options) => commands::info(transport, options, bar)?,
-        Job::Perturb(options) => commands::perturb(transport, options, bar)?,
-        Job::Evaluate(options) => commands::evaluate(transport, options, bar)?,
-        Job::Simulate(options) => commands::simulate(transport, options, bar)?,
-        Job::Convert(options) => commands::convert(transport, options, bar)?,
-        Job::Recover(options) => commands::recover(transport, options, bar)?,
+        Invocation::Correct(options) => commands::correct(transport, options, bar)?,
+        Invocation::Check(options) => commands::check(transport, options, bar)?,
+        Invocation::Analyze(options) => commands::analyze(transport, options, bar)?,
+        Invocation::Info(options) => commands::info(transport, options, bar)?,
+        Invocation::Perturb(options) => commands::perturb(transport, options, bar)?,
+        Invocation::Evaluate(options) => commands::evaluate(transport, options, bar)?,
+        Invocation::Simulate(options) => commands::simulate(transport, options, bar)?,
+        Invocation::Convert(options) => commands::convert(transport, options, bar)?,
+        Invocation::Recover(options) => commands::recover(transport, options, bar)?,
         // They do not get here: see `beside_mpi`.
-        Job::Record(_) | Job::Monitor(_) => None,
-        Job::Report(options) => commands::report(transport, options)?,
-        Job::Export(options) => commands::export(transport, options, bar)?,
-        Job::Man(options) => commands::man(transport, options)?,
-        Job::Completions(options) => commands::completions_of(transport, options)?,
+        Invocation::Record(_) | Invocation::Monitor(_) => None,
+        Invocation::Report(options) => commands::report(transport, options)?,
+        Invocation::Export(options) => commands::export(transport, options, bar)?,
+        Invocation::Man(options) => commands::man(transport, options)?,
+        Invocation::Completions(options) => commands::completions_of(transport, options)?,
     };
     drop(progress);
     let printed = match &outcome {
@@ -144,14 +144,14 @@ fn after(outcome: &Outcome, error: Error) -> Error {
     }
 }
 
-fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
+fn print(job: &Invocation, outcome: &Outcome, quiet: bool) -> Result<u8> {
     if let (Some(path), Outcome::Report(report)) = (job.html(), outcome) {
         files::write(path, report::html(report)?.as_bytes(), Content::Page, job.force())?;
     }
     let (text, machine, status) = match outcome {
         Outcome::Report(report) => {
             let text = match job {
-                Job::Analyze(options) => report::analysis_text(report, options.top as usize),
+                Invocation::Analyze(options) => report::analysis_text(report, options.top as usize),
                 _ => report::text(report),
             };
             // An analysis says what there is; that is no failure.
@@ -159,7 +159,7 @@ fn print(job: &Job, outcome: &Outcome, quiet: bool) -> Result<u8> {
             (text, report::json(report.as_ref())?, status)
         }
         Outcome::Info(info) => {
-            let all = matches!(job, Job::Info(options) if options.all);
+            let all = matches!(job, Invocation::Info(options) if options.all);
             (report::info_text(info, all), report::json(info.as_ref())?, Stop::CONSISTENT)
         }
         Outcome::Evaluation(evaluation) => {

@@ -19,13 +19,13 @@ const FRACTION: u32 = 8;
 
 /// Equal windows of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Windows {
+pub struct TrueTimeWindows {
     first: i64,
     ticks: u64,
     count: u64,
 }
 
-impl Windows {
+impl TrueTimeWindows {
     /// Windows of `ticks` for a run from `first` to `last`, or twice, four times, ... as long where these would be too many.
     pub fn new((first, last): (i64, i64), ticks: u64) -> Self {
         let length = last.abs_diff(first).saturating_add(1);
@@ -33,7 +33,7 @@ impl Windows {
         while length.div_ceil(ticks) > MOST_WINDOWS {
             ticks = ticks.saturating_mul(2);
         }
-        Windows { first, ticks, count: length.div_ceil(ticks) }
+        TrueTimeWindows { first, ticks, count: length.div_ceil(ticks) }
     }
 
     /// The window of a true time.
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn long_runs_get_longer_windows() {
-        let windows = Windows::new((100, 100 + 70_000 * 10 - 1), 10);
+        let windows = TrueTimeWindows::new((100, 100 + 70_000 * 10 - 1), 10);
         assert_eq!((windows.ticks(), windows.count()), (20, 35_000));
         assert_eq!((windows.of(100), windows.of(119), windows.of(120)), (0, 0, 1));
         assert_eq!(windows.of(100 + 70_000 * 10 - 1), 34_999);
-        let windows = Windows::new((-5, 4), 10);
+        let windows = TrueTimeWindows::new((-5, 4), 10);
         assert_eq!((windows.count(), windows.of(-5), windows.of(4)), (1, 0, 0));
-        let whole = Windows::new((i64::MIN, i64::MAX), 1);
+        let whole = TrueTimeWindows::new((i64::MIN, i64::MAX), 1);
         assert!(u64::from(whole.count()) <= MOST_WINDOWS && whole.of(i64::MAX) < whole.count());
     }
 

@@ -1,6 +1,6 @@
 //! Streaming the events of a trace beside their true times.
 
-use crate::accuracy::between::{Between, TimelineErrors, Windows};
+use crate::accuracy::between::{Between, TimelineErrors, TrueTimeWindows};
 use crate::accuracy::distribution::{Distribution, IntervalCounts, PackedDistribution, SLICES, Sum};
 use crate::accuracy::phase::{ByPhase, CorrectionPhase};
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
@@ -27,7 +27,7 @@ pub struct Comparison<'a> {
 
 /// What is known before errors can be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survey {
+pub struct ErrorSurvey {
     /// Errors per phase, for the common offset.
     pub sums: ByPhase<Sum>,
     /// Earliest and latest true time.
@@ -36,14 +36,14 @@ pub struct Survey {
     pub same: bool,
 }
 
-impl Survey {
+impl ErrorSurvey {
     /// Nothing seen yet.
     pub fn new() -> Self {
-        Survey { sums: ByPhase::default(), span: None, same: true }
+        ErrorSurvey { sums: ByPhase::default(), span: None, same: true }
     }
 
     /// Adds what was seen elsewhere.
-    pub fn merge(&mut self, other: &Survey) {
+    pub fn merge(&mut self, other: &ErrorSurvey) {
         for (phase, more) in other.sums.iter() {
             self.sums[phase].merge(more);
         }
@@ -55,9 +55,9 @@ impl Survey {
     }
 }
 
-impl Default for Survey {
+impl Default for ErrorSurvey {
     fn default() -> Self {
-        Survey::new()
+        ErrorSurvey::new()
     }
 }
 
@@ -146,16 +146,16 @@ impl Comparison<'_> {
     }
 
     /// Windows of `ticks` over the true span of the run.
-    pub fn windows(&self, survey: &Survey, ticks: u64) -> Windows {
-        Windows::new(survey.span.unwrap_or((0, 0)), ticks)
+    pub fn windows(&self, survey: &ErrorSurvey, ticks: u64) -> TrueTimeWindows {
+        TrueTimeWindows::new(survey.span.unwrap_or((0, 0)), ticks)
     }
 
     /// First reading: common offsets, span, and whether the corrected trace is the one that the parameters give.
     ///
     /// # Errors
     /// A file cannot be read, or holds other events than the others.
-    pub fn survey(&self) -> Result<Survey> {
-        let mut survey = Survey::new();
+    pub fn survey(&self) -> Result<ErrorSurvey> {
+        let mut survey = ErrorSurvey::new();
         let phases = self.phases();
         self.each(|place, _| {
             self.stream(place, &mut |sample| {
@@ -177,9 +177,9 @@ impl Comparison<'_> {
     /// As [`Comparison::survey`].
     pub fn errors(
         &self,
-        survey: &Survey,
+        survey: &ErrorSurvey,
         phases: &[CorrectionPhase],
-        windows: &Windows,
+        windows: &TrueTimeWindows,
     ) -> Result<(Vec<PhaseErrors>, VisitedTimes)> {
         let program = &self.loaded.program;
         let empty = || ByPhase::new(|_| program.filled(0));
@@ -261,7 +261,11 @@ impl Comparison<'_> {
     }
 
     /// Streams one location: all its times side by side.
-    fn stream(&self, (timeline, number): (usize, usize), visit: &mut dyn FnMut(&Sample) -> Result<()>) -> Result<()> {
+    fn stream(
+        &self,
+        (timeline, number): (usize, usize),
+        visit: &mut dyn FnMut(&ComparedEvent) -> Result<()>,
+    ) -> Result<()> {
         let archive = &self.opened.archive;
         let location = &self.loaded.locations[timeline][number];
         let id = self.opened.definitions.locations[location.index].id;
@@ -281,7 +285,7 @@ impl Comparison<'_> {
                 .in_file(&path)
                 .at_location(id)
             })?;
-            let mut sample = Sample { number, event, times: ByPhase::new(|_| raw as i64), same: true };
+            let mut sample = ComparedEvent { number, event, times: ByPhase::new(|_| raw as i64), same: true };
             sample.times[CorrectionPhase::Truth] = true_time.0;
             let at = clock.position(number, raw);
             sample.times[CorrectionPhase::Presync] = at.time.0;
@@ -319,7 +323,7 @@ fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
 }
 
 /// One event.
-struct Sample {
+struct ComparedEvent {
     number: u64,
     event: Event,
     times: ByPhase<i64>,

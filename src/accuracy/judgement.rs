@@ -1,7 +1,7 @@
 //! What the errors of all ranks amount to, phase by phase.
 
-use crate::accuracy::between::{Between, Windows};
-use crate::accuracy::compare::{LocationErrors, PhaseErrors, Survey, VisitedTimes};
+use crate::accuracy::between::{Between, TrueTimeWindows};
+use crate::accuracy::compare::{ErrorSurvey, LocationErrors, PhaseErrors, VisitedTimes};
 use crate::accuracy::distribution::{Distribution, Sum};
 use crate::accuracy::phase::CorrectionPhase;
 use crate::pipeline::load::LocalTrace;
@@ -28,9 +28,9 @@ pub struct Judgement<'a> {
     /// The same, scanned and matched.
     pub loaded: &'a LocalTrace,
     /// Of all ranks.
-    pub survey: &'a Survey,
+    pub survey: &'a ErrorSurvey,
     /// Windows of true time.
-    pub windows: Windows,
+    pub windows: TrueTimeWindows,
     /// Seconds.
     pub tick: f64,
 }

@@ -73,7 +73,7 @@ pub fn disturb_locations(
     'all: for (local, (timeline, locations)) in hosted.zip(&loaded.locations).enumerate() {
         for (number, location) in locations.iter().enumerate() {
             let clock = loaded.clock(local, number);
-            let result = Job { opened, loaded, disturb, location, clock, node: disturb.nodes[timeline], shift }
+            let result = PerturbJob { opened, loaded, disturb, location, clock, node: disturb.nodes[timeline], shift }
                 .run(target, with_truth, progress);
             match result {
                 Ok((location_span, most)) => {
@@ -120,7 +120,7 @@ impl Disturb<'_> {
 }
 
 /// One location to disturb.
-struct Job<'a> {
+struct PerturbJob<'a> {
     opened: &'a TraceHandle,
     loaded: &'a LocalTrace,
     disturb: &'a Disturb<'a>,
@@ -130,7 +130,7 @@ struct Job<'a> {
     shift: Ticks,
 }
 
-impl Job<'_> {
+impl PerturbJob<'_> {
     /// Returns the span of local and global times, and the largest error.
     fn run(&self, target: &Path, with_truth: bool, progress: &dyn Progress) -> Result<(Option<(i64, i64)>, i64)> {
         let archive = &self.opened.archive;
@@ -142,7 +142,7 @@ impl Job<'_> {
         } else {
             None
         };
-        let mut map = Map {
+        let mut map = DisturbedTimes {
             recorded: self.clock,
             cursor: self.clock.cursor(),
             clock: self.disturb.clock(self.node),
@@ -154,7 +154,7 @@ impl Job<'_> {
             largest: 0,
         };
         archive.rewrite_events(id, target, &mut map).map_err(place)?;
-        let Map { truth, first, last, largest, .. } = map;
+        let DisturbedTimes { truth, first, last, largest, .. } = map;
         if let Some(truth) = truth {
             truth.finish()?;
         }
@@ -179,7 +179,7 @@ impl Job<'_> {
 }
 
 /// From recorded to disturbed times; the true ones go to the truth file.
-struct Map<'a> {
+struct DisturbedTimes<'a> {
     recorded: LocationClock<'a>,
     cursor: LocationCursor<'a>,
     clock: Disturbance,
@@ -192,7 +192,7 @@ struct Map<'a> {
     largest: i64,
 }
 
-impl TimeMap for Map<'_> {
+impl TimeMap for DisturbedTimes<'_> {
     #[inline]
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
         let true_time = self.cursor.position(number, time).time;

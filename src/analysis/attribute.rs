@@ -5,7 +5,7 @@
 
 use crate::analysis::replay::walk::Path;
 use crate::analysis::scan::{DEPTH, mpi_regions};
-use crate::analysis::stages::{Stages, Times};
+use crate::analysis::stages::{StageMapper, StagedTrace};
 use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, longer};
 use clc_execution::call_tree::CallTree;
 use clc_execution::parallelism::Parallelism;
@@ -23,7 +23,7 @@ const IDLE: usize = 2;
 /// # Errors
 /// The event files cannot be read again.
 pub fn attribute(
-    stages: &Stages<'_>,
+    stages: &StagedTrace<'_>,
     paths: &[Path],
     parallelism: &[Parallelism],
     progress: &dyn Progress,
@@ -119,7 +119,7 @@ impl<'a> Sweep<'a> {
 /// Scans the main location of one process.
 struct Follow<'a> {
     mpi: &'a HashSet<RegionId>,
-    times: Times<'a>,
+    times: StageMapper<'a>,
     tree: CallTree,
     /// Node, and whether it is in MPI.
     stack: Vec<(u32, bool)>,
@@ -128,7 +128,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    fn run(mut self, stages: &Stages<'_>, timeline: usize, part: &mut AnalysisSums) -> Result<()> {
+    fn run(mut self, stages: &StagedTrace<'_>, timeline: usize, part: &mut AnalysisSums) -> Result<()> {
         let archive = &stages.opened.archive;
         let location = &stages.loaded.locations[timeline][0];
         let id = stages.opened.definitions.locations[location.index].id;

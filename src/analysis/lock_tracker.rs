@@ -35,7 +35,7 @@ impl TimedLock {
 
 /// A lock that has been requested.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct RequestedLock {
     kind: u8,
     event: u64,
     operation: u32,
@@ -53,7 +53,7 @@ pub struct Tracker {
     timeline: u32,
     /// When the regions of MPI were entered that are open.
     calls: Vec<[i64; 2]>,
-    open: HashMap<(WindowId, u32, u64), Open>,
+    open: HashMap<(WindowId, u32, u64), RequestedLock>,
     /// Locks that were requested in the present call.
     requested: Vec<(WindowId, u32, u64)>,
     /// Locks that are released.
@@ -86,7 +86,7 @@ impl Tracker {
     pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
         let entered = self.calls.last().copied().unwrap_or(time);
         let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
-        let new = |lock: &WindowLock| Open {
+        let new = |lock: &WindowLock| RequestedLock {
             kind: lock.kind,
             event: number,
             operation,
@@ -100,7 +100,7 @@ impl Tracker {
                 self.requested.push(key(lock));
             }
             Event::RmaAcquireLock(lock) => {
-                self.open.insert(key(lock), Open { recorded: true, acquired: Some(time), ..new(lock) });
+                self.open.insert(key(lock), RequestedLock { recorded: true, acquired: Some(time), ..new(lock) });
             }
             Event::RmaReleaseLock(lock) => {
                 let Some(open) = self.open.remove(&key(lock)) else { return };

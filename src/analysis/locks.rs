@@ -7,7 +7,7 @@
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::timeline_waits::LockWait;
 use crate::analysis::scan::mpi_regions;
-use crate::analysis::stages::Stages;
+use crate::analysis::stages::StagedTrace;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
@@ -18,7 +18,7 @@ use clc_trace::{Correction, Event, LocationId, RegionId, Result};
 use std::collections::{BTreeMap, HashSet};
 
 /// The locks of all hosted processes, for nothing but their times.
-fn find(stages: &Stages<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
+fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
     let mut locks = Vec::new();
     let first = stages.loaded.program.first;
     for (timeline, locations) in stages.loaded.locations.iter().enumerate() {
@@ -137,7 +137,7 @@ pub fn overlaps(
     if !possible(opened) {
         return Ok(None);
     }
-    let stages = agree(transport, Stages::new(opened, loaded, corrections))?;
+    let stages = agree(transport, StagedTrace::new(opened, loaded, corrections))?;
     let found = find(&stages, &mpi_regions(&opened.definitions));
     let locks = agree(transport, found)?;
     let mut all = Vec::new();

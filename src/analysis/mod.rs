@@ -17,7 +17,7 @@ mod traffic;
 
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::replay::waits::waits;
-use crate::analysis::replay::walk::{Ends, walk};
+use crate::analysis::replay::walk::{PathEnds, walk};
 use crate::pipeline::load::LocalTrace;
 use crate::report::Analysis;
 use crate::session::Session;
@@ -26,8 +26,8 @@ use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
 use clc_trace::{Correction, Result};
-use scan::Scanned;
-use stages::Stages;
+use scan::ScannedOperations;
+use stages::StagedTrace;
 use std::cmp::Reverse;
 use sums::AnalysisSums;
 
@@ -52,7 +52,7 @@ pub fn analyse(
     options: AnalysisOptions,
 ) -> Result<Option<Analysis>> {
     let (opened, progress, transport) = (&session.opened, session.progress, &mut *session.transport);
-    let stages = Stages::new(opened, loaded, corrections);
+    let stages = StagedTrace::new(opened, loaded, corrections);
     let stages = agree(transport, stages)?;
     let windows = stages.windows(transport, options.windows)?;
 
@@ -106,9 +106,9 @@ pub fn analyse(
 fn ends(
     transport: &mut dyn Transport,
     loaded: &LocalTrace,
-    scanned: &Scanned,
+    scanned: &ScannedOperations,
     windows: &[Windows],
-) -> Result<Vec<Option<Ends>>> {
+) -> Result<Vec<Option<PathEnds>>> {
     let first = loaded.program.first;
     let last = |stage: usize| {
         let timelines = scanned.timelines.iter().enumerate();
@@ -120,7 +120,7 @@ fn ends(
         latest.iter_mut().zip(more).for_each(|(latest, more)| *latest = (*latest).max(more));
     })?;
     let end = |(windows, last): (&Windows, Option<(i64, Reverse<u32>)>)| {
-        last.map(|(time, Reverse(process))| Ends { last: (process, time), first: windows.first })
+        last.map(|(time, Reverse(process))| PathEnds { last: (process, time), first: windows.first })
     };
     Ok(windows.iter().zip(all).map(end).collect())
 }

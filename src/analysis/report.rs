@@ -6,10 +6,10 @@ use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
-    ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch, WaitStates, Waiting,
+    PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, WaitStates, Waiting,
 };
 use clc_execution::parallelism::Parallelism;
-use clc_execution::waiting::{DetailKind, Tally, WaitKind};
+use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -124,7 +124,7 @@ impl Maker<'_> {
         times.iter().zip(self.parallelism).enumerate().map(execution).collect()
     }
 
-    fn waiting(&self, tally: &Tally) -> Waiting {
+    fn waiting(&self, tally: &WaitingTally) -> Waiting {
         let after = |value: i128| self.two_stages().then(|| self.seconds(value));
         let share = || tally.artefact as f64 / tally.ticks[0] as f64;
         Waiting {
@@ -138,7 +138,7 @@ impl Maker<'_> {
         }
     }
 
-    fn details(&self, details: &BTreeMap<DetailKind, Tally>) -> Vec<DetailWaiting> {
+    fn details(&self, details: &BTreeMap<DetailKind, WaitingTally>) -> Vec<DetailWaiting> {
         let detail = |kind: DetailKind| {
             let tally = details.get(&kind).copied().unwrap_or_default();
             DetailWaiting { kind, part_of: kind.part_of(), waiting: self.waiting(&tally) }
@@ -148,12 +148,12 @@ impl Maker<'_> {
 
     fn waits(
         &self,
-        kinds: BTreeMap<WaitKind, Tally>,
-        mut by_call_path: Vec<(WaitKind, Vec<u32>, Tally)>,
-        by_process: Largest<(WaitKind, u32, Tally)>,
+        kinds: BTreeMap<WaitKind, WaitingTally>,
+        mut by_call_path: Vec<(WaitKind, Vec<u32>, WaitingTally)>,
+        by_process: Largest<(WaitKind, u32, WaitingTally)>,
         by_pair: Largest<(WaitKind, u32, u32, [i128; 2])>,
     ) -> WaitStates {
-        let mut total = Tally::default();
+        let mut total = WaitingTally::default();
         kinds.values().for_each(|tally| total.merge(tally));
         let kind = |kind: WaitKind| {
             let tally = kinds.get(&kind).copied().unwrap_or_default();
@@ -165,12 +165,12 @@ impl Maker<'_> {
         by_call_path.truncate(entries);
         let (by_process, further_processes) = by_process.finish();
         let (by_pair, further_pairs) = by_pair.finish();
-        let at_path = |(kind, regions, tally): (WaitKind, Vec<u32>, Tally)| CallPathWaiting {
+        let at_path = |(kind, regions, tally): (WaitKind, Vec<u32>, WaitingTally)| CallPathWaiting {
             kind,
             call_path: self.call_path(&regions),
             waiting: self.waiting(&tally),
         };
-        let at_process = |(kind, process, tally): (WaitKind, u32, Tally)| ProcessWaiting {
+        let at_process = |(kind, process, tally): (WaitKind, u32, WaitingTally)| ProcessWaiting {
             kind,
             process,
             waiting: self.waiting(&tally),
@@ -259,7 +259,7 @@ impl Maker<'_> {
             windows: part.windows.into_iter().map(|longest| longest.map(|(_, process)| process)).collect(),
             stretches: stretches
                 .into_iter()
-                .map(|((from, to), process, weight)| Stretch {
+                .map(|((from, to), process, weight)| PathStretch {
                     process,
                     from_seconds: self.seconds(i128::from(from) - i128::from(windows.first)),
                     to_seconds: self.seconds(i128::from(to) - i128::from(windows.first)),

@@ -2,9 +2,9 @@
 
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::stages::{Spans, Stages, Times};
+use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
 use crate::analysis::traffic::TrafficSums;
-use clc_engine::matching::calls::{Call, Calls};
+use clc_engine::matching::calls::{Calls, SynchronisingCall};
 use clc_engine::matching::requests::OpenRequests;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 pub const DEPTH: usize = 1 << 16;
 
 /// What the scan found.
-pub struct Scanned {
+pub struct ScannedOperations {
     /// Operations of every hosted timeline.
     pub operations: Vec<Operations>,
     /// The rest of every hosted timeline.
@@ -59,11 +59,11 @@ pub fn mpi_regions(definitions: &Definitions) -> HashSet<RegionId> {
 ///
 /// # Errors
 /// The event files cannot be read again.
-pub fn scan(stages: &Stages<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<Scanned> {
+pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progress) -> Result<ScannedOperations> {
     let program = &stages.loaded.program;
     let mpi = mpi_regions(&stages.opened.definitions);
     let calls = Calls::of(&stages.opened.definitions);
-    let mut scanned = Scanned {
+    let mut scanned = ScannedOperations {
         operations: Vec::new(),
         timelines: Vec::new(),
         computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
@@ -171,7 +171,7 @@ fn take(stage: usize, from: i64, to: i64, sums: &mut [i64], windows: &[Windows],
 
 /// A region that has been entered.
 #[derive(Clone, Copy)]
-struct Frame {
+struct EnteredRegion {
     node: u32,
     /// Index of the innermost frame of MPI, this one included.
     mpi: Option<usize>,
@@ -187,7 +187,7 @@ struct Frame {
 
 /// Scans one location.
 struct LocationScan<'a, 'b> {
-    stages: &'a Stages<'a>,
+    stages: &'a StagedTrace<'a>,
     timeline: usize,
     number: u32,
     mpi: &'a HashSet<RegionId>,
@@ -195,15 +195,15 @@ struct LocationScan<'a, 'b> {
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
-    times: Times<'a>,
-    stack: Vec<Frame>,
+    times: StageMapper<'a>,
+    stack: Vec<EnteredRegion>,
     /// Regions entered that are nested too deeply to be kept.
     deeper: u64,
     operations: &'b mut Operations,
     tree: &'b mut CallTree,
     busy: &'b mut Busy,
     windows: &'a [Windows],
-    scanned: &'b mut Scanned,
+    scanned: &'b mut ScannedOperations,
     /// Incomplete sends: request -> visited event.
     sends: OpenRequests<u32>,
     /// Posted receives: request -> operation.
@@ -288,7 +288,7 @@ impl LocationScan<'_, '_> {
             (caller.and_then(|caller| caller.mpi), [0; 2])
         };
         let operation = Operations::NONE;
-        self.stack.push(Frame { node, mpi, enter, operation, region, visited: None, window: None });
+        self.stack.push(EnteredRegion { node, mpi, enter, operation, region, visited: None, window: None });
     }
 
     fn leave(&mut self, time: [i64; 2]) {
@@ -339,8 +339,8 @@ impl LocationScan<'_, '_> {
         match (self.sync.kind(index), self.calls.get(frame.region)) {
             (SyncKind::Send | SyncKind::Fan, _) => frame.visited = Some(index as u32),
             // The end of an exposure epoch was started by nothing that waits.
-            (_, Some(Call::WinWait)) => self.operations.partner[index] = Operations::NONE,
-            (_, Some(Call::WinComplete)) => {
+            (_, Some(SynchronisingCall::WinWait)) => self.operations.partner[index] = Operations::NONE,
+            (_, Some(SynchronisingCall::WinComplete)) => {
                 let start = frame.window.and_then(|window| self.starts.remove(&window));
                 self.operations.partner[index] = start.unwrap_or(operation);
             }
@@ -362,12 +362,12 @@ impl LocationScan<'_, '_> {
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
         frame.window = Some(window);
         match (self.calls.get(frame.region), frame.visited) {
-            (Some(Call::WinStart), _) => {
+            (Some(SynchronisingCall::WinStart), _) => {
                 let operation = self.operation()?;
                 self.starts.insert(window, operation);
                 self.accesses.remove(&window);
             }
-            (Some(Call::WinComplete), Some(entered)) => {
+            (Some(SynchronisingCall::WinComplete), Some(entered)) => {
                 let start = self.starts.get(&window).map(|&start| {
                     let leave =
                         |stage: usize| self.operations.stages.get(stage).map_or(0, |of| of.leave[start as usize]);

@@ -6,13 +6,13 @@ use crate::pipeline::open::TraceHandle;
 use clc_clock::{Clock, Method};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_execution::windows::Windows;
-use clc_trace::{Correction, Cursor, Result, Ticks};
+use clc_trace::{Correction, CorrectionCursor, Result, Ticks};
 
 /// First and last time by stage.
 pub type Spans = Vec<(i64, i64)>;
 
 /// The hosted part of a trace with the clocks of both stages.
-pub struct Stages<'a> {
+pub struct StagedTrace<'a> {
     /// The trace.
     pub opened: &'a TraceHandle,
     /// Its hosted part.
@@ -22,7 +22,7 @@ pub struct Stages<'a> {
     readers: Vec<Vec<Clock>>,
 }
 
-impl<'a> Stages<'a> {
+impl<'a> StagedTrace<'a> {
     /// Two stages with `corrections`, else one.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl<'a> Stages<'a> {
         opened: &'a TraceHandle,
         loaded: &'a LocalTrace,
         corrections: Option<&'a [Correction]>,
-    ) -> Result<Stages<'a>> {
+    ) -> Result<StagedTrace<'a>> {
         let clock = |location: &LoadedLocation| {
             let id = opened.definitions.locations[location.index].id;
             let checked = Method::Linear.clock(&location.offsets).map(Clock::from).and_then(|clock| {
@@ -44,7 +44,7 @@ impl<'a> Stages<'a> {
             Some(_) => loaded.locations.iter().map(|list| list.iter().map(clock).collect()).collect::<Result<_>>()?,
             None => Vec::new(),
         };
-        Ok(Stages { opened, loaded, corrections, readers })
+        Ok(StagedTrace { opened, loaded, corrections, readers })
     }
 
     /// How many stages there are.
@@ -58,8 +58,8 @@ impl<'a> Stages<'a> {
     }
 
     /// For the events of location `number` of a hosted timeline, in order.
-    pub fn times(&self, timeline: usize, number: usize) -> Times<'_> {
-        Times {
+    pub fn times(&self, timeline: usize, number: usize) -> StageMapper<'_> {
+        StageMapper {
             loaded: self.loaded.clock(timeline, number).cursor(),
             corrected: self
                 .corrections
@@ -113,12 +113,12 @@ impl<'a> Stages<'a> {
 }
 
 /// Maps the times of one location.
-pub struct Times<'a> {
+pub struct StageMapper<'a> {
     loaded: LocationCursor<'a>,
-    corrected: Option<(clc_clock::Cursor<'a>, Cursor<'a>)>,
+    corrected: Option<(clc_clock::ClockCursor<'a>, CorrectionCursor<'a>)>,
 }
 
-impl Times<'_> {
+impl StageMapper<'_> {
     /// Before and after of event `number`, recorded at `raw`, which comes no earlier than the one asked for last. Both are the same if
     /// there is one stage only.
     #[inline]

@@ -2,11 +2,11 @@
 
 use crate::analysis::largest::Largest;
 use crate::analysis::replay::timeline_waits::TimelineWaits;
-use crate::analysis::scan::Scanned;
+use crate::analysis::scan::ScannedOperations;
 use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;
 use clc_execution::call_tree::ByCallPath;
-use clc_execution::waiting::{DetailKind, Tally, WaitKind};
+use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,13 +55,13 @@ pub struct AnalysisSums {
     /// Times of processes with the longest communication.
     pub processes: Largest<ProcessSums>,
     /// Waiting by kind.
-    pub kinds: BTreeMap<WaitKind, Tally>,
+    pub kinds: BTreeMap<WaitKind, WaitingTally>,
     /// What is told beside the waiting.
-    pub details: BTreeMap<DetailKind, Tally>,
+    pub details: BTreeMap<DetailKind, WaitingTally>,
     /// By kind and call path.
-    pub by_call_path: ByCallPath<WaitKind, Tally>,
+    pub by_call_path: ByCallPath<WaitKind, WaitingTally>,
     /// By kind and process.
-    pub by_process: Largest<(WaitKind, u32, Tally)>,
+    pub by_process: Largest<(WaitKind, u32, WaitingTally)>,
     /// By kind, process and cause: waiting before and after.
     pub by_pair: Largest<(WaitKind, u32, u32, [i128; 2])>,
     /// By stage.
@@ -106,7 +106,7 @@ impl AnalysisSums {
     }
 
     /// Times of the hosted processes.
-    pub fn add_scan(&mut self, loaded: &LocalTrace, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
+    pub fn add_scan(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
         self.operations = scanned.operations.iter().map(|own| own.len() as u64).sum();
         self.without_region = scanned.without_region;
         self.traffic = scanned.traffic.counts.clone();
@@ -135,7 +135,7 @@ impl AnalysisSums {
     }
 
     /// Waits of the hosted processes; compares both stages operation by operation.
-    pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &Scanned, waiting: &[Vec<TimelineWaits>]) {
+    pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
         for (local, timeline) in scanned.timelines.iter().enumerate() {
             let process = loaded.program.first + local as u32;
             let operations = &scanned.operations[local];
@@ -147,7 +147,7 @@ impl AnalysisSums {
             compare(&all[0], &all[1], |_, kind, before, after| {
                 self.details.entry(kind).or_default().add(before, after);
             });
-            let mut by_node: BTreeMap<(WaitKind, u32), Tally> = BTreeMap::new();
+            let mut by_node: BTreeMap<(WaitKind, u32), WaitingTally> = BTreeMap::new();
             let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
                 stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
             };
@@ -156,7 +156,7 @@ impl AnalysisSums {
                 let node = operations.call_path[operation as usize];
                 by_node.entry((kind, node)).or_default().add(before, after);
             });
-            let mut by_kind: BTreeMap<WaitKind, Tally> = BTreeMap::new();
+            let mut by_kind: BTreeMap<WaitKind, WaitingTally> = BTreeMap::new();
             for ((kind, node), tally) in by_node {
                 self.by_call_path.at(&timeline.tree, node, kind).merge(&tally);
                 by_kind.entry(kind).or_default().merge(&tally);

@@ -1,19 +1,19 @@
 //! What each job reads and writes.
 
-use super::{Job, PerturbOptions, SimulateOptions};
+use super::{Invocation, PerturbOptions, SimulateOptions};
 use crate::output::conflicts::Content;
-use crate::output::paths::{Input, Kind, Target};
+use crate::output::paths::{Input, Target, TargetKind};
 use std::borrow::Cow;
 use std::path::Path;
 
-impl Job {
+impl Invocation {
     /// The file for the page of the report; "-" for standard output.
     pub fn html(&self) -> Option<&Path> {
         match self {
-            Job::Correct(options) => options.html.as_deref(),
-            Job::Check(options) => options.html.as_deref(),
-            Job::Analyze(options) => options.html.as_deref(),
-            Job::Report(options) => options.html.as_deref(),
+            Invocation::Correct(options) => options.html.as_deref(),
+            Invocation::Check(options) => options.html.as_deref(),
+            Invocation::Analyze(options) => options.html.as_deref(),
+            Invocation::Report(options) => options.html.as_deref(),
             _ => None,
         }
     }
@@ -21,49 +21,47 @@ impl Job {
     /// The file for the result as JSON; "-" for standard output.
     pub fn json(&self) -> Option<&Path> {
         match self {
-            Job::Correct(options) => options.common.report.as_deref(),
-            Job::Check(options) => options.common.report.as_deref(),
-            Job::Analyze(options) => options.common.report.as_deref(),
-            Job::Evaluate(options) => options.common.report.as_deref(),
-            Job::Info(options) => options.report.as_deref(),
-            Job::Convert(options) => options.report.as_deref(),
-            Job::Perturb(PerturbOptions { generated, .. }) | Job::Simulate(SimulateOptions { generated, .. }) => {
-                generated.report.as_deref()
-            }
-            Job::Record(_)
-            | Job::Recover(_)
-            | Job::Monitor(_)
-            | Job::Report(_)
-            | Job::Export(_)
-            | Job::Man(_)
-            | Job::Completions(_) => None,
+            Invocation::Correct(options) => options.common.report.as_deref(),
+            Invocation::Check(options) => options.common.report.as_deref(),
+            Invocation::Analyze(options) => options.common.report.as_deref(),
+            Invocation::Evaluate(options) => options.common.report.as_deref(),
+            Invocation::Info(options) => options.report.as_deref(),
+            Invocation::Convert(options) => options.report.as_deref(),
+            Invocation::Perturb(PerturbOptions { generated, .. })
+            | Invocation::Simulate(SimulateOptions { generated, .. }) => generated.report.as_deref(),
+            Invocation::Record(_)
+            | Invocation::Recover(_)
+            | Invocation::Monitor(_)
+            | Invocation::Report(_)
+            | Invocation::Export(_)
+            | Invocation::Man(_)
+            | Invocation::Completions(_) => None,
         }
     }
 
     /// Whether an output may replace what is in its place.
     pub fn force(&self) -> bool {
         match self {
-            Job::Correct(options) => options.common.force,
-            Job::Check(options) => options.common.force,
-            Job::Analyze(options) => options.common.force,
-            Job::Evaluate(options) => options.common.force,
-            Job::Info(options) => options.force,
-            Job::Convert(options) => options.force,
-            Job::Record(options) => options.written.force,
-            Job::Monitor(_) => false,
-            Job::Recover(options) => options.written.force,
-            Job::Perturb(PerturbOptions { generated, .. }) | Job::Simulate(SimulateOptions { generated, .. }) => {
-                generated.force
-            }
-            Job::Report(options) => options.force,
-            Job::Export(options) => options.force,
-            Job::Man(_) | Job::Completions(_) => false,
+            Invocation::Correct(options) => options.common.force,
+            Invocation::Check(options) => options.common.force,
+            Invocation::Analyze(options) => options.common.force,
+            Invocation::Evaluate(options) => options.common.force,
+            Invocation::Info(options) => options.force,
+            Invocation::Convert(options) => options.force,
+            Invocation::Record(options) => options.written.force,
+            Invocation::Monitor(_) => false,
+            Invocation::Recover(options) => options.written.force,
+            Invocation::Perturb(PerturbOptions { generated, .. })
+            | Invocation::Simulate(SimulateOptions { generated, .. }) => generated.force,
+            Invocation::Report(options) => options.force,
+            Invocation::Export(options) => options.force,
+            Invocation::Man(_) | Invocation::Completions(_) => false,
         }
     }
 
     /// Options that ask for something on standard output in the place of the text.
     pub fn to_stdout(&self) -> Vec<&'static str> {
-        let plot = if let Job::Evaluate(options) = self { options.plot.as_deref() } else { None };
+        let plot = if let Invocation::Evaluate(options) = self { options.plot.as_deref() } else { None };
         let named = [("--report", self.json()), ("--html", self.html()), ("--plot", plot)];
         named.into_iter().filter(|(_, path)| *path == Some(Path::new("-"))).map(|(option, _)| option).collect()
     }
@@ -71,14 +69,14 @@ impl Job {
     /// What it reads.
     pub fn inputs(&self) -> Vec<Input<'_>> {
         match self {
-            Job::Correct(options) => vec![Input::Trace(&options.trace)],
-            Job::Check(options) => vec![Input::Trace(&options.trace)],
-            Job::Analyze(options) => vec![Input::Trace(&options.trace)],
-            Job::Info(options) => vec![Input::Trace(&options.trace)],
-            Job::Perturb(options) => vec![Input::Trace(&options.trace)],
-            Job::Convert(options) => vec![Input::Trace(&options.trace)],
-            Job::Export(options) => vec![Input::Trace(&options.trace)],
-            Job::Evaluate(options) => {
+            Invocation::Correct(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Check(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Analyze(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Info(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Perturb(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Convert(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Export(options) => vec![Input::Trace(&options.trace)],
+            Invocation::Evaluate(options) => {
                 // The true times may be named themselves; the trace then is the directory above.
                 let above =
                     options.truth.parent().filter(|_| options.truth.file_name().is_some_and(|name| name == "truth"));
@@ -86,45 +84,51 @@ impl Job {
                 let named = [Some(options.trace.as_path()), Some(&options.truth), above];
                 named.into_iter().flatten().map(Input::Trace).collect()
             }
-            Job::Report(options) => vec![Input::File(&options.report)],
-            Job::Record(_)
-            | Job::Recover(_)
-            | Job::Monitor(_)
-            | Job::Simulate(_)
-            | Job::Man(_)
-            | Job::Completions(_) => Vec::new(),
+            Invocation::Report(options) => vec![Input::File(&options.report)],
+            Invocation::Record(_)
+            | Invocation::Recover(_)
+            | Invocation::Monitor(_)
+            | Invocation::Simulate(_)
+            | Invocation::Man(_)
+            | Invocation::Completions(_) => Vec::new(),
         }
     }
 
     /// What it writes, but for standard output.
     pub fn targets(&self) -> Vec<Target<'_>> {
-        fn target<'a>(option: &'static str, path: &'a Path, kind: Kind) -> Target<'a> {
+        fn target<'a>(option: &'static str, path: &'a Path, kind: TargetKind) -> Target<'a> {
             Target { option, path: Cow::Borrowed(path), kind }
         }
-        let file = |option, path, content| (path != Path::new("-")).then(|| target(option, path, Kind::File(content)));
+        let file =
+            |option, path, content| (path != Path::new("-")).then(|| target(option, path, TargetKind::File(content)));
         let mut targets = Vec::new();
         match self {
-            Job::Correct(options) if !options.dry_run => {
+            Invocation::Correct(options) if !options.dry_run => {
                 // If there is no such name, the job says so.
                 let path = options.output_directory().ok().map(Cow::Owned);
-                targets.extend(path.map(|path| Target { option: "--output", path, kind: Kind::Trace }));
+                targets.extend(path.map(|path| Target { option: "--output", path, kind: TargetKind::Trace }));
             }
-            Job::Convert(options) => targets.push(target("TARGET", &options.output, Kind::Trace)),
-            Job::Record(options) => targets.push(target("--output", &options.output, Kind::Trace)),
-            Job::Recover(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
-            Job::Simulate(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
-            Job::Perturb(options) => targets.push(target("DIR", &options.output, Kind::Trace)),
-            Job::Man(options) => targets.push(target("DIR", &options.directory, Kind::Files(Content::ManPages))),
-            Job::Export(options) => {
+            Invocation::Convert(options) => targets.push(target("TARGET", &options.output, TargetKind::Trace)),
+            Invocation::Record(options) => targets.push(target("--output", &options.output, TargetKind::Trace)),
+            Invocation::Recover(options) => targets.push(target("DIR", &options.output, TargetKind::Trace)),
+            Invocation::Simulate(options) => targets.push(target("DIR", &options.output, TargetKind::Trace)),
+            Invocation::Perturb(options) => targets.push(target("DIR", &options.output, TargetKind::Trace)),
+            Invocation::Man(options) => {
+                targets.push(target("DIR", &options.directory, TargetKind::Files(Content::ManPages)))
+            }
+            Invocation::Export(options) => {
                 let content = options.format.content();
                 targets.extend(file("--output", &options.output, content));
             }
-            Job::Analyze(options) => {
+            Invocation::Analyze(options) => {
                 targets.extend(
-                    options.csv.as_deref().map(|path| target("--csv", path, Kind::Files(Content::AnalysisTables))),
+                    options
+                        .csv
+                        .as_deref()
+                        .map(|path| target("--csv", path, TargetKind::Files(Content::AnalysisTables))),
                 );
             }
-            Job::Evaluate(options) => {
+            Invocation::Evaluate(options) => {
                 targets.extend(options.plot.as_deref().and_then(|path| file("--plot", path, Content::Plot)));
             }
             _ => {}

@@ -30,7 +30,7 @@ where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).log_internal_errors(false);
-    builder.event_format(Line { rank }).with_writer(writer).finish()
+    builder.event_format(LogLine { rank }).with_writer(writer).finish()
 }
 
 /// The filter in force, and what is wrong with RUST_LOG if it cannot be used.
@@ -48,11 +48,11 @@ fn filter(options: &LogOptions, environment: Option<&str>) -> (EnvFilter, Option
 }
 
 /// `clc-replay: [rank 3] WARN: message`, with the module from debug level on.
-struct Line {
+struct LogLine {
     rank: usize,
 }
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for LogLine
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
@@ -98,9 +98,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Memory {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().expect("one thread").extend_from_slice(bytes);
             Ok(bytes.len())
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn log(options: &LogOptions, environment: Option<&str>) -> String {
-        let memory = Memory::default();
+        let memory = LogBuffer::default();
         let writer = memory.clone();
         let subscriber = subscriber(filter(options, environment).0, 3, move || writer.clone());
         tracing::subscriber::with_default(subscriber, || {

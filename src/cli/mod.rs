@@ -1,7 +1,7 @@
 //! The command line: arguments, logging, progress bar. The top layer; it starts jobs and contains none.
 //!
 //! `clc-replay [OPTIONS] TRACE` is the main job and has no name of its own; other jobs are subcommands beside it. A new
-//! subcommand is a variant of [`Job`] with its struct of options.
+//! subcommand is a variant of [`Invocation`] with its struct of options.
 
 mod analyze;
 mod convert;
@@ -49,7 +49,7 @@ use std::path::Path;
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Job {
+pub enum Invocation {
     /// `clc-replay TRACE`: correct a trace.
     Correct(CorrectOptions),
     /// `clc-replay check TRACE`: count violations, write nothing.
@@ -82,13 +82,13 @@ pub enum Job {
     Completions(CompletionsOptions),
 }
 
-impl Job {
+impl Invocation {
     /// Reads a command line, program name included.
     ///
     /// # Errors
     /// The arguments are wrong, or ask for help or the version only: the program stops with the text and exit
     /// status that [`Stop`] holds. Only one analysis rank should print it.
-    pub fn parse<I>(arguments: I) -> Result<Job, Stop>
+    pub fn parse<I>(arguments: I) -> Result<Invocation, Stop>
     where
         I: IntoIterator,
         I::Item: Into<OsString> + Clone,
@@ -99,10 +99,10 @@ impl Job {
         // By hand rather than by a derived struct: without a subcommand the main job's options are all there, with
         // one none of them is, and derived code cannot express that for nested groups of options.
         match matches.subcommand_name() {
-            Some(_) => Ok(Job::from(Subcommands::from_arg_matches(&matches)?)),
+            Some(_) => Ok(Invocation::from(Subcommands::from_arg_matches(&matches)?)),
             None => match misspelt(&arguments) {
                 Some(stop) => Err(stop),
-                None => Ok(Job::Correct(CorrectOptions::from_arg_matches(&matches)?)),
+                None => Ok(Invocation::Correct(CorrectOptions::from_arg_matches(&matches)?)),
             },
         }
     }
@@ -110,21 +110,21 @@ impl Job {
     /// What to log, and whether to be quiet.
     pub fn log_options(&self) -> &LogOptions {
         match self {
-            Job::Correct(options) => &options.common.log,
-            Job::Check(options) => &options.common.log,
-            Job::Analyze(options) => &options.common.log,
-            Job::Info(options) => &options.log,
-            Job::Simulate(options) => &options.generated.log,
-            Job::Perturb(options) => &options.generated.log,
-            Job::Evaluate(options) => &options.common.log,
-            Job::Record(options) => &options.written.log,
-            Job::Recover(options) => &options.written.log,
-            Job::Monitor(job) => job.log_options(),
-            Job::Convert(options) => &options.log,
-            Job::Report(options) => &options.log,
-            Job::Export(options) => &options.log,
-            Job::Man(options) => &options.log,
-            Job::Completions(options) => &options.log,
+            Invocation::Correct(options) => &options.common.log,
+            Invocation::Check(options) => &options.common.log,
+            Invocation::Analyze(options) => &options.common.log,
+            Invocation::Info(options) => &options.log,
+            Invocation::Simulate(options) => &options.generated.log,
+            Invocation::Perturb(options) => &options.generated.log,
+            Invocation::Evaluate(options) => &options.common.log,
+            Invocation::Record(options) => &options.written.log,
+            Invocation::Recover(options) => &options.written.log,
+            Invocation::Monitor(job) => job.log_options(),
+            Invocation::Convert(options) => &options.log,
+            Invocation::Report(options) => &options.log,
+            Invocation::Export(options) => &options.log,
+            Invocation::Man(options) => &options.log,
+            Invocation::Completions(options) => &options.log,
         }
     }
 }
@@ -228,25 +228,25 @@ enum Subcommands {
     Completions(CompletionsOptions),
 }
 
-impl From<Subcommands> for Job {
-    fn from(subcommand: Subcommands) -> Job {
+impl From<Subcommands> for Invocation {
+    fn from(subcommand: Subcommands) -> Invocation {
         match subcommand {
-            Subcommands::Check(options) => Job::Check(options),
-            Subcommands::Analyze(options) => Job::Analyze(options),
-            Subcommands::Info(options) => Job::Info(options),
-            Subcommands::Simulate(options) => Job::Simulate(options),
-            Subcommands::Perturb(options) => Job::Perturb(options),
-            Subcommands::Evaluate(options) => Job::Evaluate(options),
-            Subcommands::Record(options) => Job::Record(options),
-            Subcommands::Recover(options) => Job::Recover(options),
-            Subcommands::Watch(options) => Job::Monitor(MonitorJob::Watch(options)),
-            Subcommands::Jobs(options) => Job::Monitor(MonitorJob::Jobs(options)),
-            Subcommands::Agent(options) => Job::Monitor(MonitorJob::Agent(options)),
-            Subcommands::Convert(options) => Job::Convert(options),
-            Subcommands::Report(options) => Job::Report(options),
-            Subcommands::Export(options) => Job::Export(options),
-            Subcommands::Man(options) => Job::Man(options),
-            Subcommands::Completions(options) => Job::Completions(options),
+            Subcommands::Check(options) => Invocation::Check(options),
+            Subcommands::Analyze(options) => Invocation::Analyze(options),
+            Subcommands::Info(options) => Invocation::Info(options),
+            Subcommands::Simulate(options) => Invocation::Simulate(options),
+            Subcommands::Perturb(options) => Invocation::Perturb(options),
+            Subcommands::Evaluate(options) => Invocation::Evaluate(options),
+            Subcommands::Record(options) => Invocation::Record(options),
+            Subcommands::Recover(options) => Invocation::Recover(options),
+            Subcommands::Watch(options) => Invocation::Monitor(MonitorJob::Watch(options)),
+            Subcommands::Jobs(options) => Invocation::Monitor(MonitorJob::Jobs(options)),
+            Subcommands::Agent(options) => Invocation::Monitor(MonitorJob::Agent(options)),
+            Subcommands::Convert(options) => Invocation::Convert(options),
+            Subcommands::Report(options) => Invocation::Report(options),
+            Subcommands::Export(options) => Invocation::Export(options),
+            Subcommands::Man(options) => Invocation::Man(options),
+            Subcommands::Completions(options) => Invocation::Completions(options),
         }
     }
 }

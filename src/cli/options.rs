@@ -10,12 +10,12 @@ use clap::builder::TypedValueParser;
 use clap::{Args, value_parser};
 use clc_archive::{directory_of, native};
 use clc_clock::reference::Reference;
-use clc_clock::{Limits, Method};
+use clc_clock::{MeasurementLimits, Method};
 use clc_engine::matching::fences::Fences;
 use clc_trace::Duration;
 use clc_trace::workers::Workers;
 use clc_trace::{Error, Result};
-use controlled_logical_clock::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
+use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -103,8 +103,8 @@ pub struct CorrectionOptions {
     /// of all processes share. Processes agree better, and the trace stays where it was recorded.
     /// paper: the first of these replays alone, as published for the controlled logical clock.
     #[arg(long, value_name = "FORM", default_value = "common", help_heading = CLOCK_CORRECTION,
-          value_parser = PossibleValuesParser::new(Form::ALL.map(Form::name)).map(form))]
-    pub correction: Form,
+          value_parser = PossibleValuesParser::new(CorrectionForm::ALL.map(CorrectionForm::name)).map(form))]
+    pub correction: CorrectionForm,
 
     /// Control variable of the first pass, 0.5 to 1
     ///
@@ -284,7 +284,7 @@ impl SynchronisationOptions {
     /// What the clocks are to be refined to.
     pub fn wanted(&self) -> RefineOptions {
         let seconds = |duration: Duration| duration.picoseconds() as f64 * 1e-12;
-        let limits = Limits {
+        let limits = MeasurementLimits {
             confidence: self.confidence,
             segment: seconds(self.segment),
             delay: self.max_delay.and_then(MaxDelay::duration).map_or(f64::INFINITY, seconds),
@@ -294,9 +294,9 @@ impl SynchronisationOptions {
     }
 }
 
-fn form(name: String) -> Form {
+fn form(name: String) -> CorrectionForm {
     // The parser has refused every other name.
-    Form::ALL.into_iter().find(|form| form.name() == name).unwrap_or_default()
+    CorrectionForm::ALL.into_iter().find(|form| form.name() == name).unwrap_or_default()
 }
 
 fn fences(name: String) -> Fences {

@@ -16,16 +16,21 @@ static VISIBLE: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// A progress bar on analysis rank 0 if standard error is a terminal and `quiet` is not set; otherwise nothing.
 pub fn progress(rank: usize, quiet: bool) -> Box<dyn Progress> {
-    if rank == 0 && !quiet && std::io::stderr().is_terminal() { Box::new(Bar) } else { Box::new(Silent) }
+    if rank == 0 && !quiet && std::io::stderr().is_terminal() { Box::new(PhaseBar) } else { Box::new(Silent) }
 }
 
 /// The same, beside `others` (the watchdog of the analysis ranks), and with the pause that `CLC_REPLAY_PAUSE` asks for.
 pub fn watched(others: Box<dyn Progress>, rank: usize, quiet: bool) -> Box<dyn Progress> {
-    Box::new(Watched { bar: progress(rank, quiet), others, pause: Pause::asked_for(rank), region: Cell::new(None) })
+    Box::new(ProgressFanOut {
+        bar: progress(rank, quiet),
+        others,
+        pause: Pause::asked_for(rank),
+        region: Cell::new(None),
+    })
 }
 
 /// Everybody who wants to know.
-struct Watched {
+struct ProgressFanOut {
     bar: Box<dyn Progress>,
     others: Box<dyn Progress>,
     pause: Option<Pause>,
@@ -46,7 +51,7 @@ fn part_named(name: &'static str) -> Option<&'static CStr> {
     Some(part)
 }
 
-impl Watched {
+impl ProgressFanOut {
     fn begin(&self, part: &'static str) {
         // The last one ends first.
         drop(self.region.take());
@@ -57,7 +62,7 @@ impl Watched {
     }
 }
 
-impl Progress for Watched {
+impl Progress for ProgressFanOut {
     fn phase(&self, name: &'static str, events: u64) {
         self.bar.phase(name, events);
         self.others.phase(name, events);
@@ -104,9 +109,9 @@ fn show(bar: Option<ProgressBar>) {
 
 /// One bar per phase, cleared when the phase is over: the report has the times.
 #[derive(Debug)]
-struct Bar;
+struct PhaseBar;
 
-impl Progress for Bar {
+impl Progress for PhaseBar {
     fn phase(&self, name: &'static str, events: u64) {
         let bar = ProgressBar::new(events).with_style(style()).with_message(name);
         // Seen at once even if the first events take long.
@@ -125,7 +130,7 @@ impl Progress for Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for PhaseBar {
     fn drop(&mut self) {
         show(None);
     }
@@ -160,7 +165,7 @@ mod tests {
             progress.phase("scan", 10);
             assert!(current().is_none());
         }
-        let bar = Bar;
+        let bar = PhaseBar;
         bar.phase("scan", 10);
         bar.advance(4);
         assert_eq!(current().map(|bar| bar.position()), Some(4));

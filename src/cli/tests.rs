@@ -7,13 +7,13 @@ use clc_trace::Ticks;
 use controlled_logical_clock::{Parameters, Slope};
 use std::path::{Path, PathBuf};
 
-fn parse(line: &str) -> Result<Job, Stop> {
-    Job::parse(std::iter::once("clc-replay").chain(line.split_whitespace()))
+fn parse(line: &str) -> Result<Invocation, Stop> {
+    Invocation::parse(std::iter::once("clc-replay").chain(line.split_whitespace()))
 }
 
 fn correct(line: &str) -> CorrectOptions {
     match parse(line) {
-        Ok(Job::Correct(options)) => options,
+        Ok(Invocation::Correct(options)) => options,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -45,9 +45,11 @@ fn a_trace_alone_is_corrected_with_the_defaults() {
 
 #[test]
 fn subcommands_and_traces_coexist() {
-    assert!(matches!(parse("check tracedir"), Ok(Job::Check(options)) if options.trace == Path::new("tracedir")));
-    assert!(matches!(parse("info --all tracedir"), Ok(Job::Info(options)) if options.all));
-    assert!(matches!(parse("check check"), Ok(Job::Check(options)) if options.trace == Path::new("check")));
+    assert!(
+        matches!(parse("check tracedir"), Ok(Invocation::Check(options)) if options.trace == Path::new("tracedir"))
+    );
+    assert!(matches!(parse("info --all tracedir"), Ok(Invocation::Info(options)) if options.all));
+    assert!(matches!(parse("check check"), Ok(Invocation::Check(options)) if options.trace == Path::new("check")));
     assert_eq!(correct("./check").trace, Path::new("./check"));
     assert_eq!(correct("--quiet ./info").trace, Path::new("./info"));
     assert_eq!(correct("-- check").trace, Path::new("check"));
@@ -55,20 +57,20 @@ fn subcommands_and_traces_coexist() {
 
 #[test]
 fn a_command_to_record_keeps_its_own_options() {
-    let Ok(Job::Record(options)) = parse("record -o run --clock walk -- mpirun -n 4 --quiet ./app -o x") else {
+    let Ok(Invocation::Record(options)) = parse("record -o run --clock walk -- mpirun -n 4 --quiet ./app -o x") else {
         panic!()
     };
     assert_eq!((options.output.as_path(), options.clock.as_deref()), (Path::new("run"), Some("walk")));
     assert_eq!(options.command, ["mpirun", "-n", "4", "--quiet", "./app", "-o", "x"]);
     assert!(!options.written.log.quiet && !options.clock_per_node);
     // The two dashes can be left out: the first word ends the options.
-    let Ok(Job::Record(options)) = parse("record -o run ./app -o x") else { panic!() };
+    let Ok(Invocation::Record(options)) = parse("record -o run ./app -o x") else { panic!() };
     assert_eq!(options.command, ["./app", "-o", "x"]);
     assert!(refusal("record -o run").contains("COMMAND"));
     assert!(refusal("record ./app").contains("--output"));
     assert!(refusal("record -o run --clock bogus ./app").contains("not a clock model"));
     assert!(refusal("record -o run --clock-per-node ./app").contains("--clock"));
-    assert!(matches!(parse("recover run"), Ok(Job::Recover(options)) if options.output == Path::new("run")));
+    assert!(matches!(parse("recover run"), Ok(Invocation::Recover(options)) if options.output == Path::new("run")));
 }
 
 #[test]
@@ -89,13 +91,13 @@ fn every_option_arrives() {
     assert_eq!(parameters.max_passes, 3);
     assert_eq!(parameters.max_error.value(), 2.0);
     assert_eq!(Some(parameters.slope), Slope::from_ratio(1, 1000));
-    assert!(matches!(parse("check --latency 1us --presync none --alltoallv -q t"), Ok(Job::Check(_))));
+    assert!(matches!(parse("check --latency 1us --presync none --alltoallv -q t"), Ok(Invocation::Check(_))));
 }
 
 #[test]
 fn the_name_of_the_target_tells_its_format() {
     let format = |line: &str| match parse(line) {
-        Ok(Job::Convert(options)) => options.format(),
+        Ok(Invocation::Convert(options)) => options.format(),
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(format("convert a b.clct"), Ok(Format::Native));

@@ -6,7 +6,7 @@
 //! offsets by far more than any violation proves. The numbers without a measurement of their own were chosen with 1,400 random scenarios (docs/clocks.md).
 
 use crate::pipeline::load::LocalTrace;
-use clc_clock::Fit;
+use clc_clock::ClockFit;
 use clc_clock::Method;
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::survey;
@@ -47,7 +47,7 @@ pub fn choose(
     loaded: &mut LocalTrace,
     times: &[Vec<i64>],
     method: Method,
-    fit: Option<Fit>,
+    fit: Option<ClockFit>,
 ) -> Result<(bool, String)> {
     let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let estimated = survey(transport, &loaded.program, times)?;
@@ -80,7 +80,7 @@ fn violations(number: u64) -> String {
 }
 
 /// What speaks against estimated clocks that leave `after` violations instead of `before`, of which the worst is that many ticks. `docs/clocks.md` has the rules.
-fn objection(fit: &Fit, before: u64, after: u64, worst: f64) -> Option<String> {
+fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<String> {
     if before == 0 {
         let evident = fit.is_convincing() && fit.matters() || fit.bends();
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
@@ -124,8 +124,8 @@ mod tests {
     use clc_clock::evidence::Gain;
 
     /// Of clocks 2 us apart; `measured` and `anywhere` in ticks of a nanosecond.
-    fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Fit {
-        Fit {
+    fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
+        ClockFit {
             misfit: 0.5,
             contradiction: measured.max(anywhere / 3.0) - 2000.0,
             measured: Some(measured),
@@ -149,29 +149,29 @@ mod tests {
         assert!(objection(&fit, 18, 1, 450_000.0).is_none());
         assert!(objection(&fit, 18, 9, 450_000.0).is_some_and(|reason| reason.contains("significantly")));
         // Recorded offsets speak against it.
-        assert!(objection(&Fit { measured: Some(60_000.0), ..fit }, 18, 1, 450_000.0).is_some());
+        assert!(objection(&ClockFit { measured: Some(60_000.0), ..fit }, 18, 1, 450_000.0).is_some());
     }
 
     #[test]
     fn recorded_offsets_are_not_contradicted_by_more_than_violations_prove() {
-        let reason = |fit: Fit, before, after, worst| objection(&fit, before, after, worst).unwrap_or_default();
+        let reason = |fit: ClockFit, before, after, worst| objection(&fit, before, after, worst).unwrap_or_default();
         assert!(reason(fit(900_000.0, 900_000.0, 5.0, 0.1), 1798, 0, 38_000.0).contains("by far more"));
         assert_eq!(reason(fit(15_000.0, 50_000.0, 3.0, 0.1), 5000, 2500, 30_000.0), "");
-        let ring = Fit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
+        let ring = ClockFit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
         assert!(reason(ring, 5000, 2500, 30_000.0).contains("one way round"));
         assert_eq!(reason(ring, 5000, 100, 30_000.0), "");
     }
 
     #[test]
     fn one_violation_is_not_smeared_over_the_run() {
-        let reason = |fit: Fit, before| objection(&fit, before, 0, 164_000.0).unwrap_or_default();
+        let reason = |fit: ClockFit, before| objection(&fit, before, 0, 164_000.0).unwrap_or_default();
         assert!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 2).contains("another cause"));
         assert_eq!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 20), "");
     }
 
     #[test]
     fn clocks_that_nobody_has_measured_go_by_violations() {
-        let unmeasured = Fit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
+        let unmeasured = ClockFit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
         assert!(objection(&unmeasured, 1018, 489, 1e6).is_none());
         assert!(objection(&unmeasured, 1018, 1008, 1e6).is_some());
     }

@@ -6,14 +6,14 @@
 
 use crate::clocks::latency::settle_latency;
 use crate::clocks::model_selection::choose;
-use crate::clocks::waiting_calls::Waiting;
+use crate::clocks::waiting_calls::WaitingCallSearch;
 use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockEstimate, Warnings};
 use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
-use clc_clock::{ClockMap, Limits, Method, RANGE, Recorded, RefinedClocks, Stretch};
+use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::{Progress, Silent};
@@ -31,7 +31,7 @@ pub struct RefineOptions {
     /// Minimum latencies from the trace.
     pub latency: bool,
     /// Which measurements count.
-    pub limits: Limits,
+    pub limits: MeasurementLimits,
 }
 
 /// Estimated clocks that make the run so many times as long as recorded ones, and by more than a thousandth of a second, have run away.
@@ -57,7 +57,7 @@ pub fn refine(
         let message = format!("--reference has no effect with --presync {}", options.presync.name());
         return Err(Error::new(message).hint("use it with auto, network, regression or hull"));
     }
-    let usual = Limits::default();
+    let usual = MeasurementLimits::default();
     let unused = [
         ("--confidence", wanted.limits.confidence != usual.confidence && !options.presync.refines()),
         ("--segment", wanted.limits.segment != usual.segment && !options.presync.refines()),
@@ -93,8 +93,8 @@ pub fn refine(
     let mut estimator = estimator_of(&map);
     let mut refined = RefinedClocks::new(&map, &[])?;
     let mut windows = observed_windows(map.bases.len());
-    let mut asked: Option<Vec<Stretch>> = None;
-    let mut waiting: Option<Waiting> = None;
+    let mut asked: Option<Vec<ClockInterval>> = None;
+    let mut waiting: Option<WaitingCallSearch> = None;
     let length = |ends: Option<(i64, i64)>| ends.map_or(0, |(first, last)| last.saturating_sub(first));
     let recorded_length = length(span(transport, loaded, &refined)?);
     let decision = loop {
@@ -115,7 +115,7 @@ pub fn refine(
                 if matches!(options.presync, Method::Auto | Method::Network) {
                     let known = match waiting.take() {
                         Some(known) => known,
-                        None => Waiting::new(transport, opened, loaded, &map, table.as_ref())?,
+                        None => WaitingCallSearch::new(transport, opened, loaded, &map, table.as_ref())?,
                     };
                     let waits = known.observe(transport, loaded, &refined, &times, &map, &grid)?;
                     if let Some((table, waits)) = table.as_mut().zip(waits) {
@@ -228,17 +228,17 @@ fn adopt(
 }
 
 /// The recorded offsets of all timelines, on all ranks, in order of timelines.
-fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Vec<Recorded>> {
-    let own: Vec<Recorded> = loaded
+fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<Vec<RecordedOffsets>> {
+    let own: Vec<RecordedOffsets> = loaded
         .locations
         .iter()
         .enumerate()
         .filter_map(|(local, locations)| {
             let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
-            Some(Recorded { timeline: loaded.program.number(local as u32), offsets: offsets.clone() })
+            Some(RecordedOffsets { timeline: loaded.program.number(local as u32), offsets: offsets.clone() })
         })
         .collect();
-    let mut all: Vec<Recorded> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
+    let mut all: Vec<RecordedOffsets> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
     all.sort_by_key(|record| record.timeline);
     Ok(all)
 }

@@ -5,12 +5,12 @@ use crate::pipeline::open::TraceHandle;
 use clc_clock::RANGE;
 use clc_clock::both_sides::wanted;
 use clc_clock::grid::Grid;
-use clc_clock::waits::{Waits, Wanted};
+use clc_clock::waits::{OneWayDirections, QuickestWaits};
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
 use clc_engine::comm::{Transport, agree, broadcast_value};
 use clc_engine::matching::sync::SyncKind;
-use clc_engine::replay::calls::{Search, WaitingCall, WaitingCalls, observe_waits};
+use clc_engine::replay::calls::{CallSearch, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
 use clc_trace::{Event, Result, Ticks};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);
 const QUICK: usize = 50;
 
 /// An open region.
-struct Open {
+struct CommunicatingRegion {
     entered: u64,
     /// Events of communication in it.
     seen: u32,
@@ -35,13 +35,13 @@ struct Open {
 
 /// What is looked for beside the bounds of messages, and the calls that tell.
 #[derive(Debug)]
-pub struct Waiting {
-    wanted: Wanted,
+pub struct WaitingCallSearch {
+    wanted: OneWayDirections,
     calls: Vec<WaitingCalls>,
     resolution: u64,
 }
 
-impl Waiting {
+impl WaitingCallSearch {
     /// For a trace with the bounds of `table` (on rank 0). Collective over the analysis ranks.
     ///
     /// # Errors
@@ -52,13 +52,13 @@ impl Waiting {
         loaded: &LocalTrace,
         map: &ClockMap,
         table: Option<&BoundTable>,
-    ) -> Result<Waiting> {
-        let wanted: Wanted =
+    ) -> Result<WaitingCallSearch> {
+        let wanted: OneWayDirections =
             broadcast_value(transport, 0, table.map(|table| wanted(table, map.bases.len())))?.unwrap_or_default();
         let none = wanted.one_way.is_empty();
         let calls = if none { Ok(Vec::new()) } else { scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way) };
         let resolution = opened.definitions.clock.resolution;
-        Ok(Waiting { wanted, calls: agree(transport, calls)?, resolution })
+        Ok(WaitingCallSearch { wanted, calls: agree(transport, calls)?, resolution })
     }
 
     /// What was waited for under `refined` clocks, with which the visited events have these `times`; on rank 0, if there is anything to be looked for. Collective
@@ -74,8 +74,8 @@ impl Waiting {
         times: &[Vec<i64>],
         map: &ClockMap,
         grid: &Grid,
-    ) -> Result<Option<Waits>> {
-        if self.wanted == Wanted::default() {
+    ) -> Result<Option<QuickestWaits>> {
+        if self.wanted == OneWayDirections::default() {
             return Ok(None);
         }
         let mapped = self.calls.iter().enumerate().map(|(local, calls)| -> Vec<i64> {
@@ -83,8 +83,8 @@ impl Waiting {
             calls.iter().map(|call| clock.map(Ticks(call.other)).0).collect()
         });
         let others: Vec<Vec<i64>> = mapped.collect();
-        let Waiting { wanted, calls, resolution } = self;
-        let search = Search { wanted, calls, others: &others, resolution: *resolution };
+        let WaitingCallSearch { wanted, calls, resolution } = self;
+        let search = CallSearch { wanted, calls, others: &others, resolution: *resolution };
         observe_waits(transport, &loaded.program, times, &map.of_timeline, grid, search)
     }
 }
@@ -136,11 +136,11 @@ fn of_timeline(
         }
         let id = opened.definitions.locations[location.index].id;
         let definitions = opened.archive.local_definitions(id)?;
-        let mut regions: Vec<Open> = Vec::new();
+        let mut regions: Vec<CommunicatingRegion> = Vec::new();
         let scanned = opened.archive.scan_with(id, &definitions, |number, raw, event| {
             let raw = raw.min(RANGE as u64);
             match event {
-                Event::Enter(_) => regions.push(Open { entered: raw, seen: 0, call: None }),
+                Event::Enter(_) => regions.push(CommunicatingRegion { entered: raw, seen: 0, call: None }),
                 Event::Leave(_) => {
                     let closed = regions.pop().filter(|region| region.seen == 1);
                     if let Some((entered, (mut call, sends, at))) = closed.and_then(|r| Some((r.entered, r.call?))) {

@@ -1,6 +1,6 @@
 //! `clc-replay evaluate TRACE --truth DIR`: how far is this trace from the truth?
 
-use crate::accuracy::compare::{Comparison, Survey};
+use crate::accuracy::compare::{Comparison, ErrorSurvey};
 use crate::accuracy::judgement::Judgement;
 use crate::accuracy::phase::CorrectionPhase;
 use crate::cli::EvaluateOptions;
@@ -58,7 +58,7 @@ pub fn evaluate(
     progress.phase("compare", 2 * loaded.events());
     let own = agree(session.transport, comparison.survey())?;
     progress.advance(loaded.events());
-    let mut whole = Survey::new();
+    let mut whole = ErrorSurvey::new();
     all_gather_values(session.transport, &own)?.iter().for_each(|part| whole.merge(part));
     let mut phases = comparison.phases();
     if corrections.is_some() && !whole.same {

@@ -3,7 +3,7 @@
 use crate::cli::{ExportFormat, ExportOptions};
 use crate::commands::{Outcome, best_clocks, whole_processes};
 use crate::output::files;
-use crate::pipeline::export::{Exported, Window, perfetto, violations};
+use crate::pipeline::export::{ExportWindow, Exported, perfetto, violations};
 use crate::report::warnings_text;
 use crate::session::Session;
 use clc_engine::comm::{Transport, agree};
@@ -29,8 +29,8 @@ pub fn export(
     session.refine(&mut loaded, &examination.load, examination.clocks)?;
     let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
     let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
-    let window =
-        Window::new(&loaded, ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
+    let window = ExportWindow::new(&loaded, ticks(from)?, ticks(to)?, resolution)
+        .map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
         ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &loaded, window)?,
         ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &loaded, window)?,

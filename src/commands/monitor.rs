@@ -2,17 +2,17 @@
 
 use super::metrics;
 use super::watch_live::live;
-use super::watched::{JobEntry, JobList, Watched, word};
+use super::watched::{JobEntry, JobList, JobReport, word};
 use crate::cli::{AgentOptions, JobsOptions, MonitorJob, WatchOptions};
 use crate::output::conflicts::{self, Content};
 use crate::output::files;
 use crate::report::{self, SCHEMA, WatchedPage, watched_page};
 use clc_monitor::collect::{collect, stacks, twice};
-use clc_monitor::diagnose::{Verdict, diagnose, duration};
+use clc_monitor::diagnose::{JobVerdict, diagnose, duration};
 use clc_monitor::history::Log;
 use clc_monitor::jobs::{self, AgentFile, Job};
 use clc_monitor::query::{Question, ask};
-use clc_monitor::setting::{Kind, Setting};
+use clc_monitor::setting::{Setting, SettingKind};
 use clc_monitor::{agent, state};
 use clc_trace::format::printable;
 use clc_trace::{Error, Result};
@@ -57,7 +57,7 @@ fn run_agent(options: &AgentOptions) -> Result<u8> {
         [] => {}
         [put, key, value] if put == "put" => return give(&find(&options.job)?, key, value),
         [word, name, rest @ ..] if rest.len() < 2 && (word == "formula" || word == "sensor") => {
-            let kind = if word == "formula" { Kind::Formula } else { Kind::Sensor };
+            let kind = if word == "formula" { SettingKind::Formula } else { SettingKind::Sensor };
             let text = rest.first().cloned().unwrap_or_default();
             return set(&find(&options.job)?, Setting { kind, name: name.clone(), text, given: given() });
         }
@@ -102,7 +102,7 @@ fn give(job: &Job, key: &str, value: &str) -> Result<u8> {
 }
 
 fn set(job: &Job, setting: Setting) -> Result<u8> {
-    let what = if setting.kind == Kind::Formula { "formula" } else { "sensor" };
+    let what = if setting.kind == SettingKind::Formula { "formula" } else { "sensor" };
     let name = setting.name.clone();
     match ask_any::<Option<String>>(job, &Question::Set(setting))? {
         None => Ok(0),
@@ -123,7 +123,7 @@ fn list(options: &JobsOptions) -> Result<u8> {
         let seen = collect(&job, &BTreeSet::new());
         let found = diagnose(None, &seen.snapshot);
         let state = match (seen.alive, found.verdict) {
-            (0, Verdict::Finished | Verdict::Unknown) => "finished",
+            (0, JobVerdict::Finished | JobVerdict::Unknown) => "finished",
             (0, _) => "ended",
             (_, verdict) => word(verdict),
         };
@@ -183,7 +183,7 @@ fn watch(options: &WatchOptions) -> Result<u8> {
     }
     let text = match &options.json {
         Some(path) => {
-            write(path, &Watched::new(&job, &second, &found, &stacks), options.force)?;
+            write(path, &JobReport::new(&job, &second, &found, &stacks), options.force)?;
             String::new()
         }
         None if options.html.is_some() && !options.why => String::new(),
@@ -196,11 +196,11 @@ fn watch(options: &WatchOptions) -> Result<u8> {
 }
 
 /// The exit status for a verdict.
-fn status(verdict: Verdict) -> u8 {
+fn status(verdict: JobVerdict) -> u8 {
     match verdict {
-        Verdict::Moves | Verdict::Finished => 0,
-        Verdict::Still => 1,
-        Verdict::Failed | Verdict::Unknown => 3,
+        JobVerdict::Moves | JobVerdict::Finished => 0,
+        JobVerdict::Still => 1,
+        JobVerdict::Failed | JobVerdict::Unknown => 3,
     }
 }
 

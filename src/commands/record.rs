@@ -7,7 +7,7 @@ use crate::cli::RecordOptions;
 use crate::commands::raw_files::remove;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
-use crate::recording::{Settings, keep_logs, launch, monitored, raw_directory};
+use crate::recording::{RecordingSettings, keep_logs, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
@@ -39,10 +39,11 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     }
     // Both places are tried before the application runs for hours.
     Output::fresh(&options.output, options.written.force)?;
-    let settings = Settings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
+    let settings =
+        RecordingSettings { clock: options.clock.clone(), seed: options.seed, per_process, command: words(options) };
     prepare(&raw, &options.output, &settings)?;
     let monitored = &options.monitored;
-    let how = monitored::Watched { alarm: monitored.alarm.clone(), interface: monitored.interface.clone() };
+    let how = monitored::MonitorSetup { alarm: monitored.alarm.clone(), interface: monitored.interface.clone() };
     let job = watched.map(|id| monitored::prepare(&options.output, &directory, id, words(options), &how)).transpose();
     let job = job.inspect_err(|_| remove(&raw))?;
     let ended = match launch::run(command) {
@@ -84,7 +85,7 @@ fn words(options: &RecordOptions) -> String {
 }
 
 /// Makes the directory for raw files, with the settings in it.
-fn prepare(raw: &Path, output: &Path, settings: &Settings) -> Result<()> {
+fn prepare(raw: &Path, output: &Path, settings: &RecordingSettings) -> Result<()> {
     match std::fs::create_dir(raw) {
         Ok(()) => settings.write(raw),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {

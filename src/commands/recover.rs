@@ -5,7 +5,9 @@ use crate::cli::{RecordedOptions, RecoverOptions};
 use crate::commands::Outcome;
 use crate::output::directory::Output;
 use crate::pipeline::generated::write_parameters;
-use crate::recording::{Recorded, Settings, assemble, keep_logs, monitored, raw_directory, still_running};
+use crate::recording::{
+    AssembledRecording, RecordingSettings, assemble, keep_logs, monitored, raw_directory, still_running,
+};
 use clc_archive::Format;
 use clc_engine::comm::{Transport, broadcast_value};
 use clc_trace::format::plural;
@@ -41,7 +43,7 @@ fn run(options: &RecoverOptions, progress: &dyn Progress) -> Result<String> {
     if let Some(process) = still_running(&raw)? {
         return Err(Error::new(format!("process {process} is still recording")).in_file(&raw));
     }
-    let settings = Settings::read(&raw)?;
+    let settings = RecordingSettings::read(&raw)?;
     // There are none if the job was not watched.
     keep_logs(&monitored::monitor_directory(&options.output), &raw)?;
     finish(&options.output, &settings, &options.written, progress)
@@ -53,7 +55,7 @@ fn run(options: &RecoverOptions, progress: &dyn Progress) -> Result<String> {
 /// There is nothing to make it from, or it cannot be written. The raw files are left.
 pub(super) fn finish(
     path: &Path,
-    settings: &Settings,
+    settings: &RecordingSettings,
     options: &RecordedOptions,
     progress: &dyn Progress,
 ) -> Result<String> {
@@ -81,7 +83,7 @@ pub(super) fn finish(
     Ok(summary(&place, &recorded))
 }
 
-fn summary(path: &Path, recorded: &Recorded) -> String {
+fn summary(path: &Path, recorded: &AssembledRecording) -> String {
     let mut text = format!(
         "clc-replay: recorded {}: {} on {}, {}, {}, {:.6} s\n",
         path.display(),

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// What says which form the file has.
 #[derive(Deserialize)]
-struct Form {
+struct StoredForm {
     schema: u32,
     verdict: Option<serde_json::Value>,
 }
@@ -36,7 +36,7 @@ fn read(options: &ReportOptions) -> Result<Report> {
     let text = text(path)?;
     let wrong = |message: String| Error::new(message).in_file(path);
     let hint = "give a file written by `clc-replay --report` or `clc-replay check --report`";
-    let form: Form =
+    let form: StoredForm =
         serde_json::from_str(&text).map_err(|error| wrong(format!("not a stored report: {error}")).hint(hint))?;
     if form.schema != SCHEMA {
         return Err(wrong(format!("a report of schema version {}; this program reads version {SCHEMA}", form.schema)));

@@ -30,7 +30,7 @@ pub fn start_anew(options: &CorrectOptions) -> Result<()> {
     command.env(ANEW, &id).env("CLC_REPLAY_WATCH", "0");
     if rank == 0 {
         let alarm = how.alarm.clone().unwrap_or_else(|| Alarm { seconds: PATIENCE, file: "alarm.txt".into() });
-        let watched = monitored::Watched { alarm: Some(alarm), interface: how.interface.clone() };
+        let watched = monitored::MonitorSetup { alarm: Some(alarm), interface: how.interface.clone() };
         let words: Vec<OsString> = std::env::args_os().collect();
         let words = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
         monitored::prepare(&output, &directory, id, words, &watched)?;

@@ -1,6 +1,6 @@
 //! What is written must not be in the way of what is read.
 
-use crate::cli::{Job, Pause};
+use crate::cli::{Invocation, Pause};
 use crate::output::paths;
 use clc_engine::comm::{Transport, broadcast_value, check_setting};
 use clc_trace::{Error, Result};
@@ -9,12 +9,12 @@ use clc_trace::{Error, Result};
 ///
 /// # Errors
 /// An output lies in the input, or where another one is.
-pub fn check_targets(transport: &mut dyn Transport, job: &Job) -> Result<()> {
+pub fn check_targets(transport: &mut dyn Transport, job: &Invocation) -> Result<()> {
     let checked = if transport.rank() == 0 { check(job) } else { Ok(()) };
     broadcast_value(transport, 0, checked)?
 }
 
-fn check(job: &Job) -> Result<()> {
+fn check(job: &Invocation) -> Result<()> {
     check_setting()?;
     Pause::check_setting()?;
     if let [one, other, ..] = job.to_stdout()[..] {

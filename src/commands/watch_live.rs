@@ -1,9 +1,9 @@
 //! `clc-replay watch JOB` on a terminal: the job as it is now, twice a second, until q is pressed.
 
 use clc_monitor::collect::{Collected, twice};
-use clc_monitor::diagnose::{Diagnosis, RankRow, Verdict, diagnose, duration};
+use clc_monitor::diagnose::{Diagnosis, JobVerdict, RankRow, diagnose, duration};
 use clc_monitor::jobs::Job;
-use clc_monitor::query::Report;
+use clc_monitor::query::AgentReport;
 use clc_trace::{Error, Result};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -116,9 +116,9 @@ impl Face {
             format!("{}: {nodes} {}, {}", self.job, if nodes == 1 { "node" } else { "nodes" }, states.join(", "));
         frame.render_widget(Paragraph::new(head_text).style(Style::new().add_modifier(Modifier::BOLD)), head);
         let colour = match self.found.verdict {
-            Verdict::Moves | Verdict::Finished => Color::Green,
-            Verdict::Still => Color::Yellow,
-            Verdict::Failed | Verdict::Unknown => Color::Red,
+            JobVerdict::Moves | JobVerdict::Finished => Color::Green,
+            JobVerdict::Still => Color::Yellow,
+            JobVerdict::Failed | JobVerdict::Unknown => Color::Red,
         };
         let said =
             Paragraph::new(self.found.sentence.as_str()).wrap(Wrap { trim: true }).style(Style::new().fg(colour));
@@ -225,7 +225,7 @@ impl Face {
 }
 
 /// Load and available memory of a node.
-fn resources(report: &Report) -> String {
+fn resources(report: &AgentReport) -> String {
     let value = |name: &str| report.resources.iter().find(|(known, _, _)| known == name).map(|(_, value, _)| *value);
     let load = value("load1").map_or_else(|| "-".to_owned(), |load| format!("{load:.2}"));
     let memory = value("memory").map_or_else(|| "-".to_owned(), |bytes| format!("{:.1} GiB", bytes / GIB));
@@ -304,7 +304,7 @@ mod tests {
             behind: vec![3],
         };
         let found = Diagnosis {
-            verdict: Verdict::Still,
+            verdict: JobVerdict::Still,
             sentence: sentence.to_owned(),
             quiet: 42.0,
             ranks: vec![3],

@@ -2,20 +2,20 @@
 
 use crate::report::SCHEMA;
 use clc_monitor::collect::Collected;
-use clc_monitor::diagnose::{CommRow, Diagnosis, RankRow, SilentNode, Verdict};
+use clc_monitor::diagnose::{CommRow, Diagnosis, JobVerdict, RankRow, SilentNode};
 use clc_monitor::jobs::Job;
-use clc_monitor::query::{ClockRemark, Computed, Known, Report, SystemClocks, Traffic};
+use clc_monitor::query::{AgentReport, AgentTraffic, ClockRemark, Computed, PeerAgent, SystemClocks};
 use clc_monitor::stacks::ProcessStacks;
 use serde::Serialize;
 
 /// What a verdict is called.
-pub(super) fn word(verdict: Verdict) -> &'static str {
+pub(super) fn word(verdict: JobVerdict) -> &'static str {
     match verdict {
-        Verdict::Unknown => "unknown",
-        Verdict::Moves => "moves",
-        Verdict::Still => "still",
-        Verdict::Failed => "failed",
-        Verdict::Finished => "finished",
+        JobVerdict::Unknown => "unknown",
+        JobVerdict::Moves => "moves",
+        JobVerdict::Still => "still",
+        JobVerdict::Failed => "failed",
+        JobVerdict::Finished => "finished",
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) struct JobEntry {
     pub nodes: usize,
     /// Ranks that are known.
     pub ranks: usize,
-    /// As `verdict` in [`Watched`], or `ended`: no agent is there any more.
+    /// As `verdict` in [`JobReport`], or `ended`: no agent is there any more.
     pub state: &'static str,
     /// Who is missing where.
     pub sentence: String,
@@ -51,7 +51,7 @@ pub(super) struct JobEntry {
 
 /// A job as it is now.
 #[derive(Debug, Serialize)]
-pub(super) struct Watched<'a> {
+pub(super) struct JobReport<'a> {
     schema: u32,
     job: &'a str,
     command: &'a str,
@@ -73,20 +73,20 @@ pub(super) struct Watched<'a> {
 struct Agent<'a> {
     number: u32,
     host: &'a str,
-    members: &'a [Known],
+    members: &'a [PeerAgent],
     data: &'a [(String, String)],
     resources: &'a [(String, f64, String)],
-    traffic: &'a Traffic,
+    traffic: &'a AgentTraffic,
     job: &'a [(String, f64, String)],
     formulas: &'a [Computed],
     clocks: &'a SystemClocks,
     remarks: &'a [ClockRemark],
 }
 
-impl<'a> Watched<'a> {
+impl<'a> JobReport<'a> {
     /// Of what was seen of a job, what is to be said of it, and the stacks that were asked for.
-    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis, stacks: &'a [ProcessStacks]) -> Watched<'a> {
-        let agent = |report: &'a Report| Agent {
+    pub fn new(job: &'a Job, seen: &'a Collected, found: &'a Diagnosis, stacks: &'a [ProcessStacks]) -> JobReport<'a> {
+        let agent = |report: &'a AgentReport| Agent {
             number: report.number,
             host: &report.host,
             members: &report.members,
@@ -98,7 +98,7 @@ impl<'a> Watched<'a> {
             clocks: &report.clocks,
             remarks: &report.remarks,
         };
-        Watched {
+        JobReport {
             schema: SCHEMA,
             job: &job.about.name,
             command: &job.about.command,

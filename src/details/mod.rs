@@ -27,7 +27,7 @@ const WINDOWS: usize = 200;
 
 /// One stage of the correction.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct SurveyedStage<'a> {
     /// Which one.
     pub stage: Stage,
     /// Its violations.
@@ -40,7 +40,7 @@ pub struct Seen<'a> {
 
 /// What the correction did; not for `check`.
 #[derive(Debug, Clone, Copy)]
-pub struct Corrected<'a> {
+pub struct CorrectionEffect<'a> {
     /// One correction per hosted timeline.
     pub corrections: &'a [Correction],
     /// Moves by hosted location (index into the definitions).
@@ -55,8 +55,8 @@ pub fn details(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stages: &[Seen<'_>],
-    corrected: Option<Corrected<'_>>,
+    stages: &[SurveyedStage<'_>],
+    corrected: Option<CorrectionEffect<'_>>,
     alltoallv: bool,
 ) -> Result<Option<Details>> {
     let resolution = opened.definitions.clock.resolution;
@@ -184,7 +184,7 @@ fn fill_pairs(matrix: &mut PairMatrix, profiles: &[Profile]) {
     }
 }
 
-fn stage_details(stage: &Seen<'_>, profile: Profile) -> StageDetails {
+fn stage_details(stage: &SurveyedStage<'_>, profile: Profile) -> StageDetails {
     let messages = &stage.survey.messages;
     let check =
         |operation: &str, checked, violated| OperationCheck { operation: operation.to_owned(), checked, violated };
@@ -216,7 +216,7 @@ fn cases(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stage: &Seen<'_>,
+    stage: &SurveyedStage<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
     alltoallv: bool,

@@ -2,10 +2,10 @@
 //!
 //! Each hosted location with an event of interest is scanned once more, and no further than needed.
 
-use crate::details::Seen;
+use crate::details::SurveyedStage;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
-use crate::report::{Bar, Lane, Picture, Stage};
+use crate::report::{Lane, Picture, RegionBar, Stage};
 use clc_engine::comm::{Transport, all_gather_values};
 use clc_engine::replay::survey::Worst;
 use clc_trace::{Correction, Error, Event, LocationId, RegionId, Result, Ticks};
@@ -70,7 +70,7 @@ pub fn surroundings(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    stage: &Seen<'_>,
+    stage: &SurveyedStage<'_>,
     worst: &[Worst],
     corrections: Option<&[Correction]>,
 ) -> Result<Vec<Surroundings>> {
@@ -138,7 +138,7 @@ pub fn surroundings(
                 let strips = found.iter().find(|found| (found.case, found.side) == (case, side));
                 let strips = strips.map(|found| found.bars[picture].as_slice()).unwrap_or_default();
                 let outermost = strips.iter().map(|strip| strip.depth).min().unwrap_or(0);
-                let bar = |strip: &Strip| Bar {
+                let bar = |strip: &Strip| RegionBar {
                     region: names.get(&strip.region).copied().unwrap_or_default().to_owned(),
                     level: strip.depth - outermost,
                     from_seconds: seconds(strip.from.max(from)),

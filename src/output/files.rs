@@ -47,7 +47,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| failed(path, &error));
     }
-    Pending::create(path, path, bytes)?.publish()
+    UnpublishedFile::create(path, path, bytes)?.publish()
 }
 
 /// Writes files of these names into a directory: all of them, or none. The directory is made if it is not there; what is there is overwritten
@@ -70,7 +70,7 @@ fn write_into<T: AsRef<[u8]>>(directory: &Path, files: &[(String, T)]) -> Result
         let path = directory.join(name);
         probe(&path)?;
         let special = path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file());
-        pending.push(if special { None } else { Some(Pending::create(&path, &path, bytes.as_ref())?) });
+        pending.push(if special { None } else { Some(UnpublishedFile::create(&path, &path, bytes.as_ref())?) });
     }
     let mut written: Vec<&str> = Vec::new();
     for ((name, bytes), pending) in files.iter().zip(pending) {
@@ -129,7 +129,7 @@ pub fn probe(path: &Path) -> Result<()> {
     }
     let place = resolve(path);
     sweep(&place);
-    Pending::create(&place, path, &[]).map(|_| ())
+    UnpublishedFile::create(&place, path, &[]).map(|_| ())
 }
 
 /// Removes, or names, what other runs have left of a file or directory.
@@ -144,7 +144,7 @@ fn sweep(place: &Path) {
 /// # Errors
 /// They cannot.
 pub(crate) fn probe_directory(directory: &Path, path: &Path) -> Result<()> {
-    Pending::create(&directory.join("any"), path, &[]).map(|_| ())
+    UnpublishedFile::create(&directory.join("any"), path, &[]).map(|_| ())
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
@@ -156,7 +156,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// A file that is complete beside its place.
-struct Pending {
+struct UnpublishedFile {
     temporary: Temporary,
     unfinished: Unfinished,
     place: PathBuf,
@@ -171,22 +171,22 @@ impl Drop for Temporary {
     }
 }
 
-impl Pending {
+impl UnpublishedFile {
     /// For `place`, which the user calls `shown`.
-    fn create(place: &Path, shown: &Path, bytes: &[u8]) -> Result<Pending> {
+    fn create(place: &Path, shown: &Path, bytes: &[u8]) -> Result<UnpublishedFile> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mut name = orphans::prefix(place.file_name().unwrap_or(OsStr::new("")));
         name.push(NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
         let path = parent(place).join(name);
         let made = Unfinished::make(&path, || File::options().write(true).create_new(true).open(&path));
         let (mut file, unfinished) = made.map_err(|error| failed(shown, &error))?;
-        let pending = Pending { temporary: Temporary(path), unfinished, place: place.to_path_buf() };
+        let pending = UnpublishedFile { temporary: Temporary(path), unfinished, place: place.to_path_buf() };
         file.write_all(bytes).map_err(|error| failed(shown, &error))?;
         Ok(pending)
     }
 
     fn publish(self) -> Result<()> {
-        let Pending { temporary, unfinished, place, .. } = self;
+        let UnpublishedFile { temporary, unfinished, place, .. } = self;
         unfinished.finish(|| std::fs::rename(&temporary.0, &place)).map_err(|error| failed(&place, &error))
     }
 }

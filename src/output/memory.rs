@@ -7,10 +7,10 @@ use std::io::Write;
 
 /// The system's allocator, for the program (not for those who use the library). When it has nothing left to give, the program says so
 /// and ends.
-pub struct Memory;
+pub struct ReportingAllocator;
 
 // SAFETY: everything is done by the system's allocator; null is never returned, which is allowed.
-unsafe impl GlobalAlloc for Memory {
+unsafe impl GlobalAlloc for ReportingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         signals::wait_if_ending();

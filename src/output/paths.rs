@@ -25,12 +25,12 @@ pub struct Target<'a> {
     /// Where it goes.
     pub path: Cow<'a, Path>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: TargetKind,
 }
 
 /// The kinds of targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// A file.
     File(Content),
     /// Files in a directory, which may be there already.
@@ -69,28 +69,28 @@ impl Target<'_> {
     /// Whether it can be made at all: after the work it would be late to find out.
     fn can_be_made(&self, place: &Path, force: bool) -> Result<()> {
         match self.kind {
-            Kind::File(content) => {
+            TargetKind::File(content) => {
                 conflicts::allow(&self.path, content, force)?;
                 files::probe(&self.path)
             }
-            Kind::Files(_) if place.exists() && !place.is_dir() => {
+            TargetKind::Files(_) if place.exists() && !place.is_dir() => {
                 Err(Error::new("cannot write: not a directory").in_file(&self.path))
             }
-            Kind::Files(content) if place.exists() => {
+            TargetKind::Files(content) if place.exists() => {
                 conflicts::allow_all(place, content, force)?;
                 files::probe_directory(place, &self.path)
             }
             // Directories that are missing are made.
-            Kind::Files(_) => match place.ancestors().find(|above| above.symlink_metadata().is_ok()) {
+            TargetKind::Files(_) => match place.ancestors().find(|above| above.symlink_metadata().is_ok()) {
                 Some(above) => files::probe_directory(above, &self.path),
                 None => Ok(()),
             },
-            Kind::Trace => Ok(()),
+            TargetKind::Trace => Ok(()),
         }
     }
 
     fn is_directory(&self) -> bool {
-        !matches!(self.kind, Kind::File(_))
+        !matches!(self.kind, TargetKind::File(_))
     }
 
     fn error(&self, message: String) -> Error {
@@ -115,12 +115,12 @@ pub fn check(inputs: &[Input], targets: &[Target], force: bool) -> Result<()> {
         }
         let Some(place) = target.place() else { continue };
         let option = target.option;
-        if target.kind != Kind::Trace
+        if target.kind != TargetKind::Trace
             && let Some(input) = inputs.iter().find(|input| input.holds(&place))
         {
             return Err(target.error(format!("{option} would write into {}", input.name())));
         }
-        if matches!(target.kind, Kind::Files(_)) && trace_around(&place).is_some() {
+        if matches!(target.kind, TargetKind::Files(_)) && trace_around(&place).is_some() {
             return Err(target.error(format!("{option} would write into a trace")));
         }
         for (other, its) in &earlier {

@@ -2,7 +2,7 @@
 
 use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
-use clc_archive::native::{EVENTS, NativeTrace, NativeWriter, Record, TraceHeader};
+use clc_archive::native::{EVENTS, NativeRecord, NativeTrace, NativeWriter, TraceHeader};
 use clc_archive::truth::{self, TruthReader, TruthWriter};
 use clc_archive::{Archive, ConversionLoss, Format, Lost, SiblingKind, copy};
 use clc_engine::comm::{Transport, agree, all_gather_values};
@@ -50,7 +50,7 @@ pub fn convert_locations(
     let locations = || hosted.clone().flat_map(|timeline| &opened.timelines.all[timeline].locations);
     let claimed = locations().map(|&index| opened.definitions.locations[index].claimed_events);
     progress.phase("convert", claimed.fold(0, u64::saturating_add));
-    let mut job = Job { opened, target, loss: ConversionLoss::default(), warnings };
+    let mut job = ConvertJob { opened, target, loss: ConversionLoss::default(), warnings };
     let mut counts: Vec<(u64, u64)> = Vec::new();
     let mut outcome = Ok(());
     for &index in locations() {
@@ -78,14 +78,14 @@ pub fn convert_locations(
 }
 
 /// The locations of one analysis rank.
-struct Job<'a> {
+struct ConvertJob<'a> {
     opened: &'a TraceHandle,
     target: &'a Path,
     loss: ConversionLoss,
     warnings: &'a mut Warnings,
 }
 
-impl Job<'_> {
+impl ConvertJob<'_> {
     /// Returns the number of events written.
     fn location(&mut self, id: LocationId) -> Result<u64> {
         let truth = truth::path(self.opened.archive.directory(), id);
@@ -121,12 +121,12 @@ impl Job<'_> {
         let mut attributes = [0u64; 256];
         let summary = archive.scan_parts(id, &local, |parts| {
             let record = match (parts.event, parts.flush_stop) {
-                (Event::Other, Some(stop)) => Record::BufferFlush(stop),
+                (Event::Other, Some(stop)) => NativeRecord::BufferFlush(stop),
                 (Event::Other, None) => {
                     without_fields[usize::from(parts.kind)] += 1;
-                    Record::other(parts.kind).unwrap_or(Record::Other(0))
+                    NativeRecord::other(parts.kind).unwrap_or(NativeRecord::Other(0))
                 }
-                (event, _) => Record::Event(event),
+                (event, _) => NativeRecord::Event(event),
             };
             attributes[usize::from(parts.kind)] += parts.attributes;
             writer.record(parts.time, &record)
@@ -148,8 +148,8 @@ impl Job<'_> {
         let order = writer.order();
         let mut dropped = [0u64; 256];
         let summary = trace.scan_records(id, |_, time, record| match record {
-            Record::Event(event) if event != Event::Other => writer.event(time, &event),
-            Record::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
+            NativeRecord::Event(event) if event != Event::Other => writer.event(time, &event),
+            NativeRecord::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
             other => {
                 dropped[usize::from(other.kind())] += 1;
                 Ok(())
@@ -177,7 +177,7 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
             )
             .in_file(from)
         })?;
-        if record.event() != Event::Other || matches!(record, Record::BufferFlush(_)) {
+        if record.event() != Event::Other || matches!(record, NativeRecord::BufferFlush(_)) {
             writer.push(time)
         } else {
             Ok(())

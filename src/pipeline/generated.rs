@@ -4,7 +4,7 @@ use clc_archive::Format;
 use clc_archive::native::{NativeEventWriter, NativeWriter, TraceHeader};
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
-use clc_simulate::{EventSink, Scenario, Summary};
+use clc_simulate::{EventSink, RunSummary, Scenario};
 use clc_trace::{ClockOffset, Definitions, Error, Event, Result, Ticks};
 use std::path::Path;
 
@@ -96,7 +96,7 @@ fn description(scenario: &Scenario) -> String {
 ///
 /// # Errors
 /// Those of the scenario, and of writing.
-pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, with_truth: bool) -> Result<Summary> {
+pub fn write_simulated(scenario: &Scenario, directory: &Path, format: Format, with_truth: bool) -> Result<RunSummary> {
     let mut definitions = scenario.definitions();
     let mut files = Files { trace: Trace::create(scenario, &definitions, directory, format)?, truth: Vec::new() };
     if with_truth {

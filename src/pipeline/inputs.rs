@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     bytes: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
@@ -21,10 +21,10 @@ pub struct Stamp {
     file: (u64, u64),
 }
 
-impl Stamp {
+impl FileStamp {
     /// Of an open file, or of one that a path led to.
-    pub fn new(metadata: &Metadata) -> Stamp {
-        Stamp {
+    pub fn new(metadata: &Metadata) -> FileStamp {
+        FileStamp {
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             file: (metadata.dev(), metadata.ino()),
@@ -33,18 +33,18 @@ impl Stamp {
 }
 
 /// The stamp of a file, if there is one.
-fn stamp(path: &Path) -> Option<Stamp> {
-    std::fs::metadata(path).ok().map(|metadata| Stamp::new(&metadata))
+fn stamp(path: &Path) -> Option<FileStamp> {
+    std::fs::metadata(path).ok().map(|metadata| FileStamp::new(&metadata))
 }
 
 /// The files of a trace as they were when it was opened: those of the whole on the rank that read them, those of the locations by shares.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    whole: Vec<(PathBuf, Option<Stamp>)>,
+    whole: Vec<(PathBuf, Option<FileStamp>)>,
     /// Timelines, as an index into all of them.
     share: Range<usize>,
     /// Of their locations, file by file.
-    locations: Vec<Option<Stamp>>,
+    locations: Vec<Option<FileStamp>>,
 }
 
 impl Inputs {
@@ -102,7 +102,7 @@ impl Inputs {
     }
 }
 
-fn compare(path: &Path, before: Option<Stamp>) -> Result<()> {
+fn compare(path: &Path, before: Option<FileStamp>) -> Result<()> {
     let what = match (before, stamp(path)) {
         (before, now) if before == now => return Ok(()),
         (Some(_), None) => "it is now missing".to_owned(),

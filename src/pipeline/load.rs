@@ -12,9 +12,9 @@ use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extracted::{Extract, Leftovers};
 use clc_engine::matching::fences::Fences;
 use clc_engine::matching::messages::match_messages;
-use clc_engine::matching::split::{self, Bound, Numbers, Part};
-use clc_engine::matching::sync::Place;
-use clc_engine::matching::threads::{Divided, ThreadSteps};
+use clc_engine::matching::split::{self, Numbers, SplitTimeline, TiedLocations};
+use clc_engine::matching::sync::EventCoordinates;
+use clc_engine::matching::threads::{Divided, ProcessThreadSteps};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::program::{OwnTimelines, Program};
 use clc_engine::replay::settle::settle;
@@ -123,7 +123,7 @@ pub(crate) fn load_with(
         .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
     let calls = Calls::of(&opened.definitions);
-    let run = |calls: Known<'_>| {
+    let run = |calls: KnownCalls<'_>| {
         opened.workers.run(hosted.len(), progress, |job, advance| {
             let timeline = hosted.start + job;
             let clocks = refined.map(|refined| (refined, timeline));
@@ -131,18 +131,18 @@ pub(crate) fn load_with(
         })
     };
     let synchronous = calls.synchronous();
-    let mut scanned = agree(transport, run(Known::Sought(&synchronous)))?;
+    let mut scanned = agree(transport, run(KnownCalls::Sought(&synchronous)))?;
     // Few traces have what only regions tell; those are read once more.
-    let divided = |scanned: &Scanned| scanned.extract.part_of.iter().any(|&part| part > 0);
-    let mut found = [i64::from(scanned.iter().any(Scanned::has_orders)), i64::from(scanned.iter().any(divided))];
+    let divided = |scanned: &TimelineScan| scanned.extract.part_of.iter().any(|&part| part > 0);
+    let mut found = [i64::from(scanned.iter().any(TimelineScan::has_orders)), i64::from(scanned.iter().any(divided))];
     transport.all_reduce(ReduceOp::Max, &mut found)?;
     let [with_orders, with_own] = found.map(|found| found != 0);
     if with_orders {
-        scanned = agree(transport, run(Known::All(&calls)))?;
+        scanned = agree(transport, run(KnownCalls::All(&calls)))?;
     }
     progress.finish();
     let (mut extracts, mut locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
-    for Scanned { extract, locations: own, warnings: odd } in scanned {
+    for TimelineScan { extract, locations: own, warnings: odd } in scanned {
         extracts.push(extract);
         locations.push(own);
         warnings.merge(odd);
@@ -199,7 +199,7 @@ fn number(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     first: u32,
-    parts: &[Part],
+    parts: &[SplitTimeline],
 ) -> Result<(Vec<OwnTimeline>, OwnTimelines)> {
     let here: Vec<OwnTimeline> = parts
         .iter()
@@ -219,7 +219,7 @@ fn number(
 }
 
 /// Moves the locations of `parts` to lists of their own.
-fn divide(parts: &[Part], locations: &mut Vec<Vec<LoadedLocation>>) {
+fn divide(parts: &[SplitTimeline], locations: &mut Vec<Vec<LoadedLocation>>) {
     // From the last one on, so that places stay.
     let mut moved: Vec<Vec<LoadedLocation>> = Vec::with_capacity(parts.len());
     for part in parts.iter().rev() {
@@ -247,7 +247,7 @@ fn undefined_peers(extracts: &[Extract], ids: &[Vec<LocationId>]) -> Vec<Undefin
 }
 
 /// What the scan of one timeline found.
-struct Scanned {
+struct TimelineScan {
     extract: Extract,
     locations: Vec<LoadedLocation>,
     warnings: Warnings,
@@ -255,7 +255,7 @@ struct Scanned {
 
 /// What is known of calls of MPI when a timeline is scanned.
 #[derive(Clone, Copy)]
-enum Known<'a> {
+enum KnownCalls<'a> {
     /// Only which regions (ascending) would be worth another scan.
     Sought(&'a [RegionId]),
     /// All of them matter.
@@ -265,7 +265,7 @@ enum Known<'a> {
 /// Record type of OTF2 `RmaGroupSync`.
 const GROUP_SYNC: usize = 39;
 
-impl Scanned {
+impl TimelineScan {
     /// Whether regions tell more than was read.
     fn has_orders(&self) -> bool {
         let summaries = || self.locations.iter().map(|location| &location.summary);
@@ -280,9 +280,9 @@ fn scan(
     table: &CommTable<'_>,
     options: &LoadOptions,
     refined: Option<(&RefinedClocks, usize)>,
-    known: Known<'_>,
+    known: KnownCalls<'_>,
     advance: Advance<'_>,
-) -> Result<Scanned> {
+) -> Result<TimelineScan> {
     let archive = &opened.archive;
     let mut warnings = Warnings::default();
     let mut locals = Vec::new();
@@ -297,8 +297,8 @@ fn scan(
         .cloned()
         .unwrap_or_default();
     let (calls, sought) = match known {
-        Known::Sought(regions) => (None, regions),
-        Known::All(calls) => (Some(calls), &[][..]),
+        KnownCalls::Sought(regions) => (None, regions),
+        KnownCalls::All(calls) => (Some(calls), &[][..]),
     };
     let mut extractor = Extractor::new(table, timeline.process).with_calls(calls);
     // A refined clock can bring neighbours closer by a tick.
@@ -325,7 +325,7 @@ fn scan(
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?,
         };
         let mut visits = Visits::new(number as u32, &clock, close, calls);
-        let mut within = Within { regions: sought, last: None, sent: false };
+        let mut within = SendsWithin { regions: sought, last: None, sent: false };
         let mut counted = 0u64;
         let mut count = |events: usize| {
             counted += events as u64;
@@ -372,7 +372,7 @@ fn scan(
             if refined.is_none() && options.presync.refines() {
                 put_right(&divided, options, &mut loaded, &mut visits, &mut threads.steps)?;
             }
-            let step = |at: Place| Visit { at, what: VisitKind::Step, near: false };
+            let step = |at: EventCoordinates| Visit { at, what: VisitKind::Step, near: false };
             visits.extend(threads.steps.places(&divided).into_iter().map(step));
         }
         visits.sort_unstable_by_key(|visit| (visit.at.time, visit.at.location, visit.at.number, visit.what.order()));
@@ -401,22 +401,22 @@ fn scan(
         extract.part_of = divided.part_of;
     }
     extract.threads = divided.counts;
-    Ok(Scanned { extract, locations: loaded, warnings })
+    Ok(TimelineScan { extract, locations: loaded, warnings })
 }
 
 /// The steps of the threads of a process, while it is scanned.
 struct Threads<'a> {
-    steps: ThreadSteps<'a>,
+    steps: ProcessThreadSteps<'a>,
     /// Whether they are looked at.
     wanted: bool,
     /// Locations that stay with their process.
-    bound: Bound,
+    bound: TiedLocations,
 }
 
 impl<'a> Threads<'a> {
     fn new(opened: &'a TraceHandle, options: &LoadOptions, locations: usize) -> Self {
-        let steps = ThreadSteps::new(&opened.definitions.thread_barriers);
-        Threads { steps, wanted: options.own_timelines && locations > 1, bound: Bound::default() }
+        let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers);
+        Threads { steps, wanted: options.own_timelines && locations > 1, bound: TiedLocations::default() }
     }
 
     /// Whether an event is a step; takes note of what binds its location to the process.
@@ -484,7 +484,7 @@ fn put_right(
     options: &LoadOptions,
     loaded: &mut [LoadedLocation],
     visits: &mut [Visit],
-    steps: &mut ThreadSteps<'_>,
+    steps: &mut ProcessThreadSteps<'_>,
 ) -> Result<()> {
     for (&number, &(least, most)) in &divided.bounds {
         if divided.part_of[number as usize] == 0 {
@@ -518,7 +518,7 @@ fn put_right(
 /// An event to visit, where the events of several locations have to be merged first.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
-    at: Place,
+    at: EventCoordinates,
     what: VisitKind,
     near: bool,
 }
@@ -549,7 +549,7 @@ impl VisitKind {
 }
 
 /// Finds out whether a location sends in one of some regions, where enters and leaves are read.
-struct Within<'a> {
+struct SendsWithin<'a> {
     /// Ascending.
     regions: &'a [RegionId],
     /// The last event that entered or left a region entered this one.
@@ -557,7 +557,7 @@ struct Within<'a> {
     sent: bool,
 }
 
-impl Within<'_> {
+impl SendsWithin<'_> {
     #[inline]
     fn look(&mut self, event: &Event) {
         match event {
@@ -574,7 +574,7 @@ impl Within<'_> {
 /// Decides which events of a location are visited.
 struct Visits<'a> {
     location: u32,
-    cursor: clc_clock::Cursor<'a>,
+    cursor: clc_clock::ClockCursor<'a>,
     /// Neighbours that differ by less than this (and not by zero) are visited both.
     close: i64,
     /// Neighbours recorded so far apart, or at the same time, are not close: nearly all are, and need not be mapped for that.
@@ -611,12 +611,12 @@ impl<'a> Visits<'a> {
     }
 
     #[inline]
-    fn place(&mut self, number: u64, raw: u64) -> Result<Place> {
+    fn place(&mut self, number: u64, raw: u64) -> Result<EventCoordinates> {
         let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
             Error::new(format!("timestamp {raw} exceeds 2^62 ticks, the largest that can be corrected"))
                 .at_event(number)
         })?;
-        Ok(Place { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
+        Ok(EventCoordinates { time: self.cursor.map(Ticks(local)).0, raw: local, number, location: self.location })
     }
 
     /// Whether an event has to be looked at.
@@ -639,7 +639,7 @@ impl<'a> Visits<'a> {
 
     /// The event before `at` if the two are close.
     #[inline]
-    fn neighbour(&mut self, at: &Place) -> Result<Option<Place>> {
+    fn neighbour(&mut self, at: &EventCoordinates) -> Result<Option<EventCoordinates>> {
         let distance = (at.raw as u64).wrapping_sub(self.before);
         if at.number == 1 || distance == 0 || distance >= self.far {
             return Ok(None);
@@ -752,7 +752,7 @@ impl<'a> Visits<'a> {
 struct Only<'a, 'clock, 'table, F> {
     visits: &'a mut Visits<'clock>,
     extractor: &'a mut Extractor<'table>,
-    within: &'a mut Within<'table>,
+    within: &'a mut SendsWithin<'table>,
     /// Reports so many events more.
     count: F,
 }
@@ -793,7 +793,7 @@ fn is_call(calls: &Calls, event: &Event) -> bool {
 impl Visits<'_> {
     /// Where a blocking receive was posted: the event that entered the innermost region, unless the location has received something since
     /// (then the region is one of the application, since the trace has none of MPI).
-    fn entered(&mut self, number: u64, event: &Event) -> Result<Option<Place>> {
+    fn entered(&mut self, number: u64, event: &Event) -> Result<Option<EventCoordinates>> {
         let entered = self.open.last().copied().filter(|&(entered, _)| entered > self.busy);
         match event {
             Event::MpiSend(_) | Event::MpiIsend(..) | Event::MpiIsendComplete(_) => return Ok(None),

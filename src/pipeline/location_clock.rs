@@ -8,7 +8,7 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::{Clock, ModelKind, RANGE};
-use clc_trace::{Correction, Cursor, Position, Ticks};
+use clc_trace::{Correction, CorrectionCursor, Position, Ticks};
 
 /// The clock of one location.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl<'a> LocationClock<'a> {
 /// Pre-synchronises the times of the events of one location. They have been checked when the trace was loaded: all lie in the range of clocks.
 #[derive(Debug, Clone)]
 pub struct LocationCursor<'a> {
-    clock: clc_clock::Cursor<'a>,
+    clock: clc_clock::ClockCursor<'a>,
     shift: i64,
     location: u32,
 }
@@ -83,7 +83,7 @@ impl LocationCursor<'_> {
 #[derive(Debug, Clone)]
 pub struct CorrectedCursor<'a> {
     location: LocationCursor<'a>,
-    correction: Cursor<'a>,
+    correction: CorrectionCursor<'a>,
 }
 
 impl CorrectedCursor<'_> {

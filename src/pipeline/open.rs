@@ -30,7 +30,7 @@ pub struct TraceHandle {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Announcement {
+struct TraceAnnouncement {
     archive: Archive,
     definitions: WireDefinitions,
     /// The working directory of rank 0, if there is one: a launcher may give each rank another.
@@ -72,7 +72,7 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<TraceHandle> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
     let announcement =
         if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(clc_trace::Error::new("")) };
-    let Announcement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
+    let TraceAnnouncement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
     let archive = match here {
         // Where rank 0 is, the name stays as the user gave it.
         Some(here) if archive.directory().is_relative() && std::env::current_dir().ok().as_ref() != Some(&here) => {
@@ -100,12 +100,16 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<TraceHandle> {
     Ok(TraceHandle { archive, definitions, timelines, placement, workers: transport.workers(), warnings, inputs })
 }
 
-fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<Announcement> {
+fn read(path: &Path, warnings: &mut Warnings, inputs: &mut Inputs) -> Result<TraceAnnouncement> {
     let archive = Archive::open(path)?;
     *inputs = Inputs::of_whole(&archive);
     let (definitions, odd) = archive.read_definitions()?;
     odd.into_iter().for_each(|text| warnings.add(text));
-    Ok(Announcement { archive, definitions: WireDefinitions::new(definitions), here: std::env::current_dir().ok() })
+    Ok(TraceAnnouncement {
+        archive,
+        definitions: WireDefinitions::new(definitions),
+        here: std::env::current_dir().ok(),
+    })
 }
 
 /// Bytes of the event files of each of these timelines.

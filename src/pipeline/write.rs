@@ -83,14 +83,14 @@ pub fn write_locations(
         let (timeline, number) = places[job];
         let (correction, times) = (&corrected.corrections[timeline], times[timeline]);
         let location = &loaded.locations[timeline][number];
-        Job { opened, loaded, correction, times, timeline, number: number as u32, location, advance }.run(target)
+        WriteJob { opened, loaded, correction, times, timeline, number: number as u32, location, advance }.run(target)
     });
     progress.finish();
     Ok(agree(transport, parts)?.into_iter().fold(WrittenEvents::nothing(), WrittenEvents::and))
 }
 
 /// One location to write.
-struct Job<'a> {
+struct WriteJob<'a> {
     opened: &'a TraceHandle,
     loaded: &'a LocalTrace,
     correction: &'a Correction,
@@ -102,7 +102,7 @@ struct Job<'a> {
     advance: Advance<'a>,
 }
 
-impl Job<'_> {
+impl WriteJob<'_> {
     fn run(&self, target: Option<&Path>) -> Result<WrittenEvents> {
         let mut written = WrittenEvents::nothing();
         let archive = &self.opened.archive;
@@ -124,7 +124,7 @@ impl Job<'_> {
             (self.advance)(self.location.summary.events);
         } else {
             written.unchanged = false;
-            let mut map = Map {
+            let mut map = TimestampMap {
                 clock,
                 correction: self.correction,
                 cursor: clock.corrected_by(self.correction),
@@ -143,7 +143,7 @@ impl Job<'_> {
                 None => archive.map_events(id, &mut map).map(|_| ()),
             }
             .map_err(place)?;
-            let Map { displacement, first, last, counted, deviating, visited, .. } = map;
+            let TimestampMap { displacement, first, last, counted, deviating, visited, .. } = map;
             written.deviating += deviating + visited.left();
             (self.advance)(counted);
             written.count(self.location.index, displacement);
@@ -168,7 +168,7 @@ fn extend(span: &mut Option<(i64, i64)>, time: i64) {
 }
 
 /// The complete map of one location's timestamps, with everything that is counted on the way.
-struct Map<'a> {
+struct TimestampMap<'a> {
     clock: LocationClock<'a>,
     correction: &'a Correction,
     cursor: CorrectedCursor<'a>,
@@ -243,7 +243,7 @@ impl<'a> VisitedCursor<'a> {
     }
 }
 
-impl TimeMap for Map<'_> {
+impl TimeMap for TimestampMap<'_> {
     fn event(&mut self, number: u64, time: u64) -> Result<u64> {
         let mut times = [time];
         self.events(number, &mut times)?;

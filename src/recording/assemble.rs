@@ -3,7 +3,7 @@
 use super::clocks::START;
 use super::communicators::Catalogue;
 use super::definitions::{RESOLUTION, location};
-use super::events::{Shared, events};
+use super::events::{EventContext, events};
 use super::extra::Output;
 use super::merge::Merge;
 use super::offsets::globally;
@@ -11,9 +11,9 @@ use super::own::OwnNames;
 use super::plan::Plan;
 use super::raw::RawFile;
 use super::samples;
-use super::settings::Settings;
-use super::survey::Survey;
-use super::target::Target;
+use super::settings::RecordingSettings;
+use super::survey::ProcessSurvey;
+use super::target::TraceTarget;
 use super::windows::WindowCatalogue;
 use super::written::WrittenProcess;
 use clc_archive::Format;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// A recording that has become an archive.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct AssembledRecording {
     /// Processes of the application.
     pub processes: u32,
     /// Nodes that they ran on.
@@ -54,10 +54,10 @@ pub fn assemble(
     directory: &Path,
     target: &Path,
     format: Format,
-    settings: &Settings,
+    settings: &RecordingSettings,
     workers: Workers,
     progress: &dyn Progress,
-) -> Result<Recorded> {
+) -> Result<AssembledRecording> {
     let mut warnings = Vec::new();
     let plan = Plan::new(directory, settings, workers, progress, &mut warnings)?;
     let mut catalogue = Catalogue::default();
@@ -82,8 +82,13 @@ pub fn assemble(
     let regions: HashMap<usize, RegionId> =
         used.iter().zip(0..).map(|(&function, id)| (function, RegionId(id))).collect();
     let own = OwnNames::new(directory, &plan.surveys, used.len() as u32);
-    let shared =
-        Shared { functions: &plan.functions, catalogue: &catalogue, windows: &windows, own: &own, regions: &regions };
+    let shared = EventContext {
+        functions: &plan.functions,
+        catalogue: &catalogue,
+        windows: &windows,
+        own: &own,
+        regions: &regions,
+    };
 
     let mut definitions = plan.definitions(&catalogue, &windows);
     definitions.regions = used
@@ -99,7 +104,7 @@ pub fn assemble(
     let first_instance = node_metrics.first_instance(&metrics);
     let options = CreateOptions { properties: plan.properties(), metrics, node_metrics, ..CreateOptions::default() };
     let options = options.fitting(&definitions);
-    let archive = Target::create(target, format, options)?;
+    let archive = TraceTarget::create(target, format, options)?;
     if plan.clock.is_some() {
         let path = truth::directory(target);
         std::fs::create_dir(&path).map_err(|error| Error::io(&path, "cannot create the directory", &error))?;
@@ -115,7 +120,7 @@ pub fn assemble(
 }
 
 /// The functions that processes have called, the most frequent one first: its region gets the id that takes the fewest bytes.
-fn by_calls<'a>(surveys: impl Iterator<Item = &'a Survey>) -> Vec<usize> {
+fn by_calls<'a>(surveys: impl Iterator<Item = &'a ProcessSurvey>) -> Vec<usize> {
     let mut calls: BTreeMap<usize, u64> = BTreeMap::new();
     for (&function, &count) in surveys.flat_map(|survey| &survey.functions) {
         *calls.entry(function).or_default() += count;
@@ -127,7 +132,7 @@ fn by_calls<'a>(surveys: impl Iterator<Item = &'a Survey>) -> Vec<usize> {
 
 impl Plan {
     /// Writes what a process has recorded.
-    fn write(&self, rank: u32, shared: &Shared, archive: &Target, target: &Path) -> Result<WrittenProcess> {
+    fn write(&self, rank: u32, shared: &EventContext, archive: &TraceTarget, target: &Path) -> Result<WrittenProcess> {
         let ids: Vec<LocationId> = self.threads(rank).into_iter().map(|thread| location(rank, thread)).collect();
         let mut writers = ids.iter().map(|&id| archive.events(id)).collect::<Result<Vec<_>>>()?;
         let mut truths = match &self.clock {
@@ -176,10 +181,10 @@ impl Plan {
     fn finish(
         &self,
         written: Vec<WrittenProcess>,
-        archive: Target,
+        archive: TraceTarget,
         mut definitions: Definitions,
         mut warnings: Vec<String>,
-    ) -> Result<Recorded> {
+    ) -> Result<AssembledRecording> {
         let ends = written.iter().filter_map(|process| {
             let (first, last) = process.span?;
             Some((globally(first, &process.offsets), globally(last, &process.offsets)))
@@ -224,7 +229,7 @@ impl Plan {
             ));
         }
         let largest = written.iter().map(|process| process.largest).max().unwrap_or(0);
-        Ok(Recorded {
+        Ok(AssembledRecording {
             processes: self.size,
             nodes: self.nodes.len(),
             locations: definitions.locations.len(),
@@ -243,7 +248,7 @@ mod tests {
     #[test]
     fn of_nothing_comes_nothing() {
         let [directory, target] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let settings = Settings { clock: None, seed: 1, per_process: false, command: String::new() };
+        let settings = RecordingSettings { clock: None, seed: 1, per_process: false, command: String::new() };
         let made = assemble(
             directory.path(),
             target.path(),

@@ -4,9 +4,9 @@
 //! the beginning and the end of the run: all processes of a node use those of one process, so that they do not disagree by what an anchor is wrong. Wrong
 //! clocks are made here, after the run: the application has not noticed them, and the true times are known exactly.
 
-use super::raw::Header;
+use super::raw::RawFileHeader;
 use clc_simulate::ClockSpec;
-use clc_simulate::clocks::Clock;
+use clc_simulate::clocks::SimulatedClock;
 use clc_simulate::units::EPOCH;
 
 /// Picoseconds in a nanosecond.
@@ -30,7 +30,7 @@ pub struct Counter {
 
 impl Counter {
     /// Of a node, from the header of any of its files; none if the counter's rate is not known, since the process was killed at once.
-    pub fn new(header: &Header) -> Option<Counter> {
+    pub fn new(header: &RawFileHeader) -> Option<Counter> {
         let [first, raw, real] = header.first;
         let start = i128::from(real);
         if header.nanoseconds {
@@ -79,7 +79,7 @@ pub struct ProcessClock {
     base: i64,
     /// No time is later, in nanoseconds after the start: a clock takes its time to get there.
     most: i64,
-    wrong: Option<Clock>,
+    wrong: Option<SimulatedClock>,
 }
 
 /// What the trace shows at the start of the recording, in nanoseconds.

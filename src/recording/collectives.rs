@@ -6,7 +6,7 @@ use clc_trace::{Collective, CollectiveOp, CommId, Root};
 
 /// Where a process takes part in a collective operation.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct CollectiveCaller {
     /// The communicator.
     pub comm: CommId,
     /// With how many processes it exchanges data.
@@ -19,8 +19,8 @@ pub struct Place {
 
 /// The end of a collective operation, with the bytes that a process sends and receives as Score-P counts them: to and from every member,
 /// itself included. None if the function is none.
-pub fn collective(effect: Effect, given: Contribution, place: Place) -> Option<Collective> {
-    let Place { comm, members, rank, inter } = place;
+pub fn collective(effect: Effect, given: Contribution, place: CollectiveCaller) -> Option<Collective> {
+    let CollectiveCaller { comm, members, rank, inter } = place;
     // On an inter-communicator, other roots are ranks of the remote group.
     let at_root = given.root == THIS_PROCESS || !inter && u64::try_from(given.root) == Ok(rank);
     let all = |bytes: u64| bytes.saturating_mul(members);
@@ -67,7 +67,7 @@ mod tests {
 
     fn bytes(effect: Effect, root: i64, sent: u64, received: u64, rank: u64) -> (u64, u64) {
         let given = Contribution { comm: 0, root, sent, received, in_place: false };
-        let place = Place { comm: CommId(0), members: 4, rank, inter: false };
+        let place = CollectiveCaller { comm: CommId(0), members: 4, rank, inter: false };
         let end = collective(effect, given, place).unwrap();
         (end.sent, end.received)
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn in_place_the_other_buffer_counts() {
         let given = Contribution { comm: 0, root: NO_ROOT, sent: 0, received: 8, in_place: true };
-        let place = Place { comm: CommId(0), members: 4, rank: 0, inter: false };
+        let place = CollectiveCaller { comm: CommId(0), members: 4, rank: 0, inter: false };
         let end = collective(Effect::Allgather, given, place).unwrap();
         assert_eq!((end.sent, end.received), (32, 32));
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_root_of_the_other_group_is_nobody_here() {
         let given = Contribution { comm: 0, root: 1, sent: 8, received: 8, in_place: false };
-        let place = Place { comm: CommId(0), members: 4, rank: 1, inter: true };
+        let place = CollectiveCaller { comm: CommId(0), members: 4, rank: 1, inter: true };
         assert_eq!(collective(Effect::Bcast, given, place).unwrap().sent, 0);
         let root = collective(Effect::Bcast, Contribution { root: THIS_PROCESS, ..given }, place).unwrap();
         assert_eq!((root.sent, root.root), (32, Root::ThisProcess));

@@ -25,7 +25,7 @@ pub enum Members {
 
 /// A communicator as a process knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct JoinedCommunicator {
     /// How it was made.
     pub identity: Identity,
     /// Rank of the process in it.
@@ -60,7 +60,7 @@ pub struct Making {
 /// The communicators of one process at a moment.
 #[derive(Debug)]
 pub struct Communicators {
-    by_handle: HashMap<u64, Known>,
+    by_handle: HashMap<u64, JoinedCommunicator>,
     /// How many have been made of, or by, what the key says.
     made: HashMap<Identity, u64>,
 }
@@ -68,13 +68,15 @@ pub struct Communicators {
 impl Communicators {
     /// At the beginning: the handles of the predefined ones.
     pub fn new(world_handle: u64, own_handle: u64, rank: u32) -> Communicators {
-        let predefined =
-            [(world_handle, Known { identity: world(), rank }), (own_handle, Known { identity: own(), rank: 0 })];
+        let predefined = [
+            (world_handle, JoinedCommunicator { identity: world(), rank }),
+            (own_handle, JoinedCommunicator { identity: own(), rank: 0 }),
+        ];
         Communicators { by_handle: predefined.into_iter().collect(), made: HashMap::new() }
     }
 
     /// The one with this handle, if it is known.
-    pub fn get(&self, handle: u64) -> Option<&Known> {
+    pub fn get(&self, handle: u64) -> Option<&JoinedCommunicator> {
         self.by_handle.get(&handle)
     }
 
@@ -123,7 +125,7 @@ impl Communicators {
             (Some(one), None) => Some(Members::Intra(one)).filter(|_| listed),
             _ => None,
         };
-        self.by_handle.insert(new.handle, Known { identity: Arc::clone(&identity), rank: new.rank });
+        self.by_handle.insert(new.handle, JoinedCommunicator { identity: Arc::clone(&identity), rank: new.rank });
         Some((identity, members))
     }
 

@@ -3,11 +3,11 @@
 //! A lock is taken for acquired when `MPI_Win_lock` returns, which an MPI library may put off until the first operation needs it. An operation is complete at its
 //! target when the call that ends its epoch, or a flush, returns; at its origin at the same time, or when a local flush or its request says so earlier.
 
-use super::events::Process;
+use super::events::ProcessEvents;
 use super::extra::{Completion, Extra};
 use super::format::Effect;
 use super::on_window::OnWindow;
-use super::windows::Pending;
+use super::windows::PendingAccess;
 use clc_trace::{
     CollectiveOp, Event, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
@@ -20,7 +20,7 @@ const MEMORY: u32 = 2;
 /// All processes of a window.
 const EVERYBODY: u32 = u32::MAX;
 
-impl Process<'_, '_> {
+impl ProcessEvents<'_, '_> {
     /// Number of a window; none if its communicator is not known.
     fn window(&mut self, handle: u64) -> Option<WindowId> {
         let id = self.windows.get_mut(handle).and_then(|window| self.shared.windows.id(&window.key));
@@ -182,7 +182,7 @@ impl Process<'_, '_> {
         let Some(window) = self.window(handle) else { return Ok(None) };
         let matching = self.windows.new_matching();
         if let Some(window) = self.windows.get_mut(handle) {
-            window.pending.push(Pending { matching, target: remote, local: false, request });
+            window.pending.push(PendingAccess { matching, target: remote, local: false, request });
         }
         let transfer = |bytes| WindowTransfer { window, remote, bytes, matching };
         // OTF2 `RmaAtomicType`.

@@ -2,26 +2,26 @@
 //!
 //! An event has the time of one end of its call: sends and beginnings that of the Enter, receives, completions and ends that of the Leave.
 
-use super::collectives::{Place, collective};
+use super::collectives::{CollectiveCaller, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
 use super::extra::{Completion, Extra, Output};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
 use super::on_window::OnWindow;
 use super::own::OwnNames;
-use super::raw::Header;
-use super::records::{Contribution, Gave, Given, Own, Record, Status};
+use super::raw::RawFileHeader;
+use super::records::{Contribution, Gave, Given, Own, RawRecord, Status};
 use super::request_ids::RequestIds;
-use super::requests::{Request, Requests, Serial};
+use super::requests::{RequestedOperation, Requests, Serial};
 use super::survey::makes;
-use super::windows::{WindowCatalogue, Windows};
+use super::windows::{ProcessWindows, WindowCatalogue};
 use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What all processes share.
 #[derive(Debug)]
-pub struct Shared<'a> {
+pub struct EventContext<'a> {
     /// The table.
     pub functions: &'a [Function<'static>],
     /// The communicators.
@@ -36,7 +36,7 @@ pub struct Shared<'a> {
 
 /// A call that has begun.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenCall {
     function: usize,
     /// Requests that it was given: their handles, and which these were.
     requests: Vec<Option<(u64, Serial)>>,
@@ -44,7 +44,7 @@ struct Open {
     comm: Option<CommId>,
     freed: Option<(u64, Identity)>,
     /// What a request will stand for that it makes.
-    request: Option<Request>,
+    request: Option<RequestedOperation>,
     contribution: Option<Contribution>,
     window: Option<OnWindow>,
 }
@@ -61,19 +61,19 @@ pub struct UnplacedCalls {
     pub on_unknown_windows: u64,
 }
 
-pub(super) struct Process<'a, 'b> {
-    pub(super) shared: &'a Shared<'a>,
-    header: &'a Header,
+pub(super) struct ProcessEvents<'a, 'b> {
+    pub(super) shared: &'a EventContext<'a>,
+    header: &'a RawFileHeader,
     communicators: Communicators,
     requests: Requests,
-    pub(super) windows: Windows,
+    pub(super) windows: ProcessWindows,
     /// Regions that each thread is in, the outermost first.
     regions: Vec<Vec<RegionId>>,
     /// Communicators of matched messages.
     messages: HashMap<u64, Option<CommId>>,
     ids: RequestIds,
     making: Vec<Option<Making>>,
-    open: Vec<Option<Open>>,
+    open: Vec<Option<OpenCall>>,
     /// How many calls each thread has made, and those that failed.
     calls: Vec<u64>,
     failed: &'a BTreeSet<(usize, u64)>,
@@ -82,24 +82,24 @@ pub(super) struct Process<'a, 'b> {
 }
 
 /// Writes the events of a process, the one of whose first thread has this header, into `sink`. Calls that have not ended do so at the last event of the process;
-/// those that failed, as a [`Survey`](super::survey::Survey) lists them, have communicated nothing.
+/// those that failed, as a [`ProcessSurvey`](super::survey::ProcessSurvey) lists them, have communicated nothing.
 ///
 /// # Errors
 /// Those of `sink`.
 pub fn events<'b>(
-    shared: &Shared<'_>,
-    header: &Header,
+    shared: &EventContext<'_>,
+    header: &RawFileHeader,
     threads: usize,
     failed: &BTreeSet<(usize, u64)>,
     merge: &mut Merge<'_>,
     sink: &'b mut Sink<'b>,
 ) -> Result<UnplacedCalls> {
-    let mut process = Process {
+    let mut process = ProcessEvents {
         shared,
         header,
         communicators: Communicators::new(header.world, header.own, header.rank),
         requests: Requests::default(),
-        windows: Windows::default(),
+        windows: ProcessWindows::default(),
         regions: vec![Vec::new(); threads],
         messages: HashMap::new(),
         ids: RequestIds::new(threads),
@@ -121,7 +121,7 @@ pub fn events<'b>(
     Ok(process.unplaced)
 }
 
-impl Process<'_, '_> {
+impl ProcessEvents<'_, '_> {
     pub(super) fn emit(&mut self, thread: usize, time: u64, event: &Event) -> Result<()> {
         (self.sink)(thread, time, Output::Event(*event))
     }
@@ -192,10 +192,10 @@ impl Process<'_, '_> {
         }
     }
 
-    fn record(&mut self, thread: usize, time: u64, record: Record) -> Result<()> {
+    fn record(&mut self, thread: usize, time: u64, record: RawRecord) -> Result<()> {
         match record {
-            Record::Enter(function, _, given) => self.enter(thread, time, function, given),
-            Record::Leave(_, gave) => {
+            RawRecord::Enter(function, _, given) => self.enter(thread, time, function, given),
+            RawRecord::Leave(_, gave) => {
                 let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
                 let function = open.function;
                 let claimed: Vec<Serial> = open.requests.iter().flatten().map(|&(_, serial)| serial).collect();
@@ -203,18 +203,18 @@ impl Process<'_, '_> {
                 claimed.into_iter().for_each(|serial| self.requests.release(serial));
                 self.leave_region(thread, time, function)
             }
-            Record::Failed(_) => {
+            RawRecord::Failed(_) => {
                 let Some(open) = self.open.get_mut(thread).and_then(Option::take) else { return Ok(()) };
                 open.requests.iter().flatten().for_each(|&(_, serial)| self.requests.release(serial));
                 self.leave_region(thread, time, open.function)
             }
-            Record::Comm(new) => {
+            RawRecord::Comm(new) => {
                 if let Some(Some(making)) = self.making.get(thread) {
                     self.communicators.add(making, new);
                 }
                 Ok(())
             }
-            Record::Window(handle) => {
+            RawRecord::Window(handle) => {
                 if let Some(Some(open)) = self.open.get(thread)
                     && let Some(OnWindow::Makes(key, allocated)) = &open.window
                 {
@@ -222,8 +222,8 @@ impl Process<'_, '_> {
                 }
                 Ok(())
             }
-            Record::CommName(..) | Record::WindowName(..) => Ok(()),
-            Record::Own(_, own) => self.own(thread, time, &own),
+            RawRecord::CommName(..) | RawRecord::WindowName(..) => Ok(()),
+            RawRecord::Own(_, own) => self.own(thread, time, &own),
         }
     }
 
@@ -232,7 +232,7 @@ impl Process<'_, '_> {
         if let Some(&region) = self.shared.regions.get(&function) {
             self.enter_region(thread, time, region)?;
         }
-        let mut open = Open { function, ..Open::default() };
+        let mut open = OpenCall { function, ..OpenCall::default() };
         let given = if self.fails(thread) { self.without_communication(called.effect, &given) } else { given };
         match (called.effect, given) {
             (effect, Given::Send(peer, tag, handle, length)) => {
@@ -245,8 +245,8 @@ impl Process<'_, '_> {
             (effect, Given::Receive(handle, nobody)) => {
                 let comm = self.comm(handle).filter(|_| !nobody);
                 open.request = comm.map(|comm| match effect {
-                    Effect::RecvInit => Request::PersistentReceive(comm, None),
-                    _ => Request::Receive(self.ids.begin(thread), comm),
+                    Effect::RecvInit => RequestedOperation::PersistentReceive(comm, None),
+                    _ => RequestedOperation::Receive(self.ids.begin(thread), comm),
                 });
             }
             (Effect::CommFree, Given::Comm(handle)) => {
@@ -276,7 +276,7 @@ impl Process<'_, '_> {
             (effect, Given::Access(window, target, sent, received)) => {
                 let request = called.form != Form::Blocking;
                 let made = self.access(thread, time, effect, (window, target, sent, received), request)?;
-                open.request = made.map(|(window, matching)| Request::Access(window, matching));
+                open.request = made.map(|(window, matching)| RequestedOperation::Access(window, matching));
             }
             (effect, Given::Comm(handle)) => {
                 if makes(effect) {
@@ -300,7 +300,7 @@ impl Process<'_, '_> {
             (_, Given::Message(handle)) => {
                 open.comm = self.messages.remove(&handle).flatten();
                 let made = open.comm.filter(|_| called.effect == Effect::Imrecv);
-                open.request = made.map(|comm| Request::Receive(self.ids.begin(thread), comm));
+                open.request = made.map(|comm| RequestedOperation::Receive(self.ids.begin(thread), comm));
             }
             (_, Given::Collective(contribution)) => {
                 self.begin_collective(thread, time, called.form, contribution, &mut open)?;
@@ -343,14 +343,14 @@ impl Process<'_, '_> {
         time: u64,
         effect: Effect,
         message: Option<Message>,
-        open: &mut Open,
+        open: &mut OpenCall,
     ) -> Result<()> {
         let Some(message) = message else { return Ok(()) };
         match effect {
-            Effect::SendInit => open.request = Some(Request::PersistentSend(message, None)),
+            Effect::SendInit => open.request = Some(RequestedOperation::PersistentSend(message, None)),
             Effect::Isend | Effect::Isendrecv | Effect::IsendrecvReplace => {
                 let id = self.ids.begin(thread);
-                open.request = Some(Request::Send(id));
+                open.request = Some(RequestedOperation::Send(id));
                 self.emit(thread, time, &Event::MpiIsend(message, id))?;
             }
             _ => self.emit(thread, time, &Event::MpiSend(message))?,
@@ -363,15 +363,15 @@ impl Process<'_, '_> {
         for &(_, serial) in requests.iter().flatten() {
             let id = self.ids.begin(thread);
             let event = match self.requests.get_mut(serial) {
-                Some(Request::PersistentSend(message, active)) => {
+                Some(RequestedOperation::PersistentSend(message, active)) => {
                     *active = Some(id);
                     Event::MpiIsend(*message, id)
                 }
-                Some(Request::PersistentReceive(_, active)) => {
+                Some(RequestedOperation::PersistentReceive(_, active)) => {
                     *active = Some(id);
                     Event::MpiIrecvRequest(id)
                 }
-                Some(Request::PersistentCollective(_, _, active)) => {
+                Some(RequestedOperation::PersistentCollective(_, _, active)) => {
                     *active = Some(id);
                     Event::NonBlockingCollectiveRequest(id)
                 }
@@ -388,7 +388,7 @@ impl Process<'_, '_> {
         time: u64,
         form: Form,
         contribution: Contribution,
-        open: &mut Open,
+        open: &mut OpenCall,
     ) -> Result<()> {
         open.comm = self.comm(contribution.comm);
         if open.comm.is_none() {
@@ -401,17 +401,17 @@ impl Process<'_, '_> {
             }
             Form::Immediate => {
                 let id = self.ids.begin(thread);
-                open.request = Some(Request::Collective(id, open.function, contribution));
+                open.request = Some(RequestedOperation::Collective(id, open.function, contribution));
                 self.emit(thread, time, &Event::NonBlockingCollectiveRequest(id))
             }
             Form::Persistent => {
-                open.request = Some(Request::PersistentCollective(open.function, contribution, None));
+                open.request = Some(RequestedOperation::PersistentCollective(open.function, contribution, None));
                 Ok(())
             }
         }
     }
 
-    fn leave(&mut self, thread: usize, time: u64, open: Open, gave: Gave) -> Result<()> {
+    fn leave(&mut self, thread: usize, time: u64, open: OpenCall, gave: Gave) -> Result<()> {
         let Some(&called) = self.shared.functions.get(open.function) else { return Ok(()) };
         if let Some((handle, identity)) = &open.freed {
             self.communicators.remove(*handle, identity);
@@ -495,19 +495,19 @@ impl Process<'_, '_> {
     }
 
     /// A call has made a request.
-    fn made(&mut self, thread: usize, time: u64, effect: Effect, open: Open, handle: Option<u64>) -> Result<()> {
+    fn made(&mut self, thread: usize, time: u64, effect: Effect, open: OpenCall, handle: Option<u64>) -> Result<()> {
         let mut request = open.request;
         if let (Effect::Isendrecv | Effect::IsendrecvReplace, Some(comm)) = (effect, open.comm) {
             let id = self.ids.begin(thread);
             let sent = request.and_then(|request| request.open());
-            request = Some(Request::Both(sent, id, comm));
+            request = Some(RequestedOperation::Both(sent, id, comm));
             self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
         }
-        if let Some(Request::Receive(id, _)) = request {
+        if let Some(RequestedOperation::Receive(id, _)) = request {
             self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
         }
         if let Some(handle) = handle {
-            self.requests.add(handle, request.unwrap_or(Request::Nothing), self.header.shares(handle));
+            self.requests.add(handle, request.unwrap_or(RequestedOperation::Nothing), self.header.shares(handle));
         }
         Ok(())
     }
@@ -519,7 +519,7 @@ impl Process<'_, '_> {
         }
         for &(_, serial) in rest.iter().flatten() {
             let request = self.requests.get_mut(serial).copied();
-            if let Some(Request::Access(window, matching)) = request {
+            if let Some(RequestedOperation::Access(window, matching)) = request {
                 self.extra(thread, time, Extra::Operation(Completion::Tested, window, matching))?;
             }
             if let Some(id) = request.and_then(|request| request.open()) {
@@ -531,22 +531,28 @@ impl Process<'_, '_> {
 
     fn complete(&mut self, thread: usize, time: u64, handle: u64, serial: Serial, status: Status) -> Result<()> {
         let Some(request) = self.requests.complete(handle, serial) else { return Ok(()) };
-        if let Request::Access(window, matching) = request {
+        if let RequestedOperation::Access(window, matching) = request {
             return self.extra(thread, time, Extra::Operation(Completion::NonBlocking, window, matching));
         }
         let Some(id) = request.open() else { return Ok(()) };
         self.ids.end(thread, id);
-        if let Request::Both(Some(sent), ..) = request {
+        if let RequestedOperation::Both(Some(sent), ..) = request {
             self.ids.end(thread, sent);
         }
-        if status.cancelled && !matches!(request, Request::Collective(..) | Request::PersistentCollective(..)) {
+        if status.cancelled
+            && !matches!(request, RequestedOperation::Collective(..) | RequestedOperation::PersistentCollective(..))
+        {
             return self.emit(thread, time, &Event::MpiRequestCancelled(id));
         }
         match request {
-            Request::Nothing | Request::Access(..) => Ok(()),
-            Request::Send(_) | Request::PersistentSend(..) => self.emit(thread, time, &Event::MpiIsendComplete(id)),
-            Request::Receive(_, comm) | Request::PersistentReceive(comm, _) | Request::Both(_, _, comm) => {
-                if let Request::Both(Some(sent), ..) = request {
+            RequestedOperation::Nothing | RequestedOperation::Access(..) => Ok(()),
+            RequestedOperation::Send(_) | RequestedOperation::PersistentSend(..) => {
+                self.emit(thread, time, &Event::MpiIsendComplete(id))
+            }
+            RequestedOperation::Receive(_, comm)
+            | RequestedOperation::PersistentReceive(comm, _)
+            | RequestedOperation::Both(_, _, comm) => {
+                if let RequestedOperation::Both(Some(sent), ..) = request {
                     self.emit(thread, time, &Event::MpiIsendComplete(sent))?;
                 }
                 match received(status) {
@@ -555,8 +561,8 @@ impl Process<'_, '_> {
                     None => self.emit(thread, time, &Event::MpiRequestCancelled(id)),
                 }
             }
-            Request::Collective(_, function, contribution)
-            | Request::PersistentCollective(function, contribution, _) => {
+            RequestedOperation::Collective(_, function, contribution)
+            | RequestedOperation::PersistentCollective(function, contribution, _) => {
                 match self.collective(function, contribution) {
                     Some(end) => self.emit(thread, time, &Event::NonBlockingCollectiveComplete(end, id)),
                     None => Ok(()),
@@ -570,7 +576,7 @@ impl Process<'_, '_> {
         let effect = self.shared.functions.get(function)?.effect;
         let known = self.communicators.get(given.comm)?;
         let catalogue = self.shared.catalogue;
-        let place = Place {
+        let place = CollectiveCaller {
             comm: catalogue.id(&known.identity)?,
             members: catalogue.size(&known.identity, self.header.size),
             rank: u64::from(known.rank),

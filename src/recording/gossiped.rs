@@ -4,8 +4,8 @@
 use super::clocks::{Counter, ProcessClock};
 use super::plan::Plan;
 use clc_clock::reference::Reference;
-use clc_clock::{Estimated, LinearClock, Message, Options, estimate};
-use clc_monitor::clocks::log::{self, EXTENSION, Entry, Name};
+use clc_clock::{ClockMessage, Estimated, LinearClock, Options, estimate};
+use clc_monitor::clocks::log::{self, ClockLogEntry, EXTENSION, Name};
 use clc_trace::{ClockOffset, Error, Result, Ticks};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -68,14 +68,14 @@ fn packets(
             }
         };
         let node = entries.iter().find_map(|entry| match entry {
-            Entry::Rank(rank) => node_of(*rank),
+            ClockLogEntry::Rank(rank) => node_of(*rank),
             _ => None,
         });
         let Some(node) = node else { continue };
         for entry in entries {
             match entry {
-                Entry::Sent(name, time) if wanted(&name) => drop(sent.insert(name, (node, time))),
-                Entry::Came(name, time) if wanted(&name) => came.push((name, (node, time))),
+                ClockLogEntry::Sent(name, time) if wanted(&name) => drop(sent.insert(name, (node, time))),
+                ClockLogEntry::Came(name, time) if wanted(&name) => came.push((name, (node, time))),
                 _ => {}
             }
         }
@@ -113,7 +113,7 @@ impl Plan {
     }
 
     /// The packets by the clocks of the recording, those of the time in which something was recorded.
-    fn shown(&self, packets: &[[(usize, u64); 2]]) -> Vec<Message> {
+    fn shown(&self, packets: &[[(usize, u64); 2]]) -> Vec<ClockMessage> {
         let mut clocks: HashMap<usize, (Counter, ProcessClock)> = HashMap::new();
         for &rank in self.processes.keys() {
             if let Some(((node, counter), clock)) =
@@ -137,20 +137,20 @@ impl Plan {
         }
         let message = |(ends, times): (&[(usize, u64); 2], &[Option<i64>])| {
             let (from, to) = (ends[0].0 as u32, ends[1].0 as u32);
-            Some(Message { from, to, sent: times[0]?, received: times[1]? })
+            Some(ClockMessage { from, to, sent: times[0]?, received: times[1]? })
         };
         packets.iter().zip(times.chunks_exact(2)).filter_map(message).collect()
     }
 }
 
 /// The estimated clock of a node where packets tell it: one offset for each window, beside those that were measured, and both sides of jumps.
-fn offsets_of(node: usize, messages: &[Message], found: &Estimated, options: &Options) -> Vec<ClockOffset> {
+fn offsets_of(node: usize, messages: &[ClockMessage], found: &Estimated, options: &Options) -> Vec<ClockOffset> {
     let measured = options.offsets.get(node).map_or(&[][..], Vec::as_slice);
     let known = found.clocks.get(node).zip(found.summary.clocks.get(node));
     let Some((clock, deviation)) = known.and_then(|(clock, about)| Some((clock, about.uncertainty_seconds?))) else {
         return measured.to_vec();
     };
-    let own = |message: &Message| match node as u32 {
+    let own = |message: &ClockMessage| match node as u32 {
         node if node == message.from => Some(message.sent),
         node if node == message.to => Some(message.received),
         _ => None,

@@ -4,7 +4,7 @@
 
 use super::format::Function;
 use super::raw::RawFile;
-use super::records::{Record, Records};
+use super::records::{RawRecord, RawRecords};
 use clc_trace::Result;
 
 /// The files of one process.
@@ -19,9 +19,9 @@ pub struct Merge<'a> {
 
 #[derive(Debug)]
 struct Thread<'a> {
-    records: Records<'a>,
+    records: RawRecords<'a>,
     /// The next record, and its time: that of the one before it if it has none of its own.
-    next: Option<Record>,
+    next: Option<RawRecord>,
     time: u64,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Merge<'a> {
     pub fn new(files: &[&'a RawFile], functions: &'a [Function<'static>]) -> Merge<'a> {
         let threads = files
             .iter()
-            .map(|file| Thread { records: Records::of(file, functions), next: None, time: 0 })
+            .map(|file| Thread { records: RawRecords::of(file, functions), next: None, time: 0 })
             .collect::<Vec<_>>();
         let mut indices: Vec<usize> = Vec::new();
         for (place, file) in files.iter().enumerate() {
@@ -51,13 +51,13 @@ impl<'a> Merge<'a> {
             self.damage.push(format!("{error}; the rest of that file is missing"));
             None
         });
-        if let Some(time) = thread.next.as_ref().and_then(Record::time) {
+        if let Some(time) = thread.next.as_ref().and_then(RawRecord::time) {
             thread.time = time;
         }
     }
 
     /// The next record with the index of its thread and its time.
-    pub fn next(&mut self) -> Option<(usize, u64, Record)> {
+    pub fn next(&mut self) -> Option<(usize, u64, RawRecord)> {
         let earliest = self.threads.iter().enumerate().filter(|(_, thread)| thread.next.is_some());
         let (index, time) = earliest.map(|(index, thread)| (index, thread.time)).min_by_key(|&(_, time)| time)?;
         let record = self.threads.get_mut(index)?.next.take()?;
@@ -69,7 +69,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// Those of `act`.
-    pub fn each(&mut self, mut act: impl FnMut(usize, u64, Record) -> Result<()>) -> Result<()> {
+    pub fn each(&mut self, mut act: impl FnMut(usize, u64, RawRecord) -> Result<()>) -> Result<()> {
         while let Some((index, time, record)) = self.next() {
             act(index, time, record)?;
         }

@@ -54,10 +54,10 @@ mod target;
 mod windows;
 mod written;
 
-pub use assemble::{Recorded, assemble};
+pub use assemble::{AssembledRecording, assemble};
 pub use files::still_running;
 pub use gossiped::keep_logs;
-pub use settings::{Settings, raw_directory};
+pub use settings::{RecordingSettings, raw_directory};
 
 /// A directory with such a raw file, for tests.
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// How the job is watched.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Watched {
+pub struct MonitorSetup {
     /// When the alarm is raised.
     pub alarm: Option<Alarm>,
     /// Where agents listen.
@@ -58,7 +58,7 @@ pub fn environment(directory: &Path, id: &str) -> Result<Vec<(&'static str, Stri
 ///
 /// # Errors
 /// The directory cannot be made.
-pub fn prepare(output: &Path, directory: &Path, id: String, command: String, watched: &Watched) -> Result<Job> {
+pub fn prepare(output: &Path, directory: &Path, id: String, command: String, watched: &MonitorSetup) -> Result<Job> {
     let about = About {
         id,
         name: output.file_name().unwrap_or_default().to_string_lossy().into_owned(),

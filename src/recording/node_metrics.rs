@@ -6,7 +6,7 @@ use super::extra::{Extra, Output, Values};
 use super::offsets::globally;
 use super::plan::Plan;
 use super::samples::Sampled;
-use super::target::Target;
+use super::target::TraceTarget;
 use super::written::WrittenProcess;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::NodeMetrics;
@@ -34,7 +34,7 @@ impl Plan {
         &self,
         rank: u32,
         metric: u32,
-        archive: &Target,
+        archive: &TraceTarget,
         target: &Path,
         written: &mut WrittenProcess,
     ) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::extra::MOST_VALUES;
 use super::plan::Plan;
-use super::samples::{Sample, Samples};
+use super::samples::{NodeSample, Samples};
 use clc_monitor::history::{EXTENSION, Log, RESOURCES};
 use clc_monitor::resources::Quantity;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Plan {
             .map(|(rank, mut list)| {
                 list.sort_by_key(|sample| sample.0);
                 list.dedup_by_key(|sample| sample.0);
-                let sample = |(turn, (counter, values)): (u64, (u64, Vec<f64>))| Sample { turn, counter, values };
+                let sample = |(turn, (counter, values)): (u64, (u64, Vec<f64>))| NodeSample { turn, counter, values };
                 (rank, Samples { agreed: None, list: (0..).zip(list).map(sample).collect() })
             })
             .collect();

@@ -1,8 +1,8 @@
 //! What a program tells of itself: its functions, regions, markers and metrics, with their numbers in the archive.
 
 use super::records::Own;
-use super::survey::Survey;
-use super::symbols::{Modules, Place, names};
+use super::survey::ProcessSurvey;
+use super::symbols::{ModuleMap, Place, names};
 use clc_trace::{Region, RegionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -14,18 +14,18 @@ pub struct OwnNames {
     functions: HashMap<Place, RegionId>,
     regions: HashMap<Arc<str>, RegionId>,
     metrics: BTreeMap<Arc<str>, u32>,
-    modules: BTreeMap<u32, Modules>,
+    modules: BTreeMap<u32, ModuleMap>,
     /// Definitions of the regions.
     pub definitions: Vec<Region>,
 }
 
 impl OwnNames {
     /// Of what the processes have recorded into a directory; numbers of regions begin with `first`.
-    pub fn new(directory: &Path, surveys: &BTreeMap<u32, Survey>, first: u32) -> OwnNames {
+    pub fn new(directory: &Path, surveys: &BTreeMap<u32, ProcessSurvey>, first: u32) -> OwnNames {
         let mut own = OwnNames::default();
         let mut places = BTreeSet::new();
         for (&rank, survey) in surveys.iter().filter(|(_, survey)| !survey.addresses.is_empty()) {
-            let modules = Modules::read(directory, rank);
+            let modules = ModuleMap::read(directory, rank);
             places.extend(survey.addresses.iter().map(|&address| place(&modules, address)));
             own.modules.insert(rank, modules);
         }
@@ -70,6 +70,6 @@ impl OwnNames {
 }
 
 /// Where a function is; one in no file is by its address alone.
-fn place(modules: &Modules, address: u64) -> Place {
+fn place(modules: &ModuleMap, address: u64) -> Place {
     modules.place(address).unwrap_or_else(|| (Arc::from("unknown"), address))
 }

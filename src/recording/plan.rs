@@ -7,8 +7,8 @@ use super::measured::{self, Batch};
 use super::offsets::{composed, relatives};
 use super::raw::table;
 use super::samples::{self, METRICS, Samples};
-use super::settings::Settings;
-use super::survey::{Survey, survey};
+use super::settings::RecordingSettings;
+use super::survey::{ProcessSurvey, survey};
 use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
@@ -23,7 +23,7 @@ const NAMED: usize = 8;
 pub(super) struct Plan {
     pub(super) functions: Vec<Function<'static>>,
     pub(super) processes: BTreeMap<u32, Files>,
-    pub(super) surveys: BTreeMap<u32, Survey>,
+    pub(super) surveys: BTreeMap<u32, ProcessSurvey>,
     pub(super) counters: HashMap<u64, Counter>,
     /// Those that each node has shown itself.
     own_counters: HashMap<u64, Counter>,
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub(super) base: i64,
     pub(super) end: i64,
     pub(super) clock: Option<ClockSpec>,
-    pub(super) settings: Settings,
+    pub(super) settings: RecordingSettings,
     /// Nodes in the order of the ranks, with their names.
     pub(super) nodes: Vec<(u64, String)>,
     pub(super) size: u32,
@@ -46,7 +46,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(
         directory: &Path,
-        settings: &Settings,
+        settings: &RecordingSettings,
         workers: Workers,
         progress: &dyn Progress,
         warnings: &mut Vec<String>,
@@ -69,7 +69,7 @@ impl Plan {
             advance(1);
             found
         })?;
-        let surveys: BTreeMap<u32, Survey> = ranks.iter().copied().zip(surveys).collect();
+        let surveys: BTreeMap<u32, ProcessSurvey> = ranks.iter().copied().zip(surveys).collect();
         let mut counters: HashMap<u64, Counter> = HashMap::new();
         let mut nodes: Vec<(u64, String)> = Vec::new();
         for file in processes.values().flatten() {

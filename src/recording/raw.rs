@@ -15,7 +15,7 @@ pub fn table() -> Vec<Function<'static>> {
 
 /// What the header of a raw file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct RawFileHeader {
     /// Rank in `MPI_COMM_WORLD`, and its size.
     pub rank: u32,
     /// Number of processes of the application.
@@ -60,7 +60,7 @@ pub struct RawFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its header.
-    pub header: Header,
+    pub header: RawFileHeader,
     map: MappedFile,
     /// End of the records.
     end: usize,
@@ -104,7 +104,7 @@ impl RawFile {
             2 => Some(anchor(field::ANCHORS[1])),
             _ => None,
         };
-        let header = Header {
+        let header = RawFileHeader {
             rank: small(field::RANK)?,
             size: small(field::SIZE)?,
             thread: small(field::THREAD)?,
@@ -174,7 +174,7 @@ fn unwritten(path: &Path, written: u64) -> Result<Vec<(MappedFile, usize)>> {
     Ok(found.into_iter().map(|(_, map, end)| (map, end)).collect())
 }
 
-impl Header {
+impl RawFileHeader {
     /// Whether several requests can have this handle at the same time: they are complete from the start.
     pub fn shares(&self, request: u64) -> bool {
         match self.abi {

@@ -117,7 +117,7 @@ pub struct NewComm {
 
 /// A record.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Record {
+pub enum RawRecord {
     /// A call of function `0` begins at a time.
     Enter(usize, u64, Given),
     /// It ends.
@@ -136,13 +136,14 @@ pub enum Record {
     Own(u64, Own),
 }
 
-impl Record {
+impl RawRecord {
     /// When it was; none for what belongs to the record before it.
     pub fn time(&self) -> Option<u64> {
         match self {
-            Record::Enter(_, time, _) | Record::Leave(time, _) | Record::Failed(time) | Record::Own(time, _) => {
-                Some(*time)
-            }
+            RawRecord::Enter(_, time, _)
+            | RawRecord::Leave(time, _)
+            | RawRecord::Failed(time)
+            | RawRecord::Own(time, _) => Some(*time),
             _ => None,
         }
     }
@@ -150,7 +151,7 @@ impl Record {
 
 /// The records of a file.
 #[derive(Debug)]
-pub struct Records<'a> {
+pub struct RawRecords<'a> {
     file: &'a RawFile,
     functions: &'a [Function<'static>],
     bytes: &'a [u8],
@@ -174,21 +175,21 @@ fn signed(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-impl<'a> Records<'a> {
+impl<'a> RawRecords<'a> {
     /// All records of a file, from the first one on.
-    pub fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> Records<'a> {
-        Records::new(file, functions, file.pieces())
+    pub fn of(file: &'a RawFile, functions: &'a [Function<'static>]) -> RawRecords<'a> {
+        RawRecords::new(file, functions, file.pieces())
     }
 
     /// Of the bytes after the header of a file, and of its buffers.
-    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], mut pieces: Vec<&'a [u8]>) -> Records<'a> {
+    pub fn new(file: &'a RawFile, functions: &'a [Function<'static>], mut pieces: Vec<&'a [u8]>) -> RawRecords<'a> {
         pieces.retain(|piece| !piece.is_empty());
         pieces.reverse();
         let bytes = pieces.pop().unwrap_or_default();
         let (first, last) = (file.header.first[0], file.header.latest.map_or(0, |[last, ..]| last));
         let span = last.saturating_sub(first).saturating_add(SLACK);
         let times = first.saturating_sub(SLACK)..=first.saturating_add(span);
-        Records {
+        RawRecords {
             file,
             functions,
             bytes,
@@ -206,12 +207,12 @@ impl<'a> Records<'a> {
     }
 }
 
-impl Records<'_> {
+impl RawRecords<'_> {
     /// The next record; none at the end.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn next(&mut self) -> Result<Option<Record>> {
+    pub fn next(&mut self) -> Result<Option<RawRecord>> {
         loop {
             while self.position >= self.bytes.len() {
                 let Some(next) = self.pieces.pop() else { return Ok(None) };
@@ -230,7 +231,7 @@ impl Records<'_> {
     }
 
     /// The next record; `Some(None)` for what only the records that follow need.
-    fn record(&mut self) -> Option<Option<Record>> {
+    fn record(&mut self) -> Option<Option<RawRecord>> {
         match self.unsigned()? {
             TEXT => {
                 let (number, text) = (self.unsigned()?, self.text()?);
@@ -251,36 +252,36 @@ impl Records<'_> {
         }
     }
 
-    fn event(&mut self, code: u64) -> Option<Record> {
+    fn event(&mut self, code: u64) -> Option<RawRecord> {
         match code {
             code @ (LEAVE | FAILED) => {
                 let time = self.stamp()?;
                 let (function, requests) = self.open.take()?;
                 if code == FAILED {
-                    return Some(Record::Failed(time));
+                    return Some(RawRecord::Failed(time));
                 }
-                Some(Record::Leave(time, self.gave(function, requests)?))
+                Some(RawRecord::Leave(time, self.gave(function, requests)?))
             }
-            COMMUNICATOR => self.communicator().map(Record::Comm),
-            WINDOW => self.win().map(Record::Window),
+            COMMUNICATOR => self.communicator().map(RawRecord::Comm),
+            WINDOW => self.win().map(RawRecord::Window),
             NAME => {
                 if self.unsigned()? == NAME_OF_COMMUNICATOR {
-                    Some(Record::CommName(self.comm()?, self.text()?))
+                    Some(RawRecord::CommName(self.comm()?, self.text()?))
                 } else {
-                    Some(Record::WindowName(self.win()?, self.text()?))
+                    Some(RawRecord::WindowName(self.win()?, self.text()?))
                 }
             }
             code @ (FUNCTION_ENTER | FUNCTION_LEAVE) => {
                 let time = self.stamp()?;
                 self.address = self.address.wrapping_add(self.signed()? as u64);
                 let function = if code == FUNCTION_ENTER { Own::Function } else { Own::FunctionEnd };
-                Some(Record::Own(time, function(self.address)))
+                Some(RawRecord::Own(time, function(self.address)))
             }
             code @ (REGION_BEGIN | REGION_END | MARKER | METRIC) => {
                 let time = self.stamp()?;
                 let number = self.unsigned()?;
                 let name = Arc::clone(self.texts.get(&number)?);
-                Some(Record::Own(
+                Some(RawRecord::Own(
                     time,
                     match code {
                         REGION_BEGIN => Own::Region(name),
@@ -300,7 +301,7 @@ impl Records<'_> {
                 let given = self.given(effect)?;
                 let requests = if let Given::Requests(list) = &given { list.len() } else { 0 };
                 self.open = Some((function, requests));
-                Some(Record::Enter(function, time, given))
+                Some(RawRecord::Enter(function, time, given))
             }
         }
     }

@@ -13,7 +13,7 @@ pub type Serial = u64;
 
 /// What a request stands for. Ids are those of the events.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Request {
+pub enum RequestedOperation {
     /// Of no interest: nothing is sent or received, or the communicator is not known.
     Nothing,
     /// A send.
@@ -34,17 +34,18 @@ pub enum Request {
     PersistentCollective(usize, Contribution, Option<u64>),
 }
 
-impl Request {
+impl RequestedOperation {
     /// The id of the events, while it is open.
     pub fn open(&self) -> Option<u64> {
         match *self {
-            Request::Nothing | Request::Access(..) => None,
-            Request::Send(id) | Request::Receive(id, _) | Request::Both(_, id, _) | Request::Collective(id, ..) => {
-                Some(id)
-            }
-            Request::PersistentSend(_, id)
-            | Request::PersistentReceive(_, id)
-            | Request::PersistentCollective(_, _, id) => id,
+            RequestedOperation::Nothing | RequestedOperation::Access(..) => None,
+            RequestedOperation::Send(id)
+            | RequestedOperation::Receive(id, _)
+            | RequestedOperation::Both(_, id, _)
+            | RequestedOperation::Collective(id, ..) => Some(id),
+            RequestedOperation::PersistentSend(_, id)
+            | RequestedOperation::PersistentReceive(_, id)
+            | RequestedOperation::PersistentCollective(_, _, id) => id,
         }
     }
 }
@@ -54,14 +55,14 @@ impl Request {
 pub struct Requests {
     /// Open ones by handle, in the order of their creation.
     by_handle: HashMap<u64, VecDeque<Serial>>,
-    all: HashMap<Serial, Request>,
+    all: HashMap<Serial, RequestedOperation>,
     claimed: HashSet<Serial>,
     next: Serial,
 }
 
 impl Requests {
     /// A new one with this handle, which no other has any more unless it is `shared`.
-    pub fn add(&mut self, handle: u64, request: Request, shared: bool) {
+    pub fn add(&mut self, handle: u64, request: RequestedOperation, shared: bool) {
         self.next += 1;
         let queue = self.by_handle.entry(handle).or_default();
         if !shared {
@@ -86,18 +87,18 @@ impl Requests {
     }
 
     /// What it stands for.
-    pub fn get_mut(&mut self, serial: Serial) -> Option<&mut Request> {
+    pub fn get_mut(&mut self, serial: Serial) -> Option<&mut RequestedOperation> {
         self.all.get_mut(&serial)
     }
 
     /// It is complete: what it stood for. A persistent one stays, inactive.
-    pub fn complete(&mut self, handle: u64, serial: Serial) -> Option<Request> {
+    pub fn complete(&mut self, handle: u64, serial: Serial) -> Option<RequestedOperation> {
         let request = *self.all.get(&serial)?;
         match self.all.get_mut(&serial) {
             Some(
-                Request::PersistentSend(_, id)
-                | Request::PersistentReceive(_, id)
-                | Request::PersistentCollective(_, _, id),
+                RequestedOperation::PersistentSend(_, id)
+                | RequestedOperation::PersistentReceive(_, id)
+                | RequestedOperation::PersistentCollective(_, _, id),
             ) => {
                 *id = None;
             }
@@ -125,22 +126,22 @@ mod tests {
     #[test]
     fn a_handle_in_use_again_does_not_complete_the_new_request() {
         let mut requests = Requests::default();
-        requests.add(7, Request::Send(1), false);
+        requests.add(7, RequestedOperation::Send(1), false);
         let waited_for = requests.claim(7).unwrap();
-        requests.add(7, Request::Send(2), false);
+        requests.add(7, RequestedOperation::Send(2), false);
         let next = requests.claim(7).unwrap();
-        assert_eq!(requests.complete(7, waited_for), Some(Request::Send(1)));
-        assert_eq!(requests.complete(7, next), Some(Request::Send(2)));
+        assert_eq!(requests.complete(7, waited_for), Some(RequestedOperation::Send(1)));
+        assert_eq!(requests.complete(7, next), Some(RequestedOperation::Send(2)));
         assert_eq!(requests.claim(7), None);
     }
 
     #[test]
     fn requests_that_share_a_handle_are_all_completed() {
         let mut requests = Requests::default();
-        (1..=3).for_each(|id| requests.add(7, Request::Send(id), true));
+        (1..=3).for_each(|id| requests.add(7, RequestedOperation::Send(id), true));
         let claims: Vec<Serial> = (0..2).filter_map(|_| requests.claim(7)).collect();
         let done: Vec<_> = claims.iter().map(|&serial| requests.complete(7, serial)).collect();
-        assert_eq!(done, [Some(Request::Send(1)), Some(Request::Send(2))]);
+        assert_eq!(done, [Some(RequestedOperation::Send(1)), Some(RequestedOperation::Send(2))]);
         let last = requests.claim(7).unwrap();
         requests.release(last);
         assert_eq!(requests.claim(7), Some(last));
@@ -149,17 +150,17 @@ mod tests {
     #[test]
     fn a_completion_that_was_not_recorded_does_not_shift_the_next() {
         let mut requests = Requests::default();
-        requests.add(7, Request::Send(1), false);
-        requests.add(7, Request::Send(2), false);
+        requests.add(7, RequestedOperation::Send(1), false);
+        requests.add(7, RequestedOperation::Send(2), false);
         let claimed = requests.claim(7).unwrap();
-        assert_eq!(requests.complete(7, claimed), Some(Request::Send(2)));
+        assert_eq!(requests.complete(7, claimed), Some(RequestedOperation::Send(2)));
     }
 
     #[test]
     fn a_persistent_request_stays() {
         let message = Message { peer: 1, comm: CommId(0), tag: 0, length: 8 };
         let mut requests = Requests::default();
-        requests.add(7, Request::PersistentSend(message, Some(3)), false);
+        requests.add(7, RequestedOperation::PersistentSend(message, Some(3)), false);
         let serial = requests.claim(7).unwrap();
         assert_eq!(requests.complete(7, serial).and_then(|request| request.open()), Some(3));
         assert_eq!(requests.complete(7, serial).and_then(|request| request.open()), None);

@@ -12,7 +12,7 @@ pub(super) const METRICS: [(&str, &str); 2] = [("CPU utilisation", ""), ("Link u
 
 /// One sample of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct NodeSample {
     /// Its agreed time, in periods; its number, if there is none.
     pub(super) turn: u64,
     /// When it was taken, by the counter of the node.
@@ -26,7 +26,7 @@ pub struct Sample {
 pub struct Samples {
     /// Nanoseconds between two agreed times, and so much later than its time a sample may be; none if no times were agreed.
     pub(super) agreed: Option<(u64, u64)>,
-    pub(super) list: Vec<Sample>,
+    pub(super) list: Vec<NodeSample>,
 }
 
 /// What has become of the samples of a node.
@@ -54,7 +54,7 @@ pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
     let (Some(period), Some(bound)) = (words.next().filter(|&period| period > 0), words.next()) else {
         return Ok(None);
     };
-    let mut list: Vec<Sample> = Vec::new();
+    let mut list: Vec<NodeSample> = Vec::new();
     while let (Some(turn), Some(counter), Some(cpu), Some(link)) =
         (words.next(), words.next(), words.next(), words.next())
     {
@@ -64,7 +64,7 @@ pub fn read(directory: &Path, rank: u32) -> Result<Option<Samples>> {
         if !ordered || counter >= 1 << 62 || values.iter().any(|value| !(0.0..=1.0).contains(value)) {
             break;
         }
-        list.push(Sample { turn, counter, values: values.to_vec() });
+        list.push(NodeSample { turn, counter, values: values.to_vec() });
     }
     Ok(Some(Samples { agreed: Some((period, bound)), list }))
 }
@@ -102,8 +102,8 @@ mod tests {
         let directory = file(&[100, 10, 7, 5000, cpu, link, 9, 6000, cpu, 0, 10, 7000]);
         let samples = read(directory.path(), 2).unwrap().unwrap();
         let list = vec![
-            Sample { turn: 7, counter: 5000, values: vec![0.25, 1.0] },
-            Sample { turn: 9, counter: 6000, values: vec![0.25, 0.0] },
+            NodeSample { turn: 7, counter: 5000, values: vec![0.25, 1.0] },
+            NodeSample { turn: 9, counter: 6000, values: vec![0.25, 0.0] },
         ];
         assert_eq!(samples, Samples { agreed: Some((100, 10)), list });
         assert_eq!(read(directory.path(), 1).unwrap(), None);

@@ -4,12 +4,12 @@ use clc_trace::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The file in the raw directory with the [`Settings`].
+/// The file in the raw directory with the [`RecordingSettings`].
 const SETTINGS: &str = "settings.json";
 
 /// What a recording was asked to be; kept with the raw files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct RecordingSettings {
     /// Clocks that are wrong on purpose: a specification.
     pub clock: Option<String>,
     /// What is random about them.
@@ -20,7 +20,7 @@ pub struct Settings {
     pub command: String,
 }
 
-impl Settings {
+impl RecordingSettings {
     /// Keeps them in a raw directory.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Settings {
     ///
     /// # Errors
     /// There are none, or they cannot be read.
-    pub fn read(directory: &Path) -> Result<Settings> {
+    pub fn read(directory: &Path) -> Result<RecordingSettings> {
         let path = directory.join(SETTINGS);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Error::io(&path, "cannot read the settings of the recording", &error))?;
@@ -62,9 +62,13 @@ mod tests {
     #[test]
     fn settings_are_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let settings =
-            Settings { clock: Some("walk".into()), seed: 7, per_process: true, command: "mpirun -n 2 a".into() };
+        let settings = RecordingSettings {
+            clock: Some("walk".into()),
+            seed: 7,
+            per_process: true,
+            command: "mpirun -n 2 a".into(),
+        };
         settings.write(directory.path()).unwrap();
-        assert_eq!(Settings::read(directory.path()).unwrap(), settings);
+        assert_eq!(RecordingSettings::read(directory.path()).unwrap(), settings);
     }
 }

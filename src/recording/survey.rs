@@ -4,15 +4,15 @@ use super::communicators::{Communicators, Identity, Making, Members};
 use super::format::{Effect, FINISHED, Function, STOPPED};
 use super::merge::Merge;
 use super::raw::RawFile;
-use super::records::{Given, Own, Record};
-use super::windows::{WindowKey, Windows};
+use super::records::{Given, Own, RawRecord};
+use super::windows::{ProcessWindows, WindowKey};
 use clc_trace::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What the first pass finds out about a process.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct ProcessSurvey {
     /// The communicators that it was a member of, in the order of their creation.
     pub communicators: Vec<(Identity, Option<Members>)>,
     /// The names that it has given to communicators: the last one of each.
@@ -40,7 +40,7 @@ pub struct Survey {
 }
 
 /// A call that has begun.
-struct Open {
+struct SurveyedCall {
     function: usize,
     /// Handle and identity of a communicator that it frees.
     freed: Option<(u64, Identity)>,
@@ -54,15 +54,15 @@ struct Open {
 ///
 /// # Errors
 /// None so far: what is damaged is reported.
-pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Survey> {
-    let mut survey = Survey::default();
+pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<ProcessSurvey> {
+    let mut survey = ProcessSurvey::default();
     let Some(first) = files.first() else { return Ok(survey) };
     let header = &first.header;
     let mut communicators = Communicators::new(header.world, header.own, header.rank);
     let mut making: Vec<Option<Making>> = vec![None; files.len()];
-    let mut open: Vec<Option<Open>> = (0..files.len()).map(|_| None).collect();
+    let mut open: Vec<Option<SurveyedCall>> = (0..files.len()).map(|_| None).collect();
     let mut calls = vec![0_u64; files.len()];
-    let mut windows = Windows::default();
+    let mut windows = ProcessWindows::default();
     let mut merge = Merge::new(files, functions);
     merge.each(|thread, time, record| {
         let (Some(making), Some(open), Some(calls)) =
@@ -73,11 +73,11 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
         let (begin, _) = survey.span.unwrap_or((time, time));
         survey.span = Some((begin, time));
         match record {
-            Record::Enter(function, _, given) => {
+            RawRecord::Enter(function, _, given) => {
                 *survey.functions.entry(function).or_default() += 1;
                 *calls += 1;
                 let effect = functions.get(function).map_or(Effect::Region, |function| function.effect);
-                let mut begun = Open { function, freed: None, freed_window: None, window: None };
+                let mut begun = SurveyedCall { function, freed: None, freed_window: None, window: None };
                 match (effect, given) {
                     (Effect::CommFree, Given::Comm(handle)) => {
                         begun.freed = communicators.get(handle).map(|known| (handle, known.identity.clone()));
@@ -97,40 +97,40 @@ pub fn survey(files: &[&RawFile], functions: &[Function<'static>]) -> Result<Sur
                 }
                 *open = Some(begun);
             }
-            Record::Leave(..) => {
-                if let Some(Open { freed, freed_window, .. }) = open.take() {
+            RawRecord::Leave(..) => {
+                if let Some(SurveyedCall { freed, freed_window, .. }) = open.take() {
                     if let Some((handle, identity)) = freed {
                         communicators.remove(handle, &identity);
                     }
                     freed_window.and_then(|handle| windows.remove(handle));
                 }
             }
-            Record::Window(handle) => {
+            RawRecord::Window(handle) => {
                 if let Some(key) = open.as_mut().and_then(|open| open.window.take()) {
                     survey.windows.entry(key.clone()).or_default();
                     windows.add(handle, key, false);
                 }
             }
-            Record::CommName(handle, name) => {
+            RawRecord::CommName(handle, name) => {
                 if let Some(known) = communicators.get(handle) {
                     survey.comm_names.insert(Arc::clone(&known.identity), name);
                 }
             }
-            Record::WindowName(handle, name) => {
+            RawRecord::WindowName(handle, name) => {
                 if let Some(window) = windows.get_mut(handle) {
                     survey.windows.insert(window.key.clone(), name);
                 }
             }
-            Record::Own(_, own) => match own {
+            RawRecord::Own(_, own) => match own {
                 Own::Function(address) | Own::FunctionEnd(address) => survey.addresses.extend([address]),
                 Own::Region(name) | Own::RegionEnd(name) | Own::Marker(name) => survey.own_regions.extend([name]),
                 Own::Metric(name, _) => survey.metrics.extend([name]),
             },
-            Record::Failed(_) => {
+            RawRecord::Failed(_) => {
                 *open = None;
                 survey.failed.insert((thread, *calls));
             }
-            Record::Comm(new) => {
+            RawRecord::Comm(new) => {
                 if let Some(making) = making {
                     survey.communicators.extend(communicators.add(making, new));
                 }

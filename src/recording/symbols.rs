@@ -13,19 +13,19 @@ pub type Place = (Arc<str>, u64);
 
 /// Which files were where in the memory of a process.
 #[derive(Debug, Default)]
-pub struct Modules {
+pub struct ModuleMap {
     /// Ranges with the file and the address of its first byte (0 for a program that has fixed addresses).
     ranges: Vec<(Range<u64>, Arc<str>, u64)>,
 }
 
-impl Modules {
+impl ModuleMap {
     /// Those of the process of a rank; none if it has kept none.
-    pub fn read(directory: &Path, rank: u32) -> Modules {
+    pub fn read(directory: &Path, rank: u32) -> ModuleMap {
         let text = std::fs::read(directory.join(format!("{rank}.{MAPS}"))).unwrap_or_default();
-        Modules::parse(&String::from_utf8_lossy(&text), is_fixed)
+        ModuleMap::parse(&String::from_utf8_lossy(&text), is_fixed)
     }
 
-    fn parse(text: &str, is_fixed: impl Fn(&str) -> bool) -> Modules {
+    fn parse(text: &str, is_fixed: impl Fn(&str) -> bool) -> ModuleMap {
         let mut bases: BTreeMap<&str, u64> = BTreeMap::new();
         let mut ranges = Vec::new();
         for line in text.lines() {
@@ -38,7 +38,7 @@ impl Modules {
             let base = *bases.entry(path).or_insert_with(|| if is_fixed(path) { 0 } else { start });
             ranges.push((start..end, Arc::from(path), base));
         }
-        Modules { ranges }
+        ModuleMap { ranges }
     }
 
     /// Where a function is; none if nothing is known of that address.
@@ -83,7 +83,7 @@ mod tests {
                     7f0000001000-7f0000003000 r-xp 00001000 08:01 2  /lib/a.so\n\
                     7ffe00000000-7ffe00001000 rw-p 00000000 00:00 0  [stack]\n\
                     damaged\n";
-        let modules = Modules::parse(text, |path| path.contains("fixed"));
+        let modules = ModuleMap::parse(text, |path| path.contains("fixed"));
         let place = |address| modules.place(address).map(|(path, address)| (path.to_string(), address));
         assert_eq!(place(0x40_0123), Some(("/bin/fixed one".to_owned(), 0x40_0123)));
         assert_eq!(place(0x7f00_0000_1234), Some(("/lib/a.so".to_owned(), 0x1234)));
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn functions_of_this_program_have_their_names() {
         let text = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let modules = Modules::parse(&text, is_fixed);
+        let modules = ModuleMap::parse(&text, is_fixed);
         let place = modules.place(is_fixed as fn(&str) -> bool as usize as u64).unwrap();
         let name = names(&BTreeSet::from([place.clone()])).remove(&place).unwrap();
         assert!(name.contains("symbols::is_fixed"), "{name}");

@@ -3,7 +3,7 @@
 use super::definitions::RESOLUTION;
 use super::extra::{Extra, Output};
 use clc_archive::Format;
-use clc_archive::native::{NativeEventWriter, NativeWriter, Record, TraceHeader};
+use clc_archive::native::{NativeEventWriter, NativeRecord, NativeWriter, TraceHeader};
 use clc_otf2::{ArchiveWriter, CreateOptions, EventFileWriter};
 use clc_trace::{ClockOffset, Definitions, LocationId, Result};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::path::Path;
 const NAME: &str = "traces";
 
 /// A trace that is being written.
-pub(super) enum Target {
+pub(super) enum TraceTarget {
     Otf2(ArchiveWriter),
     Native(NativeWriter, TraceHeader),
 }
@@ -25,14 +25,14 @@ pub(super) enum EventWriter {
     Native(NativeEventWriter, u64),
 }
 
-impl Target {
+impl TraceTarget {
     /// Makes one in an empty directory.
-    pub fn create(directory: &Path, format: Format, options: CreateOptions) -> Result<Target> {
+    pub fn create(directory: &Path, format: Format, options: CreateOptions) -> Result<TraceTarget> {
         match format {
-            Format::Otf2 => ArchiveWriter::create(directory, NAME, options).map(Target::Otf2),
+            Format::Otf2 => ArchiveWriter::create(directory, NAME, options).map(TraceTarget::Otf2),
             Format::Native => {
                 let header = TraceHeader { creator: options.creator, description: options.description };
-                NativeWriter::create(directory, RESOLUTION).map(|writer| Target::Native(writer, header))
+                NativeWriter::create(directory, RESOLUTION).map(|writer| TraceTarget::Native(writer, header))
             }
         }
     }
@@ -40,8 +40,8 @@ impl Target {
     /// The events of a location.
     pub fn events(&self, location: LocationId) -> Result<EventWriter> {
         match self {
-            Target::Otf2(archive) => archive.events(location).map(EventWriter::Otf2),
-            Target::Native(writer, _) => writer.events(location).map(|events| EventWriter::Native(events, 0)),
+            TraceTarget::Otf2(archive) => archive.events(location).map(EventWriter::Otf2),
+            TraceTarget::Native(writer, _) => writer.events(location).map(|events| EventWriter::Native(events, 0)),
         }
     }
 
@@ -50,7 +50,7 @@ impl Target {
         match writer {
             EventWriter::Otf2(events) => {
                 let count = events.finish()?;
-                if let Target::Otf2(archive) = self {
+                if let TraceTarget::Otf2(archive) = self {
                     archive.local_definitions(location, offsets)?;
                 }
                 Ok((count, 0))
@@ -62,8 +62,8 @@ impl Target {
     /// Writes the definitions; the trace is complete.
     pub fn finish(self, definitions: &Definitions, events: &HashMap<LocationId, u64>) -> Result<()> {
         match self {
-            Target::Otf2(archive) => archive.finish(definitions, events),
-            Target::Native(writer, header) => writer.finish(&header, definitions),
+            TraceTarget::Otf2(archive) => archive.finish(definitions, events),
+            TraceTarget::Native(writer, header) => writer.finish(&header, definitions),
         }
     }
 }
@@ -80,7 +80,7 @@ impl EventWriter {
             (EventWriter::Native(writer, _), Output::Event(event)) => writer.event(time, &event),
             (EventWriter::Native(writer, without_fields), Output::Extra(extra)) => {
                 *without_fields += 1;
-                writer.record(time, &Record::Other(kind(extra)))
+                writer.record(time, &NativeRecord::Other(kind(extra)))
             }
         }
     }

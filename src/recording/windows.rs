@@ -13,7 +13,7 @@ pub type WindowKey = (Identity, u64);
 
 /// An operation that is not known to be complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingAccess {
     /// By which its completion is found.
     pub matching: u64,
     /// Its target.
@@ -26,7 +26,7 @@ pub struct Pending {
 
 /// A window as a process knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
+pub struct ProcessWindow {
     /// Which one it is.
     pub key: WindowKey,
     /// Its memory was allocated with it.
@@ -36,18 +36,18 @@ pub struct Window {
     /// The group for which an epoch of a target was posted.
     pub posted: Option<Arc<[u32]>>,
     /// Operations that are not known to be complete, the oldest first.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingAccess>,
 }
 
 /// The windows of one process at a moment.
 #[derive(Debug, Default)]
-pub struct Windows {
-    by_handle: HashMap<u64, Window>,
+pub struct ProcessWindows {
+    by_handle: HashMap<u64, ProcessWindow>,
     made: HashMap<Identity, u64>,
     matching: u64,
 }
 
-impl Windows {
+impl ProcessWindows {
     /// A call begins that makes one on a communicator.
     pub fn begin(&mut self, comm: Option<Identity>) -> Option<WindowKey> {
         let comm = comm?;
@@ -58,17 +58,17 @@ impl Windows {
 
     /// It has this handle.
     pub fn add(&mut self, handle: u64, key: WindowKey, allocated: bool) {
-        let window = Window { key, allocated, started: None, posted: None, pending: Vec::new() };
+        let window = ProcessWindow { key, allocated, started: None, posted: None, pending: Vec::new() };
         self.by_handle.insert(handle, window);
     }
 
     /// The one with this handle, if it is known.
-    pub fn get_mut(&mut self, handle: u64) -> Option<&mut Window> {
+    pub fn get_mut(&mut self, handle: u64) -> Option<&mut ProcessWindow> {
         self.by_handle.get_mut(&handle)
     }
 
     /// It is freed.
-    pub fn remove(&mut self, handle: u64) -> Option<Window> {
+    pub fn remove(&mut self, handle: u64) -> Option<ProcessWindow> {
         self.by_handle.remove(&handle)
     }
 
@@ -79,7 +79,7 @@ impl Windows {
     }
 }
 
-impl Window {
+impl ProcessWindow {
     /// Operations on a target, or on all, are complete: here, or (`remote`) at the target as well, and forgotten then. Returns which have become so here,
     /// and which there.
     pub fn complete(&mut self, target: Option<u32>, remote: bool) -> (Vec<u64>, Vec<u64>) {
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn windows_of_a_communicator_are_told_by_their_order() {
         let made = |handles: [u64; 2]| {
-            let mut windows = Windows::default();
+            let mut windows = ProcessWindows::default();
             handles.map(|handle| {
                 let key = windows.begin(Some(world())).unwrap();
                 windows.add(handle, key.clone(), false);
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn operations_are_complete_once() {
-        let mut windows = Windows::default();
+        let mut windows = ProcessWindows::default();
         windows.add(5, (world(), 1), false);
         let window = windows.get_mut(5).unwrap();
-        let operation = |matching, target, request| Pending { matching, target, local: false, request };
+        let operation = |matching, target, request| PendingAccess { matching, target, local: false, request };
         window.pending = vec![operation(1, 0, false), operation(2, 3, false), operation(3, 3, true)];
         assert_eq!(window.complete(Some(3), false), (vec![2], vec![]));
         assert_eq!(window.complete(None, true), (vec![1], vec![1, 2, 3]));

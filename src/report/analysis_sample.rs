@@ -62,7 +62,7 @@ fn path(seconds: f64, broken: u64) -> CriticalPath {
         further_processes: 20,
         window_seconds: 0.5 * seconds,
         windows: vec![Some(17), None],
-        stretches: vec![Stretch { process: 17, from_seconds: 0.1, to_seconds: 0.35, weight_seconds: 1.5 }],
+        stretches: vec![PathStretch { process: 17, from_seconds: 0.1, to_seconds: 0.35, weight_seconds: 1.5 }],
         further_stretches: 1_233,
     }
 }

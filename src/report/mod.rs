@@ -12,20 +12,20 @@ mod text;
 
 pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use clc_execution::waiting::WaitKind;
-pub use csv::{Records as CsvRecords, analysis_csv};
+pub use csv::{CsvTable as CsvRecords, analysis_csv};
 pub use html::evaluation_plot;
 pub use html::{WatchedPage, html, watched_page};
 pub use json::{GENERATOR, escaped, json};
 pub use model::analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
-    PairWaiting, PairsOverTime, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, Stretch,
+    PairWaiting, PairsOverTime, PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages,
     Traffic, WaitStates, Waiting,
 };
 pub use model::conversion::{Conversion, LossCount};
 pub use model::coverage::Coverage;
 pub use model::details::{
-    Bar, Case, ClockError, Details, DistanceClass, Lane, LocationDisplacement, NodeCurve, OperationCheck, PairMatrix,
-    PairStage, PairUnit, Picture, Slopes, StageDetails,
+    Case, ClockError, Details, DistanceClass, Lane, LocationDisplacement, NodeCurve, OperationCheck, PairMatrix,
+    PairStage, PairUnit, Picture, RegionBar, Slopes, StageDetails,
 };
 pub use model::displacement::{ChangeClass, ChangeOctave, Displacement, IntervalChange};
 pub use model::distances;
@@ -41,8 +41,8 @@ pub use model::matching::{
 };
 pub use model::phases::Phase;
 pub use model::run::{
-    Clocks, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, Program, Replay,
-    ReplayForm, TraceSummary,
+    ClockCounts, CommonMotion, EventCount, LatencyUsed, MemoryUse, MirroredPass, ParametersUsed, Pass, ProgramInfo,
+    Replay, ReplayForm, TraceSummary,
 };
 pub use model::stage::Stage;
 pub use model::violations::{
@@ -101,7 +101,7 @@ pub struct Report {
     #[serde(default)]
     pub coverage: Coverage,
     /// What ran.
-    pub program: Program,
+    pub program: ProgramInfo,
     /// What it read.
     pub trace: TraceSummary,
     /// How it was told to work.

@@ -4,7 +4,7 @@ use super::*;
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
 use clc_trace::{CommId, LocationId};
-use controlled_logical_clock::Form;
+use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 
 fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
@@ -124,7 +124,7 @@ pub(super) fn corrected() -> Report {
         schema: SCHEMA,
         verdict: Verdict::new(&violations, &coverage, 64),
         coverage,
-        program: Program {
+        program: ProgramInfo {
             version: "0.1.0".into(),
             command_line: ["clc-replay", "traces/lulesh"].map(String::from).into(),
             mpi_library: "Open MPI v4.1.4".into(),
@@ -133,7 +133,7 @@ pub(super) fn corrected() -> Report {
         trace: trace(),
         parameters: ParametersUsed {
             presync: Method::Linear,
-            clocks: Clocks { identity: 16, constant: 0, piecewise: 48 },
+            clocks: ClockCounts { identity: 16, constant: 0, piecewise: 48 },
             latency: LatencyUsed { same_node_seconds: 3e-7, other_node_seconds: 1.2e-6, basis: LatencyBasis::Given },
             gamma: Some(0.99999),
             max_passes: Some(5),
@@ -201,7 +201,7 @@ pub(super) fn corrected() -> Report {
             d0_ticks: 14_000,
             d0_seconds: 14e-6,
             passes: vec![pass(0.99999, 234_000), Pass { mirrored: Some(back), ..pass(0.9999, 16_100) }],
-            correction: Form::Common,
+            correction: CorrectionForm::Common,
             common_motion: Some(CommonMotion {
                 largest_ticks: 9_200,
                 largest_seconds: 9.2e-6,
@@ -288,7 +288,7 @@ fn details() -> Details {
             }],
         },
     };
-    let bar = |level, from, to| Bar { region: "MPI_Waitall".into(), level, from_seconds: from, to_seconds: to };
+    let bar = |level, from, to| RegionBar { region: "MPI_Waitall".into(), level, from_seconds: from, to_seconds: to };
     let picture = |stage: Stage, send, receive| Picture {
         stage,
         seconds: 13.5e-6,

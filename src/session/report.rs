@@ -1,7 +1,7 @@
 //! The end of a session that makes a report: what all ranks found, in one.
 
 use crate::details::regions::Regions;
-use crate::details::{Corrected, Seen, details};
+use crate::details::{CorrectionEffect, SurveyedStage, details};
 use crate::pipeline::displacement::DisplacementCounts;
 use crate::pipeline::load::LocalTrace;
 use crate::report::{Analysis, Details, LockStages, Report, SCHEMA, Stage, Violations};
@@ -10,7 +10,7 @@ use clc_engine::comm::merge_to_first;
 use clc_engine::replay::passes::Passes;
 use clc_engine::replay::survey::Survey;
 use clc_trace::{Result, Ticks};
-use controlled_logical_clock::{Form, Parameters};
+use controlled_logical_clock::{CorrectionForm, Parameters};
 
 /// What a session has found, on this rank; what is said to be on rank 0 is nothing elsewhere.
 pub struct Findings<'a> {
@@ -69,8 +69,8 @@ impl<'a> Findings<'a> {
             && !last.accepted
         {
             let why = match parameters.form {
-                Form::Common => "moved events moved others, whatever the gamma",
-                Form::Paper => "the clocks disagree by more than the correction can let decay",
+                CorrectionForm::Common => "moved events moved others, whatever the gamma",
+                CorrectionForm::Paper => "the clocks disagree by more than the correction can let decay",
             };
             let limit = parameters.max_error.value();
             remarks.push(format!("the error is still above {limit} after the last pass: {why}"));
@@ -106,8 +106,8 @@ impl Session<'_> {
         let times = program.times(|timeline| &timeline.time);
         let new_times = corrected.map(|(replayed, ..)| replayed.result.times(program));
         let mut stages = vec![
-            Seen { stage: Stage::Raw, survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
-            Seen {
+            SurveyedStage { stage: Stage::Raw, survey: &examined.raw, times: &raw, origin: loaded.raw_origin },
+            SurveyedStage {
                 stage: Stage::Presynchronised,
                 survey: &examined.presynchronised,
                 times: &times,
@@ -117,8 +117,11 @@ impl Session<'_> {
         let mut done = None;
         if let (Some((replayed, written, verified)), Some(times)) = (corrected, &new_times) {
             let origin = written.span.map_or(Ticks::ZERO, |(first, _)| Ticks(first));
-            stages.push(Seen { stage: Stage::Corrected, survey: &verified.corrected, times, origin });
-            done = Some(Corrected { corrections: &replayed.result.corrections, displacement: &written.by_location });
+            stages.push(SurveyedStage { stage: Stage::Corrected, survey: &verified.corrected, times, origin });
+            done = Some(CorrectionEffect {
+                corrections: &replayed.result.corrections,
+                displacement: &written.by_location,
+            });
         }
         let alltoallv = examined.load_options.alltoallv;
         let details = details(self.transport, &self.opened, loaded, &stages, done, alltoallv)?;

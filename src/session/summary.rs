@@ -6,9 +6,9 @@ use crate::pipeline::load::{LoadOptions, LocalTrace, events_by_kind};
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::silent::calls_without_records;
 use crate::report::{
-    self, CallCount, ClockEstimate, Clocks, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel, EventCount,
-    EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, Program, Replay, ReplayForm,
-    StageViolations, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
+    self, CallCount, ClockCounts, ClockEstimate, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel,
+    EventCount, EventPlace, LatencyUsed, Matching, MemoryUse, ParametersUsed, PointToPointCheck, ProgramInfo, Replay,
+    ReplayForm, StageViolations, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
 };
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What ran.
-pub fn program(transport: &dyn Transport, command_line: &[String]) -> Program {
-    Program {
+pub fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInfo {
+    ProgramInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line.to_vec(),
         mpi_library: transport.library(),
@@ -43,7 +43,7 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> Program {
 struct RankSummary {
     events: u64,
     by_kind: BTreeMap<String, u64>,
-    clocks: Clocks,
+    clocks: ClockCounts,
     lone_offsets: Vec<LocationId>,
     no_offsets: Vec<LocationId>,
     messages: MessageCounts,
@@ -85,7 +85,7 @@ pub struct Whole {
     /// For the report.
     pub matching: Matching,
     /// For the report.
-    pub clocks: Clocks,
+    pub clocks: ClockCounts,
     /// Ends of collective operations that take part in nothing and are counted nowhere else.
     pub loose_ends: u64,
     /// Of all ranks.
@@ -107,7 +107,7 @@ pub fn gather(
     let mut part = RankSummary {
         events: loaded.events(),
         by_kind: events_by_kind(loaded),
-        clocks: Clocks::default(),
+        clocks: ClockCounts::default(),
         lone_offsets: Vec::new(),
         no_offsets: Vec::new(),
         messages: loaded.program.messages.counts.clone(),
@@ -408,7 +408,7 @@ pub fn stage(survey: &Survey, resolution: u64, origin: Ticks, alltoallv: bool, r
 pub fn parameters(
     options: &LoadOptions,
     basis: LatencyBasis,
-    clocks: Clocks,
+    clocks: ClockCounts,
     resolution: u64,
     constants: Option<&Parameters>,
 ) -> ParametersUsed {

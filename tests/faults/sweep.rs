@@ -3,7 +3,7 @@
 
 use crate::common::{alone, run};
 use clc_engine::comm::local::LocalTransport;
-use clc_replay::cli::Job;
+use clc_replay::cli::Invocation;
 use clc_replay::commands;
 use clc_trace::progress::Silent;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ fn attempt(trace: &Path, out: &Path, file: &Path, n: usize) -> bool {
     // Most of it happens without an output, too.
     let output = if n.is_multiple_of(4) { vec!["-o".as_ref(), out.as_os_str()] } else { vec!["--dry-run".as_ref()] };
     let words = [vec!["clc-replay".as_ref(), trace.as_os_str(), "-q".as_ref()], output].concat();
-    let Ok(Job::Correct(options)) = Job::parse(words) else { panic!("the options") };
+    let Ok(Invocation::Correct(options)) = Invocation::parse(words) else { panic!("the options") };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         commands::correct(&mut LocalTransport::alone(), &options, &Silent).map(|_| ())
     }));

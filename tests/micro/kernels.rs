@@ -11,7 +11,7 @@ use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extracted::Extract;
 use clc_engine::matching::messages::match_messages;
-use clc_engine::matching::sync::Place;
+use clc_engine::matching::sync::EventCoordinates;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::{amortise as amortisation, dataflow, passes};
 use clc_replay::pipeline::generated::write_simulated;
@@ -21,9 +21,9 @@ use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{Event, Fraction, OneSided, Position, Result, Shape, Stretch, Ticks};
+use clc_trace::{CurveStretch, Event, Fraction, OneSided, Position, Result, Shape, Ticks};
 use controlled_logical_clock::Parameters;
-use controlled_logical_clock::backward::{Demand, Knot, amortise};
+use controlled_logical_clock::backward::{CurveKnot, Demand, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -156,7 +156,7 @@ impl SynchronisationVisitor for Reads<'_> {
     }
 
     fn event(&mut self, number: u64, time: u64, event: Event) -> Result<()> {
-        let at = Place { time: time as i64, raw: time as i64, number, location: 0 };
+        let at = EventCoordinates { time: time as i64, raw: time as i64, number, location: 0 };
         self.0.event(at, &event).map(|_| ())
     }
 }
@@ -225,10 +225,10 @@ fn backward_curve(bencher: Bencher, per_mille: usize) {
     for i in 0..times.len() / 2 {
         // A send with some room, then a receive.
         let (send, room) = (2 * i as u32, 500 + (i as i64 * 37) % 5_000);
-        knots.push(Knot { level: Ticks(level + room), index: send, demand: Demand::Cap });
+        knots.push(CurveKnot { level: Ticks(level + room), index: send, demand: Demand::Cap });
         if (i * 7919) % 1000 < per_mille {
             level += 400;
-            knots.push(Knot { level: Ticks(level), index: send + 1, demand: Demand::Corner });
+            knots.push(CurveKnot { level: Ticks(level), index: send + 1, demand: Demand::Corner });
         }
     }
     let slope = Fraction::from_f64(0.01).expect("a slope");
@@ -265,7 +265,7 @@ fn correction_map(bencher: Bencher) {
     for (&time, number) in times.iter().step_by(32).zip(1..) {
         let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));
         correction.push_advance(start, Ticks(2_000), level);
-        correction.push_stretch(Some(start), Stretch { level, shape: Shape::Ramp });
+        correction.push_stretch(Some(start), CurveStretch { level, shape: Shape::Ramp });
     }
     bencher.counter(ItemsCount::new(times.len())).bench(|| {
         let mut cursor = correction.cursor();

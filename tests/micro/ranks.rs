@@ -16,7 +16,7 @@ use clc_engine::comm::local::LocalTransport;
 use clc_engine::comm::{self, Channel, ReduceOp, Transport, sparse_exchange};
 use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::placement::Placement;
-use clc_replay::cli::{CorrectOptions, Job};
+use clc_replay::cli::{CorrectOptions, Invocation};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::pipeline::peak_memory::peak_bytes;
 use clc_simulate::Scenario;
@@ -237,7 +237,7 @@ fn decoded(file: &str) -> Value {
 /// Corrects a trace on so many threads; the phases of the report.
 fn correct(count: usize, options: &[&str]) -> Value {
     let words = ["clc-replay", "--quiet"].iter().chain(options).map(std::ffi::OsString::from);
-    let Ok(Job::Correct(options)) = Job::parse(words) else {
+    let Ok(Invocation::Correct(options)) = Invocation::parse(words) else {
         panic!("a trace and options of clc-replay, not {options:?}")
     };
     let options: &CorrectOptions = &options;

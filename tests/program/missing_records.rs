@@ -11,7 +11,7 @@ use crate::reference::model::{EventRef, Process, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
-use controlled_logical_clock::{Form, Parameters};
+use controlled_logical_clock::{CorrectionForm, Parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -416,7 +416,7 @@ proptest! {
             same_node: rules.same_node,
             other_node: rules.other_node,
             alltoallv: rules.vector_all_to_all,
-            form: Form::Common,
+            form: CorrectionForm::Common,
             median: false,
             fences: rules.fences,
         };

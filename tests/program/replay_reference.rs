@@ -12,7 +12,7 @@ use crate::reference::violations::violations;
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
 use clc_trace::Ticks;
-use controlled_logical_clock::Form;
+use controlled_logical_clock::CorrectionForm;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ fn choices() -> impl Strategy<Value = Choice> {
             same_node,
             other_node,
             alltoallv,
-            form: Form::Paper,
+            form: CorrectionForm::Paper,
             median: false,
             fences: Fences::Auto,
         },
@@ -75,11 +75,11 @@ fn recorded_traces_agree_with_the_oracle() {
         let least = trace.processes.iter().flat_map(|p| &p.locations[0]).map(|r| r.time).min().unwrap().min(0);
         trace.processes.iter_mut().flat_map(|p| &mut p.locations[0]).for_each(|r| r.time -= least);
         for (latency, delta, decay, form) in [
-            (0, 1, 10_995_116, Form::Paper),
-            (700, 0, 1 << 36, Form::Paper),
-            (5000, 15, 1 << 39, Form::Paper),
-            (0, 1, 10_995_116, Form::Common),
-            (700, 15, 10_995_116, Form::Common),
+            (0, 1, 10_995_116, CorrectionForm::Paper),
+            (700, 0, 1 << 36, CorrectionForm::Paper),
+            (5000, 15, 1 << 39, CorrectionForm::Paper),
+            (0, 1, 10_995_116, CorrectionForm::Common),
+            (700, 15, 10_995_116, CorrectionForm::Common),
         ] {
             let choice = Choice {
                 decay,
@@ -128,7 +128,7 @@ proptest! {
         let processes = generated.trace.processes.len();
         let alltoallv = choice.alltoallv && generated.options.rules.vector_all_to_all;
         let fences = generated.options.rules.fences;
-        let choice = Choice { alltoallv, fences, form: Form::Common, median, ..choice };
+        let choice = Choice { alltoallv, fences, form: CorrectionForm::Common, median, ..choice };
         prop_assert_eq!(compare(&generated.trace, choice, &[1, 2, 3, processes]), Ok(true));
     }
 

@@ -15,13 +15,13 @@ use clc_trace::{
     ThreadStart, ThreadTask, Ticks,
 };
 use controlled_logical_clock::latency::MinimumLatency;
-use controlled_logical_clock::{Centre, Decay, Form, Parameters, Slope};
+use controlled_logical_clock::{Centre, CorrectionForm, Decay, Parameters, Slope};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
 /// Decay, slope, δ, latency, and the form.
-type Choice = (u64, u64, i64, i64, Form);
+type Choice = (u64, u64, i64, i64, CorrectionForm);
 
 /// The program and the oracle come to the same times of all events, and to the same timelines. Returns how many locations had timelines of their own.
 fn compare(seed: u64, (decay, slope, delta, latency, form): Choice, ranks: &[usize]) -> Result<usize, String> {
@@ -50,8 +50,8 @@ fn compare(seed: u64, (decay, slope, delta, latency, form): Choice, ranks: &[usi
     let constants =
         Constants { control, slope: slope as i64, passes: Passes { most: 1, max_error: 3 << 39 }, median: false };
     let corrected = match form {
-        Form::Paper => backward(&times, &matching.dependencies, &oracle, slope as i64).corrected,
-        Form::Common => common_time(&trace, &matching, constants).0,
+        CorrectionForm::Paper => backward(&times, &matching.dependencies, &oracle, slope as i64).corrected,
+        CorrectionForm::Common => common_time(&trace, &matching, constants).0,
     };
     // Back to where the locations were.
     let mut expected: PerLocation = trace.split(&corrected);
@@ -91,14 +91,14 @@ proptest! {
         latency in prop_oneof![Just(0i64), 0i64..20],
         paper in any::<bool>(),
     ) {
-        let form = if paper { Form::Paper } else { Form::Common };
+        let form = if paper { CorrectionForm::Paper } else { CorrectionForm::Common };
         compare(seed, (decay, slope, delta, latency, form), &[1, 2, 3, 5]).map_err(TestCaseError::fail)?;
     }
 }
 
 #[test]
 fn some_of_the_random_programs_have_timelines_of_their_own() {
-    let choice = (10_995_116, 10_995_116_278, 1, 0, Form::Common);
+    let choice = (10_995_116, 10_995_116_278, 1, 0, CorrectionForm::Common);
     let own: usize = (0..12).map(|seed| compare(seed, choice, &[2]).unwrap()).sum();
     assert!(own >= 12, "{own}");
 }

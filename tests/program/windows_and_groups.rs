@@ -196,11 +196,11 @@ fn groups_of_an_inter_communicator_wait_for_each_other() {
 #[test]
 fn these_traces_agree_with_the_oracle() {
     use crate::reference::against::{Choice, compare};
-    use controlled_logical_clock::Form;
+    use controlled_logical_clock::CorrectionForm;
     let fences = |late: i64| -> Vec<(i64, Event)> {
         (1..=5).flat_map(|k| fence(1000 * k + late, 1000 * k + late + 5 * k)).collect()
     };
-    for (form, choice) in [(Form::Paper, Fences::All), (Form::Common, Fences::Auto)] {
+    for (form, choice) in [(CorrectionForm::Paper, Fences::All), (CorrectionForm::Common, Fences::Auto)] {
         let choice = Choice {
             decay: 10_995_116,
             slope: 10_995_116_278,

@@ -21,7 +21,7 @@ use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Error, Event, Fraction, Position, Result, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
-use controlled_logical_clock::{Centre, Decay, ErrorLimit, Form, Parameters, Slope};
+use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
 use std::path::Path;
@@ -179,7 +179,7 @@ pub struct Choice {
     pub other_node: i64,
     pub alltoallv: bool,
     /// The publication's form, or the common time by the mean or median.
-    pub form: Form,
+    pub form: CorrectionForm,
     pub median: bool,
     /// Which fences synchronise.
     pub fences: Fences,
@@ -237,8 +237,8 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
         median: choice.median,
     };
     let expected = trace.split(&match choice.form {
-        Form::Paper => backward(&times, dependencies, &oracle, choice.slope as i64).corrected,
-        Form::Common => common(trace, &matching, constants(1, 3 << 39)).0,
+        CorrectionForm::Paper => backward(&times, dependencies, &oracle, choice.slope as i64).corrected,
+        CorrectionForm::Common => common(trace, &matching, constants(1, 3 << 39)).0,
     });
 
     for &ranks in ranks {
@@ -262,7 +262,7 @@ pub fn compare(trace: &Trace, choice: Choice, ranks: &[usize]) -> std::result::R
     for &ranks in ranks {
         let outcome = on_ranks(ranks, &path, trace, &parameters, &rules).map_err(|error| format!("{error}"))?;
         let expected = expected.entry(outcome.decay).or_insert_with(|| {
-            if choice.form == Form::Common {
+            if choice.form == CorrectionForm::Common {
                 let (times, decay) = common(trace, &matching, constants(3, 1 << 40));
                 assert!(least_advance == 0 || decay as u64 == outcome.decay, "{decay} is not {}", outcome.decay);
                 return trace.split(&times);

@@ -7,7 +7,7 @@
 //! | completion | of an N-to-N operation: from when the first of the others has left it, but not while waiting |
 
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::timeline_waits::{Detail, TimelineWaits, Wait, is_fence};
+use crate::analysis::replay::timeline_waits::{Detail, OperationWait, TimelineWaits, is_fence};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
@@ -73,11 +73,11 @@ impl Input<'_> {
 struct Own<'a> {
     operations: &'a Operations,
     stage: usize,
-    waits: &'a [Wait],
+    waits: &'a [OperationWait],
 }
 
 /// The wait of an operation.
-fn wait_of(waits: &[Wait], operation: u32) -> Option<&Wait> {
+fn wait_of(waits: &[OperationWait], operation: u32) -> Option<&OperationWait> {
     waits.binary_search_by_key(&operation, |wait| wait.operation).ok().and_then(|at| waits.get(at))
 }
 
@@ -111,7 +111,7 @@ impl Own<'_> {
     }
 
     /// The message of a group that its operation waited for.
-    fn cause<'m>(&self, wait: &Wait, group: &'m [Received]) -> Option<&'m Received> {
+    fn cause<'m>(&self, wait: &OperationWait, group: &'m [Received]) -> Option<&'m Received> {
         let times = &self.operations.stages[self.stage];
         let until = times.enter[wait.operation as usize] + wait.ticks;
         group.iter().find(|message| {

@@ -6,7 +6,7 @@ use clc_trace::CollectiveOp;
 
 /// An operation waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
+pub struct OperationWait {
     /// The operation.
     pub operation: u32,
     /// For what.
@@ -21,7 +21,7 @@ pub struct Wait {
 #[derive(Debug, Clone, Default)]
 pub struct TimelineWaits {
     /// At most one per operation, in their order.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<OperationWait>,
     /// What the critical path follows, sorted.
     pub path: Vec<PathWait>,
     /// What is told beside the waits, by operation and kind.

@@ -9,7 +9,7 @@
 
 use crate::analysis::replay::details;
 use crate::analysis::replay::operations::Operations;
-use crate::analysis::replay::timeline_waits::{LockWait, TimelineWaits, Wait, is_fence};
+use crate::analysis::replay::timeline_waits::{LockWait, OperationWait, TimelineWaits, is_fence};
 use clc_engine::comm::Transport;
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
@@ -181,7 +181,7 @@ impl SearchWaits<'_> {
             for (operation, found) in found {
                 let enter = own.stages[stage].enter[operation as usize];
                 if let Some((until, Reverse((kind, cause)))) = found.wait {
-                    all.waits.push(Wait { operation, kind, cause, ticks: until - enter });
+                    all.waits.push(OperationWait { operation, kind, cause, ticks: until - enter });
                 }
                 if let Some((end, Reverse((broken, cause)))) = found.path {
                     all.path.push(PathWait { end, cause, broken });

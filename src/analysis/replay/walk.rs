@@ -5,13 +5,13 @@
 
 use clc_engine::comm::{Channel, Transport};
 use clc_engine::matching::placement::Placement;
-use clc_execution::path::{PathWait, Search};
+use clc_execution::path::{PathSearch, PathWait};
 use clc_trace::codec::{decode, encode};
 use clc_trace::{Error, Result};
 
 /// Where the search of one stage begins and ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends {
+pub struct PathEnds {
     /// The process with the last event, and its time.
     pub last: (u32, i64),
     /// Time of the first event of the trace.
@@ -25,11 +25,11 @@ pub struct Path {
     pub stretches: Vec<Vec<(i64, i64)>>,
     /// How often it goes from one process to another.
     pub changes: u64,
-    /// How often it is broken, see [`Search::broken`].
+    /// How often it is broken, see [`PathSearch::broken`].
     pub broken: u64,
 }
 
-/// Finds the critical path of every stage, from its [`Ends`] (none without events); `waits` are those of the hosted timelines by stage, the
+/// Finds the critical path of every stage, from its [`PathEnds`] (none without events); `waits` are those of the hosted timelines by stage, the
 /// first of which has the number `first`. Collective over the analysis ranks.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn walk(
     placement: &Placement,
     first: u32,
     waits: &[Vec<&[PathWait]>],
-    ends: &[Option<Ends>],
+    ends: &[Option<PathEnds>],
 ) -> Result<Vec<Path>> {
     let here = transport.rank();
     let mut paths: Vec<Path> =
@@ -47,17 +47,17 @@ pub fn walk(
     let mut open = ends.iter().flatten().count();
     // Nobody leaves the step before while messages of this one can arrive.
     transport.barrier()?;
-    let mut ready: Vec<(usize, Search)> = Vec::new();
+    let mut ready: Vec<(usize, PathSearch)> = Vec::new();
     for (stage, ends) in ends.iter().enumerate() {
-        if let Some(Ends { last: (process, time), .. }) = *ends
+        if let Some(PathEnds { last: (process, time), .. }) = *ends
             && placement.host_of(process) == here
         {
-            ready.push((stage, Search::new(process, time)));
+            ready.push((stage, PathSearch::new(process, time)));
         }
     }
     while open > 0 {
         for (stage, mut search) in ready.drain(..) {
-            let Some(Ends { first: begin, .. }) = ends[stage] else { continue };
+            let Some(PathEnds { first: begin, .. }) = ends[stage] else { continue };
             let finished = loop {
                 if placement.host_of(search.process) != here {
                     break false;
@@ -105,7 +105,7 @@ pub fn walk(
     Ok(paths)
 }
 
-fn pack(stage: usize, finished: bool, search: &Search) -> Result<Vec<u64>> {
+fn pack(stage: usize, finished: bool, search: &PathSearch) -> Result<Vec<u64>> {
     let bytes = encode(search)?;
     let mut words = vec![stage as u64, u64::from(finished), bytes.len() as u64];
     words.extend(bytes.chunks(8).map(|chunk| {
@@ -116,7 +116,7 @@ fn pack(stage: usize, finished: bool, search: &Search) -> Result<Vec<u64>> {
     Ok(words)
 }
 
-fn unpack(words: &[u64]) -> Result<(usize, bool, Search)> {
+fn unpack(words: &[u64]) -> Result<(usize, bool, PathSearch)> {
     let [stage, finished, length, words @ ..] = words else {
         return Err(Error::new("a message of the critical path is too short; this is a bug"));
     };
@@ -151,7 +151,7 @@ mod tests {
                 let hosted = placement.hosted_by(transport.rank());
                 let waits: Vec<&[PathWait]> = hosted.clone().map(|process| all[process].as_slice()).collect();
                 let last = (((rounds - 1) as u32) % processes, 10 * rounds);
-                let ends = [Some(Ends { last, first: 0 }), None];
+                let ends = [Some(PathEnds { last, first: 0 }), None];
                 let paths = walk(&mut transport, &placement, hosted.start as u32, &[waits.clone(), waits], &ends);
                 let paths = paths.expect("a path");
                 assert_eq!((paths[0].changes, paths[0].broken), (rounds as u64 - 1, 0));

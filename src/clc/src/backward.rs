@@ -10,12 +10,12 @@
 //! the presence of rectilinear barriers, Networks 14, 1984): every corner and cap enters and leaves each of two hulls at most once, so it is linear
 //! in their number.
 
-use clc_trace::{Fraction, Shape, Stretch, Ticks};
+use clc_trace::{CurveStretch, Fraction, Shape, Ticks};
 use std::collections::VecDeque;
 
 /// A visited event of a timeline that shapes the curve, in the order of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Knot {
+pub struct CurveKnot {
     /// Height at which it demands that.
     pub level: Ticks,
     /// Index of the event, ascending.
@@ -36,10 +36,10 @@ pub enum Demand {
 /// A stretch of the curve. It ends where the next one begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the event with which it begins (see [`Knot::index`]); `None`: from the beginning of the timeline.
+    /// Index of the event with which it begins (see [`CurveKnot::index`]); `None`: from the beginning of the timeline.
     pub index: Option<u32>,
     /// Its shape, and the height of the curve at its beginning.
-    pub stretch: Stretch,
+    pub stretch: CurveStretch,
 }
 
 /// A point of the string.
@@ -51,7 +51,7 @@ struct Vertex {
 }
 
 impl Vertex {
-    fn of(knot: &Knot, times: &[i64]) -> Vertex {
+    fn of(knot: &CurveKnot, times: &[i64]) -> Vertex {
         Vertex { index: knot.index, time: times[knot.index as usize], level: knot.level.0 }
     }
 
@@ -72,7 +72,7 @@ fn steeper((a, b): (&Vertex, &Vertex), (c, d): (&Vertex, &Vertex)) -> bool {
 /// with the timeline.
 ///
 /// Caps have to be at or above the staircase, which every correct forward replay guarantees.
-pub fn amortise(times: &[i64], knots: &[Knot], slope: Fraction, segments: &mut Vec<Segment>) {
+pub fn amortise(times: &[i64], knots: &[CurveKnot], slope: Fraction, segments: &mut Vec<Segment>) {
     segments.clear();
     let mut string = TautString { slope, apex: None, caps: VecDeque::new(), corners: VecDeque::new(), segments };
     for knot in knots.iter().rev() {
@@ -172,7 +172,7 @@ impl TautString<'_> {
 
     fn push(&mut self, start: Option<Vertex>, shape: Shape) {
         let level = Ticks(start.map_or(0, |start| start.level));
-        self.segments.push(Segment { index: start.map(|start| start.index), stretch: Stretch { level, shape } });
+        self.segments.push(Segment { index: start.map(|start| start.index), stretch: CurveStretch { level, shape } });
     }
 
     /// Makes everything final up to the free end, which falls down to the staircase; the string starts anew at `next`.
@@ -195,9 +195,9 @@ mod tests {
     /// A time, and what an event there demands at which height.
     type Wanted = (i64, Demand, i64);
 
-    fn knots_of(wanted: &[Wanted]) -> (Vec<i64>, Vec<Knot>) {
+    fn knots_of(wanted: &[Wanted]) -> (Vec<i64>, Vec<CurveKnot>) {
         let knot =
-            |(&(time, demand, level), index): (&Wanted, u32)| (time, Knot { level: Ticks(level), index, demand });
+            |(&(time, demand, level), index): (&Wanted, u32)| (time, CurveKnot { level: Ticks(level), index, demand });
         wanted.iter().zip(0..).map(knot).unzip()
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The form of the correction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum CorrectionForm {
     /// The average of the forward replay and of the mirrored one, without the motion that all clocks share.
     #[default]
     Common,
@@ -13,15 +13,15 @@ pub enum Form {
     Paper,
 }
 
-impl Form {
+impl CorrectionForm {
     /// All of them.
-    pub const ALL: [Form; 2] = [Form::Common, Form::Paper];
+    pub const ALL: [CorrectionForm; 2] = [CorrectionForm::Common, CorrectionForm::Paper];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Form::Common => "common",
-            Form::Paper => "paper",
+            CorrectionForm::Common => "common",
+            CorrectionForm::Paper => "paper",
         }
     }
 }

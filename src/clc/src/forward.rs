@@ -24,7 +24,7 @@ impl ForwardParameters {
 
 /// Result of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct ForwardStep {
     /// LC of the event.
     pub time: Ticks,
     /// D: how far a receive was moved beyond what its own timeline demanded; 0 for everything else.
@@ -75,13 +75,19 @@ impl ForwardClock {
     /// Visits the next event of the timeline: at `time` C, `previous` = (C, LC) of the visited event before on the same location,
     /// `bound` = R or [`Ticks::MIN`].
     #[inline]
-    pub fn step(&mut self, time: Ticks, previous: Option<(Ticks, Ticks)>, bound: Ticks) -> Step {
+    pub fn step(&mut self, time: Ticks, previous: Option<(Ticks, Ticks)>, bound: Ticks) -> ForwardStep {
         self.step_apart(time, time, previous, bound)
     }
 
     /// As [`ForwardClock::step`], where the distance of events is not that of the times `time`, but of the times `original` (and in `previous`).
     #[inline]
-    pub fn step_apart(&mut self, time: Ticks, original: Ticks, previous: Option<(Ticks, Ticks)>, bound: Ticks) -> Step {
+    pub fn step_apart(
+        &mut self,
+        time: Ticks,
+        original: Ticks,
+        previous: Option<(Ticks, Ticks)>,
+        bound: Ticks,
+    ) -> ForwardStep {
         let decayed = time + self.advance_at(time);
         let mut own = decayed;
         if let Some((before, logical)) = previous {
@@ -93,7 +99,7 @@ impl ForwardClock {
             self.anchor = time;
             self.advance = logical - time;
         }
-        Step { time: logical, jump: logical - own, anchored }
+        ForwardStep { time: logical, jump: logical - own, anchored }
     }
 }
 
@@ -111,9 +117,12 @@ mod tests {
     #[test]
     fn a_receive_before_its_send_jumps_and_the_advance_decays() {
         let mut clock = clock(0.25, 0);
-        assert_eq!(clock.step(Ticks(10), None, Ticks(100)), Step { time: Ticks(100), jump: Ticks(90), anchored: true });
+        assert_eq!(
+            clock.step(Ticks(10), None, Ticks(100)),
+            ForwardStep { time: Ticks(100), jump: Ticks(90), anchored: true }
+        );
         let next = clock.step(Ticks(50), Some((Ticks(10), Ticks(100))), Ticks::MIN);
-        assert_eq!(next, Step { time: Ticks(130), jump: Ticks(0), anchored: false }); // 50 + 90 - 40/4
+        assert_eq!(next, ForwardStep { time: Ticks(130), jump: Ticks(0), anchored: false }); // 50 + 90 - 40/4
         let late = clock.step(Ticks(1000), Some((Ticks(50), Ticks(130))), Ticks::MIN);
         assert_eq!(late.time, Ticks(1000));
     }
@@ -125,7 +134,7 @@ mod tests {
         let one = clock.step(Ticks(1), Some((Ticks(0), Ticks(100))), Ticks::MIN);
         assert_eq!(one.time, Ticks(101));
         let two = clock.step(Ticks(2), Some((Ticks(1), one.time)), Ticks::MIN);
-        assert_eq!(two, Step { time: Ticks(102), jump: Ticks(0), anchored: true });
+        assert_eq!(two, ForwardStep { time: Ticks(102), jump: Ticks(0), anchored: true });
         let tie = clock.step(Ticks(2), Some((Ticks(2), two.time)), Ticks::MIN);
         assert_eq!(tie.time, two.time);
     }
@@ -136,7 +145,7 @@ mod tests {
         let mut previous = None;
         for time in [5, 6, 6, 9, 400] {
             let step = clock.step(Ticks(time), previous, Ticks(time - 3));
-            assert_eq!(step, Step { time: Ticks(time), jump: Ticks(0), anchored: false });
+            assert_eq!(step, ForwardStep { time: Ticks(time), jump: Ticks(0), anchored: false });
             previous = Some((Ticks(time), step.time));
         }
     }

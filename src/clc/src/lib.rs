@@ -31,5 +31,5 @@ pub mod latency;
 mod parameters;
 pub mod semantics;
 
-pub use form::{Centre, Form};
+pub use form::{Centre, CorrectionForm};
 pub use parameters::{Decay, ErrorLimit, Parameters, Slope};

@@ -4,7 +4,7 @@
 //! machine. Decimal numbers are rounded to the nearest such unit once, when they are read.
 
 use crate::latency::MinimumLatency;
-use crate::{Centre, Form};
+use crate::{Centre, CorrectionForm};
 use clc_trace::{Fraction, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -167,7 +167,7 @@ pub struct Parameters {
     /// delta: distinct events of one location stay at least this far apart, unless they were closer; 1 tick.
     pub minimum_separation: Ticks,
     /// Which correction is made.
-    pub form: Form,
+    pub form: CorrectionForm,
     /// What is taken for the common time.
     pub centre: Centre,
 }
@@ -181,7 +181,7 @@ impl Default for Parameters {
             max_error: ErrorLimit::default(),
             slope: Slope::default(),
             minimum_separation: Ticks(1),
-            form: Form::default(),
+            form: CorrectionForm::default(),
             centre: Centre::default(),
         }
     }

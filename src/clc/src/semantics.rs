@@ -59,7 +59,7 @@ pub struct Role {
 
 /// What decides the role of a member: of its record of an operation as much as is kept for each instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct MemberRecord {
     /// The operation.
     pub op: CollectiveOp,
     /// Its root.
@@ -72,10 +72,10 @@ pub struct Part {
     pub accessed: bool,
 }
 
-impl From<&Collective> for Part {
+impl From<&Collective> for MemberRecord {
     fn from(collective: &Collective) -> Self {
         let Collective { op, root, sent, received, .. } = *collective;
-        Part { op, root, sent: sent > 0, received: received > 0, accessed: false }
+        MemberRecord { op, root, sent: sent > 0, received: received > 0, accessed: false }
     }
 }
 
@@ -84,7 +84,7 @@ impl From<&Collective> for Part {
 /// A member that sends (receives) zero bytes is no logical sender (receiver); a barrier moves no bytes and counts for all. A process
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
-pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
+pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &MemberRecord) -> Role {
     let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
@@ -101,7 +101,7 @@ pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &Part) -> Role {
 
 /// As [`role`], also on an inter-communicator: there `first` of the `size` members are one group, the others the other one, and members exchange data
 /// with the other group only. Elsewhere `first` is 0.
-pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &Part) -> Role {
+pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &MemberRecord) -> Role {
     let Role { sends, receives } = role(class, rank, size, part);
     if first == 0 {
         return Role { sends, receives };
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
     use clc_trace::CommId;
 
-    fn collective(op: CollectiveOp, root: Root, sent: u64, received: u64) -> Part {
-        Part::from(&Collective { op, comm: CommId(0), root, sent, received })
+    fn collective(op: CollectiveOp, root: Root, sent: u64, received: u64) -> MemberRecord {
+        MemberRecord::from(&Collective { op, comm: CommId(0), root, sent, received })
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
     fn between_groups_data_goes_to_the_other_one() {
         // Two and three members; the root is the first one of the second group.
         let bcast = collective(CollectiveOp::BCAST, Root::Rank(2), 8, 8);
-        let roles = |class, part: &Part| [0, 2, 4].map(|rank| role_between(class, rank, 2, 5, part));
+        let roles = |class, part: &MemberRecord| [0, 2, 4].map(|rank| role_between(class, rank, 2, 5, part));
         let of = |sends, receives| Role { sends, receives };
         assert_eq!(roles(CollectiveClass::OneToN, &bcast), [of(false, true), of(true, false), of(false, false)]);
         let reduce = collective(CollectiveOp::REDUCE, Root::Rank(2), 8, 8);

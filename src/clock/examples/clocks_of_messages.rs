@@ -3,7 +3,7 @@
 //!     cargo run -p clc-clock --example clocks_of_messages < messages.csv
 #![allow(clippy::print_stdout)]
 
-use clc_clock::{Message, Options, estimate};
+use clc_clock::{ClockMessage, Options, estimate};
 use clc_trace::{Error, Result, Ticks};
 
 /// How far each clock is behind global time at the first message, in nanoseconds, and its drift in millionths.
@@ -16,7 +16,7 @@ pub fn offsets(table: &str) -> Result<Vec<(i64, f64)>> {
         let &[from, to, sent, received] = fields.as_slice() else {
             return Err(Error::new(format!("line {number} has {} fields instead of 4", fields.len())));
         };
-        messages.push(Message { from: from as u32, to: to as u32, sent, received });
+        messages.push(ClockMessage { from: from as u32, to: to as u32, sent, received });
     }
     let estimated = estimate(&messages, &Options::default())?;
     let first = messages.iter().map(|message| message.sent).min().unwrap_or(0);

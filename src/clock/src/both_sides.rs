@@ -11,9 +11,9 @@
 use super::anchor::Anchor;
 use super::bounds::{Bound, DirectedBounds};
 use super::grid::Grid;
-use super::kind::Kind;
+use super::kind::BoundKind;
 use super::observations::Offsets;
-use super::waits::Wanted;
+use super::waits::OneWayDirections;
 use super::windows::BoundTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ const LATE: f64 = 4.0;
 const NOISIER: f64 = 5.0;
 
 /// What is to be looked for in a trace with these bounds between `clocks` clocks.
-pub fn wanted(table: &BoundTable, clocks: usize) -> Wanted {
+pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
     let mut busiest = vec![0; clocks];
     for (&(a, b), bounds) in &table.pairs {
         for clock in [a, b] {
@@ -52,12 +52,12 @@ pub fn wanted(table: &BoundTable, clocks: usize) -> Wanted {
     let group = |clock: u32| component.get(clock as usize);
     let one_way = table.pairs.iter().filter(counts).map(|(pair, _)| *pair);
     let one_way: BTreeSet<(u32, u32)> = one_way.filter(|&(a, b)| group(a) != group(b)).collect();
-    Wanted { one_way }
+    OneWayDirections { one_way }
 }
 
 /// A class as a series: by window, what the correction of b minus that of a is if the class takes no time, in ticks.
 struct Series {
-    kind: Kind,
+    kind: BoundKind,
     /// 1 if it goes from a to b, else -1: what its time counts for.
     sign: f64,
     points: Vec<(u32, f64)>,
@@ -67,7 +67,7 @@ struct Series {
 }
 
 /// A pair of clocks a < b with traffic in one direction.
-struct Pair {
+struct OneWayPair {
     clocks: (u32, u32),
     classes: Vec<Series>,
     /// How far the level is from what recorded offsets say at most; none without them.
@@ -75,7 +75,7 @@ struct Pair {
 }
 
 impl Series {
-    fn new(kind: Kind, sign: f64, bounds: &DirectedBounds, difference: impl Fn(u32) -> f64) -> Series {
+    fn new(kind: BoundKind, sign: f64, bounds: &DirectedBounds, difference: impl Fn(u32) -> f64) -> Series {
         let point = |&(window, bound): &(u32, Bound)| (window, difference(window) - sign * bound.distance as f64);
         let points: Vec<(u32, f64)> = bounds.windows().iter().map(point).collect();
         let mut bends: Vec<f64> =
@@ -116,7 +116,7 @@ fn median(values: &mut [f64]) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-impl Pair {
+impl OneWayPair {
     /// Finds the levels of the classes relative to each other, in the windows that they share; those that are much noisier than the best have none.
     fn align(&mut self) {
         let least = self.classes.iter().map(|class| class.noise).fold(f64::INFINITY, f64::min);
@@ -189,7 +189,7 @@ impl Pair {
             let rest = value - difference(now, (a, b), window);
             for (pair, distance) in [((a, b), least - rest), ((b, a), least + rest)] {
                 let at = grid.centre(window as usize);
-                let bound = Bound { distance: distance.round() as i64, at, kind: Kind::MESSAGE };
+                let bound = Bound { distance: distance.round() as i64, at, kind: BoundKind::MESSAGE };
                 table.pairs.entry(pair).or_default().add(window as usize, bound, 1);
             }
         }
@@ -201,18 +201,18 @@ impl Pair {
     }
 
     /// What each kind takes, with the direction for which that counts.
-    fn takes(&self) -> impl Iterator<Item = (Kind, f64, f64)> + '_ {
+    fn takes(&self) -> impl Iterator<Item = (BoundKind, f64, f64)> + '_ {
         self.classes.iter().filter_map(|class| Some((class.kind, class.sign, class.level? * class.sign)))
     }
 }
 
 /// Makes what a kind takes the same between all clocks, if what it takes by recorded offsets differs by no more than these are off. Kinds that many pairs have
 /// come first; others follow them.
-fn pool(pairs: &mut [Pair]) {
-    let mut all: BTreeMap<Kind, usize> = BTreeMap::new();
-    let measured = |pair: &&Pair| pair.error.is_some();
-    pairs.iter().filter(measured).flat_map(Pair::takes).for_each(|takes| *all.entry(takes.0).or_default() += 1);
-    let mut kinds: Vec<(Kind, usize)> = all.into_iter().collect();
+fn pool(pairs: &mut [OneWayPair]) {
+    let mut all: BTreeMap<BoundKind, usize> = BTreeMap::new();
+    let measured = |pair: &&OneWayPair| pair.error.is_some();
+    pairs.iter().filter(measured).flat_map(OneWayPair::takes).for_each(|takes| *all.entry(takes.0).or_default() += 1);
+    let mut kinds: Vec<(BoundKind, usize)> = all.into_iter().collect();
     kinds.sort_by_key(|&(kind, count)| (Reverse(count), kind));
     let mut settled = vec![false; pairs.len()];
     for (kind, _) in kinds {
@@ -267,12 +267,12 @@ pub fn from_both_sides(
         pairs.entry((a, b)).or_default().push(series);
     }
     let pairs = pairs.into_iter().map(|(clocks, classes)| {
-        let mut pair = Pair { clocks, classes, error: None };
+        let mut pair = OneWayPair { clocks, classes, error: None };
         pair.align();
         pair.fit(&known(anchors, reference, clocks), grid.count, |window| difference(now, clocks, window));
         pair
     });
-    let mut pairs: Vec<Pair> = pairs.collect();
+    let mut pairs: Vec<OneWayPair> = pairs.collect();
     pool(&mut pairs);
     // Both directions of all pairs are given the same time: no message is quicker than that.
     let takes = pairs.iter().flat_map(|pair| pair.takes().map(|takes| takes.2));
@@ -332,11 +332,11 @@ mod tests {
             for &window in *waited {
                 let noise = (window * 37 % 61) as f64;
                 let late = if window == 60 { 50_000.0 } else { 0.0 };
-                let class = Class { from: a, to: b, kind: Kind::waited(100) };
+                let class = Class { from: a, to: b, kind: BoundKind::waited(100) };
                 add(class, window, 2000.0 + noise + late - truth(window));
             }
             for &window in *blocked {
-                add(Class { from: b, to: a, kind: Kind::blocked(9_000_000) }, window, 9000.0 + truth(window));
+                add(Class { from: b, to: a, kind: BoundKind::blocked(9_000_000) }, window, 9000.0 + truth(window));
             }
         }
         table
@@ -421,7 +421,7 @@ mod tests {
         let wanted_of = |pairs: &[(u32, u32, u64)]| {
             let mut table = BoundTable::default();
             for &(a, b, messages) in pairs {
-                let bound = Bound { distance: 0, at: 0, kind: Kind::MESSAGE };
+                let bound = Bound { distance: 0, at: 0, kind: BoundKind::MESSAGE };
                 table.pairs.entry((a, b)).or_default().add(0, bound, messages);
             }
             wanted(&table, 4).one_way.into_iter().collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! The tightest bounds that messages set, by window ([`super::windows`]).
 
 use super::grid::Grid;
-use super::kind::Kind;
+use super::kind::BoundKind;
 use serde::{Deserialize, Serialize};
 
 /// The tightest bound of one direction in one window.
@@ -12,7 +12,7 @@ pub struct Bound {
     /// When it was received.
     pub at: i64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: BoundKind,
 }
 
 /// One direction of a pair.

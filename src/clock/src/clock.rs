@@ -25,17 +25,17 @@ impl Clock {
         Clock { base, refinement }
     }
 
-    /// Global time at `local`; the same result as [`Cursor::map`].
+    /// Global time at `local`; the same result as [`ClockCursor::map`].
     pub fn map(&self, local: Ticks) -> Ticks {
         let time = self.base.map(local);
         self.refinement.as_ref().map_or(time, |refinement| refinement.map(time))
     }
 
     /// A reader for many times, best in nondecreasing order.
-    pub fn cursor(&self) -> Cursor<'_> {
+    pub fn cursor(&self) -> ClockCursor<'_> {
         let base = Holding::new(&self.base, Ticks::ZERO);
         let refinement = self.refinement.as_ref().map(|refinement| Holding::new(refinement, Ticks::ZERO));
-        let mut cursor = Cursor { base, refinement, from: 0, longer: 0, offset: 0 };
+        let mut cursor = ClockCursor { base, refinement, from: 0, longer: 0, offset: 0 };
         cursor.go_on(Ticks::ZERO);
         cursor
     }
@@ -81,7 +81,7 @@ impl ClockModel for Clock {
 ///
 /// Clocks differ by millionths, so that the offset, rounded to ticks, is the same for many events in a row.
 #[derive(Debug, Clone)]
-pub struct Cursor<'clock> {
+pub struct ClockCursor<'clock> {
     base: Holding<'clock>,
     refinement: Option<Holding<'clock>>,
     /// At this time, and up to so many ticks after it, the offset is that one.
@@ -90,7 +90,7 @@ pub struct Cursor<'clock> {
     offset: i64,
 }
 
-impl Cursor<'_> {
+impl ClockCursor<'_> {
     /// Global time at `local`, as [`Clock::map`].
     #[inline(always)]
     pub fn map(&mut self, local: Ticks) -> Ticks {
@@ -100,7 +100,7 @@ impl Cursor<'_> {
         Ticks(local.0.wrapping_add(self.offset))
     }
 
-    /// As [`Cursor::map`] for many times, in ticks: puts the global ones in `global`, which is as long.
+    /// As [`ClockCursor::map`] for many times, in ticks: puts the global ones in `global`, which is as long.
     pub fn map_all(&mut self, local: &[i64], global: &mut [i64]) {
         let mut done = 0;
         while done < local.len() {
@@ -133,7 +133,7 @@ impl Cursor<'_> {
 /// The offset of one of the two clocks, which holds on when that of the other one has ended.
 #[derive(Debug, Clone)]
 struct Holding<'clock> {
-    cursor: linear::Cursor<'clock>,
+    cursor: linear::LinearClockCursor<'clock>,
     from: i64,
     longer: u64,
     offset: i64,

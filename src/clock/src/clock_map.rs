@@ -24,7 +24,7 @@ const DRIFTING: f64 = 1e-4;
 
 /// Recorded offsets of one timeline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordedOffsets {
     /// The timeline.
     pub timeline: u32,
     /// In order of time.
@@ -41,7 +41,7 @@ impl ClockMap {
     /// As [`LinearClock::new`].
     pub fn new(
         nodes: &[u32],
-        recorded: &[Recorded],
+        recorded: &[RecordedOffsets],
         own: &[OwnTimeline],
         split: &[u32],
         apart: f64,
@@ -114,9 +114,9 @@ mod tests {
     use super::*;
 
     /// Offsets of one timeline, as (time, offset).
-    fn recorded(timeline: u32, offsets: &[(u64, i64)]) -> Recorded {
+    fn recorded(timeline: u32, offsets: &[(u64, i64)]) -> RecordedOffsets {
         let offsets = offsets.iter().map(|&(time, offset)| ClockOffset { time, offset, standard_deviation: 0.0 });
-        Recorded { timeline, offsets: offsets.collect() }
+        RecordedOffsets { timeline, offsets: offsets.collect() }
     }
 
     /// How many clocks the two processes of one node have.

@@ -2,7 +2,7 @@
 
 use crate::bounds::{Bound, DirectedBounds};
 use crate::grid::Grid;
-use crate::kind::Kind;
+use crate::kind::BoundKind;
 use crate::windows::BoundTable;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub struct Collector<'a> {
 }
 
 /// No message.
-const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX, kind: Kind::MESSAGE };
+const NONE: Bound = Bound { distance: i64::MAX, at: i64::MAX, kind: BoundKind::MESSAGE };
 
 impl<'a> Collector<'a> {
     /// Nothing yet.

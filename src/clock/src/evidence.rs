@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// What travel times look like with some clocks.
 #[derive(Debug, Clone)]
-pub struct Travels {
+pub struct DelayModel {
     latencies: Latencies,
     /// By direction.
     delays: Vec<Delays>,
@@ -24,7 +24,7 @@ const QUICKEST: f64 = 2.0;
 /// and a message may be too quick by so many before it counts as such.
 const TOLERANCE: f64 = 3.0;
 
-impl Travels {
+impl DelayModel {
     /// Learns them from `observations` with these corrections.
     pub fn learn(
         observations: &Observations,
@@ -32,7 +32,7 @@ impl Travels {
         windows: usize,
         reading: Reading,
         workers: Workers,
-    ) -> Travels {
+    ) -> DelayModel {
         let latencies = Latencies::new(observations, offsets, windows, reading, workers);
         let directions = observations.directions();
         let delays = directions.map(workers, |_, block| {
@@ -46,7 +46,7 @@ impl Travels {
             });
             learned.collect::<Vec<Delays>>()
         });
-        Travels { latencies, delays: delays.into_iter().flatten().collect() }
+        DelayModel { latencies, delays: delays.into_iter().flatten().collect() }
     }
 
     /// The latencies.

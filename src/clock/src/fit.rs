@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the estimated clocks compare with the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct ClockFit {
     /// Misfit of the estimated clocks relative to that of the recorded ones.
     pub misfit: f64,
     /// Largest difference of the two where offsets were recorded, or a part of that elsewhere, beyond a latency, in ticks.
@@ -22,7 +22,7 @@ pub struct Fit {
     pub gain: Option<Gain>,
 }
 
-impl Fit {
+impl ClockFit {
     /// Whether the evidence is so strong that it needs no violation beside it: messages are predicted very much better, and recorded offsets are not
     /// contradicted beyond what both they and the estimate are known to.
     pub fn is_convincing(&self) -> bool {
@@ -72,9 +72,9 @@ const SMALL: f64 = 0.1;
 mod tests {
     use super::*;
 
-    fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> Fit {
+    fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
         let gain = Some(Gain { mean, error });
-        Fit {
+        ClockFit {
             misfit: 1.0,
             contradiction: 0.0,
             measured: Some(measured),
@@ -95,7 +95,7 @@ mod tests {
         assert!(!fit(400.0, 1100.0, 0.3, 0.05).bends());
         assert!(!fit(400.0, 1100.0, 0.2, 0.01).bends());
         // Nobody measured them.
-        assert!(!Fit { measured: None, ..fit(0.0, 1100.0, 0.3, 0.02) }.bends());
+        assert!(!ClockFit { measured: None, ..fit(0.0, 1100.0, 0.3, 0.02) }.bends());
     }
 
     #[test]

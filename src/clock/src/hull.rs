@@ -4,7 +4,7 @@
 //! most some u(t). The line has the largest margin to all of them: max over the slope β of min(u - βt) - max(l - βt), a
 //! concave function of which the upper hull of l and the lower hull of u decide.
 
-use super::reference::Line;
+use super::reference::PairLine;
 use std::collections::BTreeMap;
 
 /// Points (window, value) of a pair: what the difference is at least, and at most.
@@ -27,8 +27,8 @@ pub struct Limit {
 
 /// Steepest line, in ticks per window, is `steepest`. A line for each pair and segment of `segment` windows
 /// with messages in both directions, in order of windows; its deviation is the margin, and a line with a negative one
-/// ([`Line::deviation`]) violates messages: there is none that does not.
-pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64) -> Vec<Line> {
+/// ([`PairLine::deviation`]) violates messages: there is none that does not.
+pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64) -> Vec<PairLine> {
     let mut limits: BTreeMap<(u32, u32, u32), Limits> = BTreeMap::new();
     for seen in seen {
         let (pair, side, value) =
@@ -42,7 +42,7 @@ pub fn hulls(seen: impl IntoIterator<Item = Limit>, segment: u32, steepest: f64)
         let (centre, centre_error, slope_error) = (0.0, margin.abs(), 0.0);
         let (deviation, intercept_error, error) = (margin, centre_error, 0.0);
         #[rustfmt::skip]
-        let line = Line {
+        let line = PairLine {
             a, b, segment, intercept, slope, deviation, centre, centre_error, slope_error, intercept_error, error, samples,
         };
         Some(line)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A clock and a time in which its messages are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct ClockInterval {
     /// The clock.
     pub clock: u32,
     /// First time, in ticks.

@@ -6,7 +6,7 @@
 //! does not depend on what the clocks are off. Without that they are measurements like messages.
 
 use super::bounds::DirectedBounds;
-use super::kind::Kind;
+use super::kind::BoundKind;
 use super::windows::BoundTable;
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ const FEWEST: usize = 32;
 const FEWEST_OF_PAIR: usize = 8;
 
 /// What kinds take longer than messages, in ticks; those that take no longer, or of which too little is known, are not in it.
-pub fn extra(table: &BoundTable) -> BTreeMap<Kind, i64> {
-    let mut longer: BTreeMap<Kind, Vec<i64>> = BTreeMap::new();
+pub fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
+    let mut longer: BTreeMap<BoundKind, Vec<i64>> = BTreeMap::new();
     for bounds in table.pairs.values() {
-        let of = |kind: Kind| bounds.windows().iter().filter(move |(_, bound)| bound.kind == kind);
-        let mut messages: Vec<i64> = of(Kind::MESSAGE).map(|(_, bound)| bound.distance).collect();
+        let of = |kind: BoundKind| bounds.windows().iter().filter(move |(_, bound)| bound.kind == kind);
+        let mut messages: Vec<i64> = of(BoundKind::MESSAGE).map(|(_, bound)| bound.distance).collect();
         if messages.len() < FEWEST_OF_PAIR {
             continue;
         }
@@ -36,7 +36,7 @@ pub fn extra(table: &BoundTable) -> BTreeMap<Kind, i64> {
             known.insert(kind, quick(&mut values));
         }
     }
-    let Some(messages) = known.remove(&Kind::MESSAGE) else { return BTreeMap::new() };
+    let Some(messages) = known.remove(&BoundKind::MESSAGE) else { return BTreeMap::new() };
     let known = known.into_iter().map(|(kind, begin)| (kind, begin - messages));
     known.filter(|(_, extra)| *extra > 0).collect()
 }
@@ -45,7 +45,7 @@ pub fn extra(table: &BoundTable) -> BTreeMap<Kind, i64> {
 /// windows of them than of collective operations. Where there are more messages, they are the better measurements.
 pub fn levelled(table: &BoundTable) -> Option<BoundTable> {
     let messages =
-        |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind == Kind::MESSAGE).count();
+        |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind == BoundKind::MESSAGE).count();
     let of_pair = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a))?;
         let (one, two) = (messages(there), messages(back));
@@ -81,8 +81,8 @@ mod tests {
     fn table(messages: usize, operations: usize) -> BoundTable {
         let mut table = BoundTable::default();
         for window in 0..messages + operations {
-            let operation = Kind::collective(CollectiveOp::ALLREDUCE, 16);
-            let (kind, takes) = if window < messages { (Kind::MESSAGE, 20) } else { (operation, 80) };
+            let operation = BoundKind::collective(CollectiveOp::ALLREDUCE, 16);
+            let (kind, takes) = if window < messages { (BoundKind::MESSAGE, 20) } else { (operation, 80) };
             for (pair, ahead) in [((0, 1), 1000), ((1, 0), -1000)] {
                 let distance = takes + ahead + (window % 3) as i64;
                 table.pairs.entry(pair).or_default().add(window, Bound { distance, at: 0, kind }, 1);
@@ -110,16 +110,16 @@ mod tests {
     #[test]
     fn kinds_differ() {
         let kinds = [
-            Kind::MESSAGE,
-            Kind::waited(1000),
-            Kind::waited(5000),
-            Kind::blocked(1000),
-            Kind::collective(CollectiveOp::BARRIER, 4),
-            Kind::collective(CollectiveOp::BARRIER, 5),
-            Kind::collective(CollectiveOp::BCAST, 4),
+            BoundKind::MESSAGE,
+            BoundKind::waited(1000),
+            BoundKind::waited(5000),
+            BoundKind::blocked(1000),
+            BoundKind::collective(CollectiveOp::BARRIER, 4),
+            BoundKind::collective(CollectiveOp::BARRIER, 5),
+            BoundKind::collective(CollectiveOp::BCAST, 4),
         ];
-        let different: std::collections::BTreeSet<Kind> = kinds.into_iter().collect();
+        let different: std::collections::BTreeSet<BoundKind> = kinds.into_iter().collect();
         assert_eq!(different.len(), kinds.len());
-        assert_eq!(Kind::waited(1000), Kind::waited(1023));
+        assert_eq!(BoundKind::waited(1000), BoundKind::waited(1023));
     }
 }

@@ -54,7 +54,7 @@ impl Latencies {
         let travels = directions.map(workers, |_, block| {
             let held = block.filter(|direction| directions.is_held(*direction));
             let messages = |direction: usize| &observations.one_way[directions.messages(direction)];
-            Travels::new(held.map(messages), offsets, windows, reading)
+            TravelTimes::new(held.map(messages), offsets, windows, reading)
         });
         let each = || travels.iter().flat_map(|travels| &travels.of);
         let mut spreads: Vec<f64> = each().map(|travel| travel.quarter - travel.quick).collect();
@@ -134,7 +134,7 @@ impl Latencies {
 
 /// The travel times of some directions.
 #[derive(Debug)]
-struct Travels {
+struct TravelTimes {
     /// In no order within a direction.
     values: Vec<f64>,
     of: Vec<Travel>,
@@ -152,20 +152,20 @@ struct Travel {
     edge: f64,
 }
 
-impl Travels {
+impl TravelTimes {
     fn new<'a>(
         directions: impl Iterator<Item = &'a [OneWay]>,
         offsets: &[f64],
         windows: usize,
         reading: Reading,
-    ) -> Travels {
+    ) -> TravelTimes {
         let (mut values, mut of) = (Vec::new(), Vec::new());
         for messages in directions {
             let begin = values.len();
             values.extend(messages.iter().map(|seen| seen.travel(offsets, windows)));
             of.push(Travel::new(&mut values[begin..], begin, reading));
         }
-        Travels { values, of }
+        TravelTimes { values, of }
     }
 
     /// Where the values of each direction are densest near their lower end.

@@ -65,14 +65,14 @@ mod view;
 pub mod waits;
 pub mod windows;
 
-pub use clock::{Clock, Cursor};
-pub use clock_map::{ClockMap, Recorded};
+pub use clock::{Clock, ClockCursor};
+pub use clock_map::{ClockMap, RecordedOffsets};
 pub use collector::Collector;
 pub use estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock, ShortestMessages};
-pub use fit::Fit;
-pub use inspection::{Inspected, Stretch};
+pub use fit::ClockFit;
+pub use inspection::{ClockInterval, Inspected};
 pub use linear::{Drift, LinearClock};
-pub use of_messages::{Estimated, Message, Options, estimate};
+pub use of_messages::{ClockMessage, Estimated, Options, estimate};
 pub use refined::RefinedClocks;
 
 use clc_trace::{ClockOffset, Result, Ticks};
@@ -129,7 +129,7 @@ pub enum Method {
 
 /// Which measurements count, and for how long a straight line holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct MeasurementLimits {
     /// Share of the round trips that a line is put through; the slowest are left out.
     pub confidence: f64,
     /// Longest straight line, in seconds.
@@ -140,17 +140,17 @@ pub struct Limits {
     pub delay_share: f64,
 }
 
-impl Limits {
+impl MeasurementLimits {
     /// The longest transport delay that counts in windows of `window` seconds, in seconds.
     pub fn longest_delay(&self, window: f64) -> f64 {
         self.delay.min(self.delay_share * window)
     }
 }
 
-impl Default for Limits {
+impl Default for MeasurementLimits {
     /// 90 %, 30 minutes, no limit.
     fn default() -> Self {
-        Limits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY, delay_share: f64::INFINITY }
+        MeasurementLimits { confidence: 0.9, segment: 1800.0, delay: f64::INFINITY, delay_share: f64::INFINITY }
     }
 }
 

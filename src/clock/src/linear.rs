@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// One measurement (t_k, o_k): the clock's offset at a local time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Knot {
+struct OffsetKnot {
     time: i64,
     offset: i64,
 }
@@ -23,9 +23,9 @@ struct Knot {
 /// This is the rule of libotf2, which evaluates it in floating point; here it is exact. The function is
 /// continuous at the records and nondecreasing everywhere: every slope is checked to be over -1 tick per tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<Knot>", into = "Vec<Knot>")]
+#[serde(try_from = "Vec<OffsetKnot>", into = "Vec<OffsetKnot>")]
 pub struct LinearClock {
-    knots: Vec<Knot>,
+    knots: Vec<OffsetKnot>,
 }
 
 /// How fast a clock drifts against global time between two measurements.
@@ -53,9 +53,9 @@ impl LinearClock {
     pub fn new(offsets: &[ClockOffset]) -> Result<Self> {
         let knots = offsets.iter().enumerate().map(|(index, record)| {
             let time = i64::try_from(record.time).ok().filter(|&time| time < RANGE);
-            time.map(|time| Knot { time, offset: record.offset }).ok_or_else(|| out_of_range(index, "time"))
+            time.map(|time| OffsetKnot { time, offset: record.offset }).ok_or_else(|| out_of_range(index, "time"))
         });
-        knots.collect::<Result<Vec<Knot>>>()?.try_into()
+        knots.collect::<Result<Vec<OffsetKnot>>>()?.try_into()
     }
 
     /// The function through points (time, offset), in order of time; the times may be negative, but stay within half of
@@ -64,7 +64,8 @@ impl LinearClock {
     /// # Errors
     /// As [`LinearClock::new`].
     pub fn through(points: &[(Ticks, Ticks)]) -> Result<Self> {
-        let knots: Vec<Knot> = points.iter().map(|&(time, offset)| Knot { time: time.0, offset: offset.0 }).collect();
+        let knots: Vec<OffsetKnot> =
+            points.iter().map(|&(time, offset)| OffsetKnot { time: time.0, offset: offset.0 }).collect();
         LinearClock::checked(knots, -RANGE / 2 + 1..RANGE / 2)
     }
 
@@ -78,8 +79,8 @@ impl LinearClock {
     }
 
     /// A reader of this clock for many times, best in nondecreasing order.
-    pub fn cursor(&self) -> Cursor<'_> {
-        let mut cursor = Cursor { clock: self, interval: None, after: i64::MIN, until: i64::MIN };
+    pub fn cursor(&self) -> LinearClockCursor<'_> {
+        let mut cursor = LinearClockCursor { clock: self, interval: None, after: i64::MIN, until: i64::MIN };
         cursor.enter(0);
         cursor
     }
@@ -151,17 +152,17 @@ impl LinearClock {
 }
 
 /// Checks every rule but the width of the times in the file.
-impl TryFrom<Vec<Knot>> for LinearClock {
+impl TryFrom<Vec<OffsetKnot>> for LinearClock {
     type Error = Error;
 
-    fn try_from(knots: Vec<Knot>) -> Result<Self> {
+    fn try_from(knots: Vec<OffsetKnot>) -> Result<Self> {
         LinearClock::checked(knots, 0..RANGE)
     }
 }
 
 impl LinearClock {
     /// Checks what makes the function nondecreasing and its numbers small enough.
-    fn checked(knots: Vec<Knot>, times: Range<i64>) -> Result<Self> {
+    fn checked(knots: Vec<OffsetKnot>, times: Range<i64>) -> Result<Self> {
         for (index, knot) in knots.iter().enumerate() {
             if !times.contains(&knot.time) {
                 return Err(out_of_range(index, "time"));
@@ -192,7 +193,7 @@ impl LinearClock {
     }
 }
 
-impl From<LinearClock> for Vec<Knot> {
+impl From<LinearClock> for Vec<OffsetKnot> {
     fn from(clock: LinearClock) -> Self {
         clock.knots
     }
@@ -211,7 +212,7 @@ impl ClockModel for LinearClock {
 /// A [`LinearClock`] with a memory of the last interval: amortised constant time for nondecreasing times, and right
 /// for times in any order.
 #[derive(Debug, Clone)]
-pub struct Cursor<'clock> {
+pub struct LinearClockCursor<'clock> {
     clock: &'clock LinearClock,
     interval: Option<Interval>,
     /// The interval holds the times `after < t <= until`; the outer intervals have no limit outwards.
@@ -219,7 +220,7 @@ pub struct Cursor<'clock> {
     until: i64,
 }
 
-impl Cursor<'_> {
+impl LinearClockCursor<'_> {
     /// Global time at `local`, as [`LinearClock::map`].
     pub fn map(&mut self, local: Ticks) -> Ticks {
         // Far out of range the difference wraps around, and so back here.
@@ -265,7 +266,7 @@ fn add(local: Ticks, offset: i128) -> Ticks {
 }
 
 /// Neighbouring records.
-fn pairs(knots: &[Knot]) -> impl Iterator<Item = (&Knot, &Knot)> {
+fn pairs(knots: &[OffsetKnot]) -> impl Iterator<Item = (&OffsetKnot, &OffsetKnot)> {
     knots.iter().zip(knots.iter().skip(1))
 }
 

@@ -15,7 +15,7 @@
 //! same bits every time (`clock/src/solver.rs`).
 
 use super::anchor::Anchor;
-use super::evidence::Travels;
+use super::evidence::DelayModel;
 use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
@@ -156,7 +156,7 @@ impl Problem<'_> {
     fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
         /// A message that would have been too quick by more scales than that pushes no harder.
         const FORCE: f64 = 6.0;
-        let travels = Travels::learn(self.observations, x, self.windows, self.reading, self.workers);
+        let travels = DelayModel::learn(self.observations, x, self.windows, self.reading, self.workers);
         let precision = self.observations.precision;
         let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
         let directions = self.observations.directions();

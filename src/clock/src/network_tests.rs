@@ -1,9 +1,9 @@
 use super::*;
 use crate::bounds::Bound;
 use crate::grid::Grid;
-use crate::kind::Kind;
+use crate::kind::BoundKind;
 use crate::selection::select;
-use crate::view::View;
+use crate::view::TrialData;
 use crate::windows::BoundTable;
 use proptest::prelude::*;
 
@@ -18,12 +18,12 @@ fn observe(edges: &[(u32, u32)], truth: &Offsets, latency: i64) -> Observations 
             let at = grid.centre(w);
             table.pairs.entry((a, b)).or_default().add(
                 w,
-                Bound { distance: latency - difference, at, kind: Kind::MESSAGE },
+                Bound { distance: latency - difference, at, kind: BoundKind::MESSAGE },
                 1,
             );
             table.pairs.entry((b, a)).or_default().add(
                 w,
-                Bound { distance: latency + difference, at, kind: Kind::MESSAGE },
+                Bound { distance: latency + difference, at, kind: BoundKind::MESSAGE },
                 1,
             );
         }
@@ -51,7 +51,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
 /// What the messages themselves choose.
 fn chosen_roughness(problem: &Problem<'_>, start: &Offsets) -> f64 {
     let grid = Grid { first: 0, width: 1000, count: problem.windows };
-    let view = View {
+    let view = TrialData {
         grid,
         observations: problem.observations.clone(),
         now: start.clone(),

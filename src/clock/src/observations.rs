@@ -213,16 +213,16 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
-    use crate::kind::Kind;
+    use crate::kind::BoundKind;
 
     #[test]
     fn two_directions_give_offset_and_latency() {
         let grid = Grid::new(0, 999, 1);
         let mut table = BoundTable::default();
         // b is 100 late, messages take 30.
-        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5, kind: Kind::MESSAGE }, 1);
-        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6, kind: Kind::MESSAGE }, 1);
-        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6, kind: Kind::MESSAGE }, 1);
+        table.pairs.entry((0, 1)).or_default().add(0, Bound { distance: -70, at: 5, kind: BoundKind::MESSAGE }, 1);
+        table.pairs.entry((1, 0)).or_default().add(0, Bound { distance: 130, at: 6, kind: BoundKind::MESSAGE }, 1);
+        table.pairs.entry((0, 2)).or_default().add(0, Bound { distance: -5, at: 6, kind: BoundKind::MESSAGE }, 1);
         let seen = Observations::new(&table, &grid, &vec![vec![0.0]; 3], 1.0, f64::INFINITY);
         assert_eq!((seen.two_way[0].middle, seen.two_way[0].half_trip), (100.0, 30.0));
         assert_eq!(seen.two_way.len(), 1);

@@ -3,17 +3,18 @@
 use crate::bounds::Bound;
 use crate::estimator::{Decision, Estimator, observed_windows};
 use crate::grid::Grid;
-use crate::kind::Kind;
+use crate::kind::BoundKind;
 use crate::reference::Reference;
 use crate::{
-    Clock, ClockEstimate, ClockMap, Collector, Inspected, Limits, LinearClock, Method, RANGE, RefinedClocks, Stretch,
+    Clock, ClockEstimate, ClockInterval, ClockMap, Collector, Inspected, LinearClock, MeasurementLimits, Method, RANGE,
+    RefinedClocks,
 };
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Error, Result, Ticks};
 
 /// A message between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct ClockMessage {
     /// The clock of the sender.
     pub from: u32,
     /// The clock of the receiver.
@@ -34,7 +35,7 @@ pub struct Options {
     /// What is global time.
     pub reference: Reference,
     /// Which measurements count.
-    pub limits: Limits,
+    pub limits: MeasurementLimits,
     /// Measured offsets of each clock to global time, in order of time; none for clocks that are not listed.
     pub offsets: Vec<Vec<ClockOffset>>,
     /// Threads to work with; they change no bit.
@@ -48,7 +49,7 @@ impl Default for Options {
             resolution: 1_000_000_000,
             method: Method::Network,
             reference: Reference::default(),
-            limits: Limits::default(),
+            limits: MeasurementLimits::default(),
             offsets: Vec::new(),
             workers: Workers::ONE,
         }
@@ -71,7 +72,7 @@ pub struct Estimated {
 ///
 /// # Errors
 /// A method that estimates nothing ([`Method::None`], [`Method::Linear`]); measured offsets that are not in order of time; times beyond [`RANGE`]; no messages between different clocks.
-pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
+pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimated> {
     if !options.method.refines() {
         return Err(Error::new(format!("the method '{}' does not use messages", options.method.name()))
             .hint("to estimate clocks, use network, regression, hull or auto"));
@@ -92,7 +93,7 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
     let recorded = RefinedClocks::new(&map, &[])?;
     let mut refined = recorded.clone();
     let mut windows = observed_windows(map.bases.len());
-    let mut asked: Option<Vec<Stretch>> = None;
+    let mut asked: Option<Vec<ClockInterval>> = None;
     loop {
         let decision = match asked.take() {
             Some(stretches) => estimator.inspected(&inspect(messages, &recorded, &stretches)),
@@ -108,7 +109,7 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
                 for message in &seen {
                     collector.pair((message.from, message.to));
                     let distance = message.received - message.sent;
-                    collector.message(Bound { distance, at: message.received, kind: Kind::MESSAGE });
+                    collector.message(Bound { distance, at: message.received, kind: BoundKind::MESSAGE });
                 }
                 estimator.level(&collector.finish(), grid, &map)
             }
@@ -138,9 +139,9 @@ pub fn estimate(messages: &[Message], options: &Options) -> Result<Estimated> {
 }
 
 /// The messages in the times of other clocks.
-fn mapped(messages: &[Message], clocks: &RefinedClocks) -> Vec<Message> {
+fn mapped(messages: &[ClockMessage], clocks: &RefinedClocks) -> Vec<ClockMessage> {
     let at = |clock: u32, time: i64| clocks.of(clock as usize).map(Ticks(time)).0;
-    let map = |message: &Message| Message {
+    let map = |message: &ClockMessage| ClockMessage {
         sent: at(message.from, message.sent),
         received: at(message.to, message.received),
         ..*message
@@ -149,7 +150,7 @@ fn mapped(messages: &[Message], clocks: &RefinedClocks) -> Vec<Message> {
 }
 
 /// The messages of some clocks in some stretches of time, in order.
-fn inspect(messages: &[Message], clocks: &RefinedClocks, stretches: &[Stretch]) -> Vec<Inspected> {
+fn inspect(messages: &[ClockMessage], clocks: &RefinedClocks, stretches: &[ClockInterval]) -> Vec<Inspected> {
     let mut all = Vec::new();
     for message in mapped(messages, clocks).iter().filter(|message| message.from != message.to) {
         for (index, stretch) in (0..).zip(stretches) {
@@ -172,13 +173,13 @@ mod tests {
     use super::*;
 
     /// Round trips of two clocks, of which the second drifts by so many millionths and is ahead.
-    fn round_trips(count: i64, drift: i64, ahead: i64) -> Vec<Message> {
+    fn round_trips(count: i64, drift: i64, ahead: i64) -> Vec<ClockMessage> {
         let other = |time: i64| time + ahead + time / 1_000_000 * drift;
         let trip = |k: i64| {
             let begin = k * 1_000_000;
             [
-                Message { from: 0, to: 1, sent: begin, received: other(begin + 2000) },
-                Message { from: 1, to: 0, sent: other(begin + 3000), received: begin + 5000 },
+                ClockMessage { from: 0, to: 1, sent: begin, received: other(begin + 2000) },
+                ClockMessage { from: 1, to: 0, sent: other(begin + 3000), received: begin + 5000 },
             ]
         };
         (0..count).flat_map(trip).collect()
@@ -218,9 +219,9 @@ mod tests {
     #[test]
     fn without_messages_there_is_nothing_to_estimate() {
         assert!(estimate(&[], &Options::default()).is_err());
-        let alone = [Message { from: 0, to: 0, sent: 1, received: 2 }];
+        let alone = [ClockMessage { from: 0, to: 0, sent: 1, received: 2 }];
         assert!(estimate(&alone, &Options::default()).is_err());
-        let far = [Message { from: 0, to: 1, sent: i64::MAX, received: i64::MIN }];
+        let far = [ClockMessage { from: 0, to: 1, sent: i64::MAX, received: i64::MIN }];
         assert!(estimate(&far, &Options::default()).is_err());
     }
 

@@ -4,7 +4,7 @@
 //! mean of both latencies. The quickest round trip of all is near to the latency if round trips begin sharply; where messages wait for a scheduler, the quickest
 //! one is an exception, and who knows how much quicker another one could be.
 
-use super::kind::Kind;
+use super::kind::BoundKind;
 use super::windows::BoundTable;
 
 /// Windows in which a pair has to have messages in both directions.
@@ -20,7 +20,7 @@ pub fn half_trip(table: &BoundTable) -> Option<f64> {
         let Some(back) = table.pairs.get(&(b, a)) else { continue };
         let trips = there.windows().iter().filter_map(|(window, there)| {
             let back = back.get(*window)?;
-            let messages = there.kind == Kind::MESSAGE && back.kind == Kind::MESSAGE;
+            let messages = there.kind == BoundKind::MESSAGE && back.kind == BoundKind::MESSAGE;
             messages.then_some((there.distance as f64 + back.distance as f64) / 2.0)
         });
         let mut trips: Vec<f64> = trips.collect();
@@ -45,7 +45,7 @@ mod tests {
         let mut table = BoundTable::default();
         for (window, trip) in trips.enumerate() {
             for (pair, distance) in [((0, 1), trip / 2 + 1000), ((1, 0), trip - trip / 2 - 1000)] {
-                let bound = Bound { distance, at: 0, kind: Kind::MESSAGE };
+                let bound = Bound { distance, at: 0, kind: BoundKind::MESSAGE };
                 table.pairs.entry(pair).or_default().add(window, bound, 1);
             }
         }

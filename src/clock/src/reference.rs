@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// The correction of clock b minus that of clock a as a straight line over windows: intercept + slope · window, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct PairLine {
     /// One clock.
     pub a: u32,
     /// The other, a < b.
@@ -35,7 +35,7 @@ pub struct Line {
     pub samples: u64,
 }
 
-impl Line {
+impl PairLine {
     /// Standard error of the value at a window.
     pub fn error_at(&self, window: f64) -> f64 {
         self.centre_error.hypot(self.slope_error * (window - self.centre))
@@ -94,14 +94,14 @@ fn paths(clocks: usize, edges: &BTreeMap<u32, Vec<(u32, f64)>>, root: u32) -> Ve
 /// The corrections of all clocks that the lines of all segments give, on `windows` windows with `segment` of them each: along
 /// the paths of least deviation from the root, which is `root` or the clock with the smallest sum of deviations. Clocks that no
 /// path reaches form groups of their own, each with its own root.
-pub fn compose(lines: &[Line], clocks: usize, windows: usize, segment: usize, root: Option<u32>) -> Composition {
+pub fn compose(lines: &[PairLine], clocks: usize, windows: usize, segment: usize, root: Option<u32>) -> Composition {
     let mut towards: Vec<Option<u32>> = vec![None; clocks];
     let mut offsets: Offsets = vec![vec![0.0; windows]; clocks];
     let mut roots = Vec::new();
     // A line that messages violate is the last resort: longer than any path without one.
-    let detour: f64 = lines.iter().map(Line::length).sum();
-    let length = |line: &Line| if line.deviation < 0.0 { detour + line.length() } else { line.length() };
-    let mut here: BTreeMap<(u32, u32), Line> = BTreeMap::new();
+    let detour: f64 = lines.iter().map(PairLine::length).sum();
+    let length = |line: &PairLine| if line.deviation < 0.0 { detour + line.length() } else { line.length() };
+    let mut here: BTreeMap<(u32, u32), PairLine> = BTreeMap::new();
     lines.iter().for_each(|line| _ = here.entry((line.a, line.b)).or_insert(*line));
     for number in 0..windows.div_ceil(segment.max(1)) {
         // A pair that is silent for a segment keeps the line of the one before, or has already that of its first one.

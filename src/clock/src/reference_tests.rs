@@ -1,9 +1,9 @@
 use super::*;
 use proptest::prelude::*;
 
-fn line(a: u32, b: u32, intercept: f64, slope: f64, deviation: f64) -> Line {
+fn line(a: u32, b: u32, intercept: f64, slope: f64, deviation: f64) -> PairLine {
     let (centre, centre_error, slope_error, intercept_error, error) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    Line {
+    PairLine {
         a,
         b,
         segment: 0,
@@ -24,7 +24,7 @@ proptest! {
     fn lines_compose_along_any_tree(parents in prop::collection::vec(0u32..50, 1..10), values in prop::collection::vec((-1e5f64..1e5, -30.0f64..30.0), 11)) {
         let clocks = parents.len() + 1;
         let truth = |n: usize, w: usize| values[n].0 + values[n].1 * w as f64;
-        let lines: Vec<Line> = parents.iter().enumerate().map(|(k, p)| {
+        let lines: Vec<PairLine> = parents.iter().enumerate().map(|(k, p)| {
             let (a, b) = (*p as usize % (k + 1), k + 1);
             line(a as u32, b as u32, values[b].0 - values[a].0, values[b].1 - values[a].1, 1.0)
         }).collect();
@@ -53,7 +53,7 @@ fn the_best_path_and_the_most_central_clock_are_taken() {
 #[test]
 fn a_line_that_is_exact_by_chance_is_not_the_best_path() {
     // Its residuals are small, its slope is unknown.
-    let chance = Line { error: 70.0, ..line(0, 2, 99.0, 0.0, 0.1) };
+    let chance = PairLine { error: 70.0, ..line(0, 2, 99.0, 0.0, 0.1) };
     let lines = [line(0, 1, 10.0, 0.0, 30.0), line(1, 2, 5.0, 0.0, 30.0), chance];
     assert_eq!(compose(&lines, 3, 1, 1, Some(0)).offsets[2], [15.0]);
 }
@@ -69,7 +69,7 @@ fn a_line_that_messages_violate_is_the_last_resort() {
 
 #[test]
 fn a_silent_pair_keeps_its_latest_line() {
-    let at = |segment: u32, slope: f64| Line { segment, ..line(0, 1, 0.0, slope, 1.0) };
+    let at = |segment: u32, slope: f64| PairLine { segment, ..line(0, 1, 0.0, slope, 1.0) };
     // Silent in the segments 0, 3 and 4.
     let Composition { offsets, .. } = compose(&[at(1, 1.0), at(2, 2.0)], 2, 10, 2, Some(0));
     assert_eq!(offsets[1], [0.0, 1.0, 2.0, 3.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0]);

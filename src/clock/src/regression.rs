@@ -6,13 +6,13 @@
 //! bounds the memory.
 
 use super::observations::Observations;
-use super::reference::Line;
+use super::reference::PairLine;
 use std::collections::BTreeMap;
 
 /// A line per pair and segment of `segment` windows that has at least three round trips; its deviation is the standard deviation
 /// of the residuals. Of the round trips the quickest are taken, the part `confidence` of them. A slope that is less than its standard error
 /// is no better than none: then the line is level.
-pub fn regression(observations: &Observations, segment: u32, confidence: f64) -> Vec<Line> {
+pub fn regression(observations: &Observations, segment: u32, confidence: f64) -> Vec<PairLine> {
     // Half round trip, window, middle, weight.
     let mut samples: BTreeMap<(u32, u32, u32), Vec<[f64; 4]>> = BTreeMap::new();
     for seen in &observations.two_way {
@@ -33,14 +33,14 @@ pub fn regression(observations: &Observations, segment: u32, confidence: f64) ->
             level(&mut line, &points);
         }
         line.error = ends.into_iter().map(|at| line.error_at(at)).fold(0.0, f64::max);
-        Some(Line { a, b, segment: number, ..line })
+        Some(PairLine { a, b, segment: number, ..line })
     });
     lines.collect()
 }
 
 /// Makes a line level, through the weighted mean of the points. Its errors stay those of the line that it was: that it has no slope is not
 /// known any better.
-fn level(line: &mut Line, points: &[[f64; 3]]) {
+fn level(line: &mut PairLine, points: &[[f64; 3]]) {
     let total: f64 = points.iter().map(|p| p[2]).sum();
     line.intercept = points.iter().map(|p| p[2] * p[1]).sum::<f64>() / total;
     line.slope = 0.0;
@@ -49,7 +49,7 @@ fn level(line: &mut Line, points: &[[f64; 3]]) {
 /// The line through points (time, value, weight); none for fewer than three, or if they have all the same time. Weights are relative to
 /// each other. With `least` above 0 they are the inverse squares of standard deviations of which nothing is better than that many
 /// (the square root of the smallest reduced chi-square): few points that happen to lie on a line do not make it exact.
-pub fn fit(points: &[[f64; 3]], least: f64) -> Option<Line> {
+pub fn fit(points: &[[f64; 3]], least: f64) -> Option<PairLine> {
     let total: f64 = points.iter().map(|p| p[2]).sum();
     if points.len() < 3 || total <= 0.0 {
         return None;
@@ -65,7 +65,7 @@ pub fn fit(points: &[[f64; 3]], least: f64) -> Option<Line> {
     let intercept = value - slope * time;
     let squares: f64 = points.iter().map(|p| p[2] * (p[1] - intercept - slope * p[0]).powi(2)).sum();
     let chi_square = (squares / (points.len() - 2) as f64).max(least * least);
-    Some(Line {
+    Some(PairLine {
         a: 0,
         b: 0,
         segment: 0,

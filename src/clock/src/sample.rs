@@ -4,7 +4,7 @@
 use super::anchor::Anchor;
 use super::graph::components;
 use super::observations::{Observations, Offsets, OneWay, TwoWay};
-use super::view::View;
+use super::view::TrialData;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -14,17 +14,17 @@ const MOST: usize = 16;
 
 /// Clocks that have much to do with each other, one of them fixed if any is.
 #[derive(Debug)]
-pub(super) struct Sample {
+pub(super) struct ClockSample {
     /// In rising order.
     clocks: Vec<u32>,
     /// The place of each clock of all among them.
     places: Vec<Option<u32>>,
 }
 
-impl Sample {
+impl ClockSample {
     /// From the clocks of `observations`. None if there are few, or if those of the sample are not held from both sides among each other as they are
     /// among all: a ring is only closed by all of its clocks.
-    pub(super) fn of(observations: &Observations, fixed: &[bool]) -> Option<Sample> {
+    pub(super) fn of(observations: &Observations, fixed: &[bool]) -> Option<ClockSample> {
         if fixed.len() <= MOST {
             return None;
         }
@@ -54,7 +54,7 @@ impl Sample {
         }
         clocks.sort_unstable();
         clocks.iter().enumerate().for_each(|(place, clock)| places[*clock as usize] = Some(place as u32));
-        let sample = Sample { clocks, places };
+        let sample = ClockSample { clocks, places };
         let directions = observations.directions().pairs().iter().filter_map(|pair| sample.pair(*pair));
         let held = components(sample.clocks.len(), directions);
         (sample.clocks.len() == MOST && held.iter().all(|of| *of == 0)).then_some(sample)
@@ -74,7 +74,7 @@ impl Sample {
     }
 
     /// What these clocks observe of each other.
-    pub(super) fn view(&self, view: &View) -> View {
+    pub(super) fn view(&self, view: &TrialData) -> TrialData {
         let all = &view.observations;
         let two_way = all.two_way.iter().filter_map(|seen| {
             let (a, b) = self.pair((seen.a, seen.b))?;
@@ -100,7 +100,7 @@ impl Sample {
         let anchors =
             view.anchors.iter().filter_map(|anchor| Some(Anchor { clock: self.place(anchor.clock)?, ..*anchor }));
         let otherwise: Option<Offsets> = view.otherwise.as_ref().map(|rows| self.rows(rows));
-        View { grid: view.grid, observations, now: self.rows(&view.now), otherwise, anchors: anchors.collect() }
+        TrialData { grid: view.grid, observations, now: self.rows(&view.now), otherwise, anchors: anchors.collect() }
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_sample_goes_along_the_strongest_links_from_the_fixed_clock() {
         // A chain whose links are the stronger the farther to the right; some more to the left.
         let chain = (0..99).map(|clock| (clock, clock + 1, 2 + clock));
-        let sample = Sample::of(&observed(chain), &fixed(100, 50)).unwrap();
+        let sample = ClockSample::of(&observed(chain), &fixed(100, 50)).unwrap();
         assert_eq!(sample.clocks, (50..50 + MOST as u32).collect::<Vec<_>>());
         let rows: Vec<usize> = sample.rows(&(0..100).collect::<Vec<_>>());
         assert_eq!(rows, (50..50 + MOST).collect::<Vec<_>>());
@@ -142,26 +142,26 @@ mod tests {
     #[test]
     fn few_clocks_or_such_that_only_all_of_them_hold_make_none() {
         let chain = |clocks: u32| (0..clocks - 1).map(|clock| (clock, clock + 1, 3));
-        assert!(Sample::of(&observed(chain(MOST as u32)), &fixed(MOST, 0)).is_none());
+        assert!(ClockSample::of(&observed(chain(MOST as u32)), &fixed(MOST, 0)).is_none());
         // Messages in both directions, but of few clocks only.
-        assert!(Sample::of(&observed(chain(MOST as u32 - 1)), &fixed(64, 0)).is_none());
+        assert!(ClockSample::of(&observed(chain(MOST as u32 - 1)), &fixed(64, 0)).is_none());
         // A ring in one direction.
         let ring = (0..64).map(|clock| OneWay { a: clock, b: (clock + 1) % 64, window: 0, least: 0.0 });
         let mut ring = Observations { one_way: ring.collect(), ..Observations::default() };
         ring.one_way.sort_by_key(|seen| (seen.a, seen.b));
-        assert!(Sample::of(&ring, &fixed(64, 0)).is_none());
+        assert!(ClockSample::of(&ring, &fixed(64, 0)).is_none());
     }
 
     #[test]
     fn what_they_observe_is_told_of_their_places() {
         let clocks = 40;
         let observations = observed((0..clocks as u32 - 1).map(|clock| (clock, clock + 1, 2)));
-        let sample = Sample::of(&observations, &fixed(clocks, 10)).unwrap();
+        let sample = ClockSample::of(&observations, &fixed(clocks, 10)).unwrap();
         let first = sample.clocks[0];
         let anchors =
             [clocks as u32 - 1, first + 2].map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0 }).to_vec();
         let now: Offsets = (0..clocks).map(|clock| vec![clock as f64; 2]).collect();
-        let view = View { grid: Grid::new(0, 99, 2), observations, now, otherwise: None, anchors };
+        let view = TrialData { grid: Grid::new(0, 99, 2), observations, now, otherwise: None, anchors };
         let seen = sample.view(&view);
         assert_eq!(seen.now.len(), MOST);
         assert_eq!(seen.now[1], [f64::from(first) + 1.0; 2]);

@@ -5,14 +5,14 @@
 //! surer bounds, finer ones follow the clocks. All are judged by the same messages, those of the *jury*.
 
 use super::anchor::Anchor;
-use super::evidence::{Score, Travels};
+use super::evidence::{DelayModel, Score};
 use super::grid::Grid;
 use super::latencies::Reading;
 use super::network::{LAST_ROUNDS, Problem};
 use super::observations::{Observations, Offsets};
-use super::sample::Sample;
+use super::sample::ClockSample;
 use super::solver::Tolerance;
-use super::view::View;
+use super::view::TrialData;
 use clc_trace::workers::Workers;
 use std::ops::Range;
 
@@ -74,7 +74,7 @@ const ROUNDS: &[f64] = &[4.0, 2.0, 1.0];
 
 /// A view cut down to some stretches of the run.
 struct Trial<'a> {
-    view: &'a View,
+    view: &'a TrialData,
     /// Windows of the view.
     stretches: Vec<Range<usize>>,
     /// First window of each stretch but the first, among those that are left.
@@ -87,7 +87,7 @@ struct Trial<'a> {
 
 /// What of a run is looked at: a share of it in some stretches; and the blocks of the whole run that are dealt out in halves.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct TrialScope {
     share: f64,
     stretches: usize,
     blocks: usize,
@@ -99,8 +99,8 @@ fn half_of(window: usize, windows: usize, blocks: usize) -> usize {
 }
 
 impl<'a> Trial<'a> {
-    fn new(view: &'a View, start: &Offsets, part: Part) -> Trial<'a> {
-        let Part { share, stretches, blocks } = part;
+    fn new(view: &'a TrialData, start: &Offsets, part: TrialScope) -> Trial<'a> {
+        let TrialScope { share, stretches, blocks } = part;
         let count = view.grid.count;
         let length = ((count as f64 * share / stretches as f64).ceil() as usize).max(1);
         let stretches: Vec<Range<usize>> = if share >= 1.0 || count <= stretches {
@@ -156,15 +156,15 @@ pub struct Jury<'a> {
 
 impl<'a> Jury<'a> {
     /// The messages of a part of `view`.
-    fn new(view: &'a View, part: Part) -> Jury<'a> {
+    fn new(view: &'a TrialData, part: TrialScope) -> Jury<'a> {
         Jury { trial: Trial::new(view, &view.now, part) }
     }
 
     /// All messages of `view`; of long runs enough of them.
-    pub fn of_all(view: &'a View) -> Jury<'a> {
+    pub fn of_all(view: &'a TrialData) -> Jury<'a> {
         let count = view.grid.count;
         let blocks = count.clamp(1, BLOCKS.max(count / LONGEST_BLOCK));
-        Jury::new(view, Part { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks })
+        Jury::new(view, TrialScope { share: JUDGED as f64 / count as f64, stretches: PLACES, blocks })
     }
 
     /// The jury's windows, as seen by clocks on another grid.
@@ -177,7 +177,7 @@ impl<'a> Jury<'a> {
     /// Learns travel times from one half and judges the other.
     fn judge_half(&self, half: usize, flat: &[f64], reading: Reading) -> Score {
         let Trial { halves, windows, .. } = &self.trial;
-        Travels::learn(&halves[half], flat, *windows, reading, Workers::ONE).judge(&halves[1 - half], flat, *windows)
+        DelayModel::learn(&halves[half], flat, *windows, reading, Workers::ONE).judge(&halves[1 - half], flat, *windows)
     }
 
     /// How well given clocks predict: the best of all readings.
@@ -225,30 +225,30 @@ fn judged(
 }
 
 /// How well clocks that are estimated by `choice` predict all messages of `view`; of long runs enough of them.
-pub fn trial(view: &View, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
+pub fn trial(view: &TrialData, like: &Problem<'_>, choice: Choice, workers: Workers) -> Score {
     let jury = Jury::of_all(view);
     judged(&jury.trial, like, &jury, choice, LAST_ROUNDS, workers)
 }
 
 /// Chooses among the windows of `views`, the finest first; `like` has what is the same for all of them. The search begins with the longest windows, and with
 /// `before`, if there was a choice before. Both halves are worked on at once if there are `workers`.
-pub fn select(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
-    let Some(sample) = views.last().and_then(|longest| Sample::of(&longest.observations, like.fixed)) else {
+pub fn select(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
+    let Some(sample) = views.last().and_then(|longest| ClockSample::of(&longest.observations, like.fixed)) else {
         return select_by(views, like, before, workers);
     };
-    let views: Vec<View> = views.iter().map(|view| sample.view(view)).collect();
+    let views: Vec<TrialData> = views.iter().map(|view| sample.view(view)).collect();
     let fixed = sample.rows(like.fixed);
     select_by(&views, &Problem { clocks: fixed.len(), fixed: &fixed, ..*like }, before, workers)
 }
 
 /// As [`select`], by all clocks.
-fn select_by(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
+fn select_by(views: &[TrialData], like: &Problem<'_>, before: Option<Choice>, workers: Workers) -> Option<Selection> {
     let longest = views.last()?;
     let most = views.first().map_or(1, |view| view.grid.count);
     let least = (STRETCHES * LEAST) as f64 / longest.grid.count as f64;
     let share = (TRIED as f64 / like.windows.max(most) as f64).max(least).min(1.0);
     let blocks = longest.grid.count.clamp(1, BLOCKS.max(most / LONGEST_BLOCK));
-    let part = Part { share, stretches: STRETCHES, blocks };
+    let part = TrialScope { share, stretches: STRETCHES, blocks };
     let jury = Jury::new(views.get(1).unwrap_or(longest), part);
     let mut tried: Vec<(Score, Choice)> = Vec::new();
     let mut first = before.unwrap_or(Choice {
@@ -258,7 +258,7 @@ fn select_by(views: &[View], like: &Problem<'_>, before: Option<Choice>, workers
     });
     let mut otherwise = false;
     // What was too long before is too long with better clocks.
-    let worth = |view: &&View| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
+    let worth = |view: &&TrialData| before.is_none_or(|before| 2 * view.grid.width <= 3 * before.width);
     for view in views.iter().rev().filter(worth) {
         let mut trial = Trial::new(view, &view.now, part);
         let mut consider = |trial: &Trial<'_>, choice: Choice| -> f64 {

@@ -9,14 +9,14 @@ use super::Knots;
 
 /// A step of a clock's correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct CorrectionStep {
     /// The last time before it, in ticks of the recorded clock.
     pub at: i64,
     /// By how much the correction rises, in ticks: positive if the clock stood still or was set back, negative if it was set forward.
     pub height: i64,
 }
 
-impl Step {
+impl CorrectionStep {
     /// How many ticks of the recorded clock it takes: a clock that was set forward shows no time in between.
     pub fn gap(&self) -> i64 {
         (-self.height).max(1)
@@ -41,13 +41,13 @@ impl Step {
 }
 
 /// What steps, in order of time, make of a time of the recorded clock. Nondecreasing.
-pub fn stepped(steps: &[Step], time: i64) -> i64 {
+pub fn stepped(steps: &[CorrectionStep], time: i64) -> i64 {
     steps.iter().fold(time, |sum, step| sum.saturating_add(step.value(time)))
 }
 
 /// A correction on top of steps, both as (time, offset) points: `knots` are of the time that `steps` make of the recorded clock, the result is of
 /// the recorded clock itself.
-pub fn compose(steps: &[Step], knots: &Knots) -> Knots {
+pub fn compose(steps: &[CorrectionStep], knots: &Knots) -> Knots {
     if steps.is_empty() {
         return knots.clone();
     }
@@ -228,7 +228,7 @@ const NEARLY: f64 = 0.9;
 
 /// The place of a step of this height that makes messages likely: as many as possible quick, and as few as possible quicker than that. `precision` is
 /// what observations are known to. None if the clocks without the step make them as likely.
-pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Option<Step> {
+pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Option<CorrectionStep> {
     crossings.sort_by_key(|crossing| crossing.own);
     let scale = QUICK * precision;
     let most = (1.0 + height.abs() / scale).ln();
@@ -276,7 +276,7 @@ pub fn place(mut crossings: Vec<Crossing>, height: f64, precision: f64) -> Optio
     let height = height.round() as i64;
     let spare = (gap(k) - (-height).max(1)).max(0);
     let at = if height < 0 { crossings[k - 1].own + spare / 2 } else { crossings[k - 1].own };
-    Some(Step { at, height })
+    Some(CorrectionStep { at, height })
 }
 
 #[cfg(test)]

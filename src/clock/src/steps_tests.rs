@@ -14,7 +14,7 @@ proptest! {
         steps in prop::collection::vec((0i64..20_000, -900i64..900), 0..4),
         offsets in prop::collection::vec(-400i64..400, 2..9), times in prop::collection::vec(-2_000i64..25_000, 1..50)
     ) {
-        let mut steps: Vec<Step> = steps.into_iter().map(|(at, height)| Step { at, height }).collect();
+        let mut steps: Vec<CorrectionStep> = steps.into_iter().map(|(at, height)| CorrectionStep { at, height }).collect();
         steps.sort_by_key(|step| step.at);
         // Steps that lie in the gap of another one are no clock's.
         steps.dedup_by(|next, step| next.at <= step.at + step.gap());

@@ -1,7 +1,7 @@
 //! The quickest of what takes the same time, by window: [`super::both_sides`] makes measurements of them.
 
 use super::bounds::{Bound, DirectedBounds};
-use super::kind::Kind;
+use super::kind::BoundKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,26 +13,26 @@ pub struct Class {
     /// The clock of the second one.
     pub to: u32,
     /// What happens between them.
-    pub kind: Kind,
+    pub kind: BoundKind,
 }
 
 /// The quickest of each class and window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waits {
+pub struct QuickestWaits {
     /// By class.
     pub classes: BTreeMap<Class, DirectedBounds>,
 }
 
 /// What is to be looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct OneWayDirections {
     /// Directions of pairs of clocks that have no traffic back to speak of.
     pub one_way: BTreeSet<(u32, u32)>,
 }
 
-impl Waits {
+impl QuickestWaits {
     /// Adds what others have seen.
-    pub fn merge(&mut self, other: Waits) {
+    pub fn merge(&mut self, other: QuickestWaits) {
         for (class, bounds) in other.classes {
             self.classes.entry(class).or_default().merge(bounds);
         }

@@ -8,7 +8,7 @@
 
 use super::bounds::DirectedBounds;
 use super::grid::Grid;
-use super::waits::Waits;
+use super::waits::QuickestWaits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct BoundTable {
     /// Messages between processes that share a clock: the smallest distance, by clock.
     pub shared: BTreeMap<u32, i64>,
     /// Bounds that hold from both sides, where they have been looked for.
-    pub waits: Waits,
+    pub waits: QuickestWaits,
 }
 
 impl BoundTable {
@@ -70,7 +70,7 @@ impl BoundTable {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
-    use crate::kind::Kind;
+    use crate::kind::BoundKind;
     use proptest::prelude::*;
 
     proptest! {
@@ -103,7 +103,7 @@ mod tests {
             let fine = Grid { first: 0, width: 100, count: 50 };
             let mut table = BoundTable::default();
             for &(window, distance) in &messages {
-                table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window), kind: Kind::MESSAGE }, 1);
+                table.pairs.entry((0, 1)).or_default().add(window, Bound { distance, at: fine.centre(window), kind: BoundKind::MESSAGE }, 1);
             }
             // The receiver's clock is put forward.
             let (coarse, grid) = table.through(3, |clock, time| if clock == 1 { time + shift } else { time });
@@ -127,7 +127,7 @@ mod tests {
                 for table in [&mut whole, &mut halves[usize::from(half)]] {
                     match a == b {
                         true => table.share(a, distance),
-                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at, kind: Kind::MESSAGE }, 1),
+                        false => table.pairs.entry((a, b)).or_default().add(window, Bound { distance, at, kind: BoundKind::MESSAGE }, 1),
                     }
                 }
             }

@@ -1,14 +1,14 @@
 //! The critical path against a brute-force longest path through the dense execution graph, on graphs made by hand and at random.
 
 use super::parallelism::Parallelism;
-use super::path::{PathWait, Search};
+use super::path::{PathSearch, PathWait};
 use super::waiting::waits_until;
 use super::windows::Windows;
 use proptest::prelude::*;
 
 /// One thing that a process does.
 #[derive(Debug, Clone)]
-enum Step {
+enum TestStep {
     /// Computes so long.
     Compute(i64),
     /// Sends message number `message`, which takes so long.
@@ -29,7 +29,7 @@ struct Executed {
 }
 
 /// Runs the programs: a receive ends when its message was sent and it was entered, plus its duration.
-fn execute(programs: &[Vec<Step>]) -> Vec<Vec<Executed>> {
+fn execute(programs: &[Vec<TestStep>]) -> Vec<Vec<Executed>> {
     let n = programs.len();
     let mut done: Vec<Vec<Executed>> = vec![Vec::new(); n];
     // Enters of steps whose process has come so far.
@@ -40,17 +40,20 @@ fn execute(programs: &[Vec<Step>]) -> Vec<Vec<Executed>> {
             let Some(step) = programs[process].get(done[process].len()) else { continue };
             let enter = clock(&done[process]);
             let executed = match step {
-                Step::Compute(time) | Step::Send(_, time) => Some(Executed { enter, leave: enter + time, needs: None }),
-                Step::Receive(message, time) => {
-                    find(programs, &done, |step| matches!(step, Step::Send(m, _) if m == message)).first().copied().map(
-                        |(sender, at, sent)| Executed {
+                TestStep::Compute(time) | TestStep::Send(_, time) => {
+                    Some(Executed { enter, leave: enter + time, needs: None })
+                }
+                TestStep::Receive(message, time) => {
+                    find(programs, &done, |step| matches!(step, TestStep::Send(m, _) if m == message))
+                        .first()
+                        .copied()
+                        .map(|(sender, at, sent)| Executed {
                             enter,
                             leave: enter.max(sent) + time,
                             needs: Some((sender, at)),
-                        },
-                    )
+                        })
                 }
-                Step::Barrier(number, time) => {
+                TestStep::Barrier(number, time) => {
                     let entered = entered(programs, &done, *number);
                     (entered.len() == n).then(|| {
                         let others = entered.into_iter().filter(|(other, ..)| *other != process);
@@ -76,7 +79,11 @@ fn execute(programs: &[Vec<Step>]) -> Vec<Vec<Executed>> {
     done
 }
 
-fn find(programs: &[Vec<Step>], done: &[Vec<Executed>], is: impl Fn(&Step) -> bool) -> Vec<(usize, usize, i64)> {
+fn find(
+    programs: &[Vec<TestStep>],
+    done: &[Vec<Executed>],
+    is: impl Fn(&TestStep) -> bool,
+) -> Vec<(usize, usize, i64)> {
     let mut found = Vec::new();
     for (process, program) in programs.iter().enumerate() {
         for (at, executed) in done[process].iter().enumerate() {
@@ -89,8 +96,8 @@ fn find(programs: &[Vec<Step>], done: &[Vec<Executed>], is: impl Fn(&Step) -> bo
 }
 
 /// Who has come to a barrier: (process, step, enter), those that are in it included.
-fn entered(programs: &[Vec<Step>], done: &[Vec<Executed>], number: usize) -> Vec<(usize, usize, i64)> {
-    let is = |step: &Step| matches!(step, Step::Barrier(n, _) if *n == number);
+fn entered(programs: &[Vec<TestStep>], done: &[Vec<Executed>], number: usize) -> Vec<(usize, usize, i64)> {
+    let is = |step: &TestStep| matches!(step, TestStep::Barrier(n, _) if *n == number);
     let mut found = find(programs, done, is);
     for (process, program) in programs.iter().enumerate() {
         let at = done[process].len();
@@ -103,7 +110,7 @@ fn entered(programs: &[Vec<Step>], done: &[Vec<Executed>], number: usize) -> Vec
 
 /// Longest path by dynamic programming over the dense graph, edges weighted by `weight(from, to)`. Every step is an edge from enter to
 /// leave; one that needs another has edges from both enters to where it is ready, which weigh nothing, and one from there on.
-fn longest(programs: &[Vec<Step>], done: &[Vec<Executed>], weight: &dyn Fn(i64, i64) -> i128) -> i128 {
+fn longest(programs: &[Vec<TestStep>], done: &[Vec<Executed>], weight: &dyn Fn(i64, i64) -> i128) -> i128 {
     // Largest weight of a path to the enter of each step; by time, which is a topological order here with repeated rounds.
     let mut at_enter: Vec<Vec<i128>> = done.iter().map(|steps| vec![0; steps.len()]).collect();
     let mut best = 0;
@@ -136,7 +143,7 @@ fn longest(programs: &[Vec<Step>], done: &[Vec<Executed>], weight: &dyn Fn(i64, 
 }
 
 /// The path found backwards: (process, from, to).
-fn walked(done: &[Vec<Executed>]) -> (Vec<(usize, i64, i64)>, Search) {
+fn walked(done: &[Vec<Executed>]) -> (Vec<(usize, i64, i64)>, PathSearch) {
     let waits: Vec<Vec<PathWait>> = done
         .iter()
         .map(|steps| {
@@ -151,7 +158,7 @@ fn walked(done: &[Vec<Executed>]) -> (Vec<(usize, i64, i64)>, Search) {
         .collect();
     let ends = done.iter().map(|steps| steps.last().map_or(0, |last| last.leave));
     let (process, time) = ends.enumerate().max_by_key(|&(p, t)| (t, std::cmp::Reverse(p))).expect("a process");
-    let mut search = Search::new(process as u32, time);
+    let mut search = PathSearch::new(process as u32, time);
     let mut path = Vec::new();
     loop {
         let (process, to) = (search.process as usize, search.time);
@@ -164,12 +171,12 @@ fn walked(done: &[Vec<Executed>]) -> (Vec<(usize, i64, i64)>, Search) {
 }
 
 /// Degree of parallelism: everything but computing is communication.
-fn parallelism(programs: &[Vec<Step>], done: &[Vec<Executed>], count: usize) -> Parallelism {
+fn parallelism(programs: &[Vec<TestStep>], done: &[Vec<Executed>], count: usize) -> Parallelism {
     let last = done.iter().flatten().map(|step| step.leave).max().unwrap_or(0);
     let windows = Windows::new(0, last, count);
     let mut computing = vec![0i128; count];
     for (step, executed) in programs.iter().flatten().zip(done.iter().flatten()) {
-        if matches!(step, Step::Compute(_)) {
+        if matches!(step, TestStep::Compute(_)) {
             windows.parts(executed.enter, executed.leave, |index, from, to| computing[index] += i128::from(to - from));
         }
     }
@@ -177,7 +184,7 @@ fn parallelism(programs: &[Vec<Step>], done: &[Vec<Executed>], count: usize) -> 
 }
 
 /// Walk and brute force agree on length and weight; the walk is a path of the graph.
-fn check(programs: &[Vec<Step>], windows: usize) {
+fn check(programs: &[Vec<TestStep>], windows: usize) {
     let done = execute(programs);
     let (path, search) = walked(&done);
     assert_eq!(search.broken, 0);
@@ -207,8 +214,10 @@ fn check(programs: &[Vec<Step>], windows: usize) {
 #[test]
 fn two_processes_by_hand() {
     // 0 computes 10 and sends; 1 computes 4, waits until 10, receives for 2, computes 5: it ends at 17.
-    let programs =
-        vec![vec![Step::Compute(10), Step::Send(0, 1)], vec![Step::Compute(4), Step::Receive(0, 2), Step::Compute(5)]];
+    let programs = vec![
+        vec![TestStep::Compute(10), TestStep::Send(0, 1)],
+        vec![TestStep::Compute(4), TestStep::Receive(0, 2), TestStep::Compute(5)],
+    ];
     let done = execute(&programs);
     let (path, _) = walked(&done);
     assert_eq!(path, [(1, 10, 17), (0, 0, 10)]);
@@ -224,9 +233,9 @@ fn two_processes_by_hand() {
 fn a_barrier_by_hand() {
     // The last one to come decides, each time another one.
     let programs = vec![
-        vec![Step::Compute(1), Step::Barrier(0, 1), Step::Compute(9), Step::Barrier(1, 1)],
-        vec![Step::Compute(7), Step::Barrier(0, 1), Step::Compute(2), Step::Barrier(1, 1)],
-        vec![Step::Compute(3), Step::Barrier(0, 1), Step::Compute(3), Step::Barrier(1, 1)],
+        vec![TestStep::Compute(1), TestStep::Barrier(0, 1), TestStep::Compute(9), TestStep::Barrier(1, 1)],
+        vec![TestStep::Compute(7), TestStep::Barrier(0, 1), TestStep::Compute(2), TestStep::Barrier(1, 1)],
+        vec![TestStep::Compute(3), TestStep::Barrier(0, 1), TestStep::Compute(3), TestStep::Barrier(1, 1)],
     ];
     let (path, _) = walked(&execute(&programs));
     assert_eq!(path, [(0, 7, 18), (1, 0, 7)]);
@@ -235,20 +244,20 @@ fn a_barrier_by_hand() {
 
 /// Rounds of computing, then messages along a shift or a barrier. A message is sent before its receive is entered by program order, so
 /// no program waits for ever.
-fn programs() -> impl Strategy<Value = Vec<Vec<Step>>> {
+fn programs() -> impl Strategy<Value = Vec<Vec<TestStep>>> {
     let round = (0usize..4, prop::collection::vec((0i64..12, 0i64..4), 5));
     (1usize..=5, prop::collection::vec(round, 0..7)).prop_map(|(n, rounds)| {
-        let mut programs: Vec<Vec<Step>> = vec![Vec::new(); n];
+        let mut programs: Vec<Vec<TestStep>> = vec![Vec::new(); n];
         for (number, (shift, times)) in rounds.into_iter().enumerate() {
             for (process, program) in programs.iter_mut().enumerate() {
                 let (compute, duration) = times[process];
-                program.push(Step::Compute(compute));
+                program.push(TestStep::Compute(compute));
                 if shift == 0 {
-                    program.push(Step::Barrier(number, duration));
+                    program.push(TestStep::Barrier(number, duration));
                 } else if shift % n != 0 {
                     let source = (process + n - shift % n) % n;
-                    program.push(Step::Send(number * n + process, duration / 2));
-                    program.push(Step::Receive(number * n + source, duration));
+                    program.push(TestStep::Send(number * n + process, duration / 2));
+                    program.push(TestStep::Receive(number * n + source, duration));
                 }
             }
         }

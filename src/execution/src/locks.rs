@@ -47,9 +47,9 @@ pub struct Before {
 
 /// The latest times of two different processes: (time, process, lock).
 #[derive(Debug, Clone, Copy, Default)]
-struct Latest([Option<(i64, u32, usize)>; 2]);
+struct LatestByProcess([Option<(i64, u32, usize)>; 2]);
 
-impl Latest {
+impl LatestByProcess {
     fn add(&mut self, time: i64, process: u32, lock: usize) {
         let new = Some((time, process, lock));
         match self.0 {
@@ -67,12 +67,12 @@ impl Latest {
 
 /// The latest releases and ends of what was acquired so far: of exclusive locks, and of all.
 #[derive(Debug, Clone, Copy, Default)]
-struct Target {
-    released: [Latest; 2],
-    held: [Latest; 2],
+struct LatestLocks {
+    released: [LatestByProcess; 2],
+    held: [LatestByProcess; 2],
 }
 
-impl Target {
+impl LatestLocks {
     fn add(&mut self, lock: &Lock, index: usize) {
         for at in usize::from(!lock.exclusive)..2 {
             self.released[at].add(lock.released, lock.process, index);
@@ -85,20 +85,21 @@ impl Target {
 pub fn befores(locks: &[Lock]) -> Vec<Before> {
     let mut order: Vec<usize> = (0..locks.len()).collect();
     order.sort_unstable_by_key(|&index| locks[index]);
-    let mut targets: std::collections::BTreeMap<u32, Target> = std::collections::BTreeMap::new();
-    let mut of_all = Target::default();
-    let mut any = Target::default();
+    let mut targets: std::collections::BTreeMap<u32, LatestLocks> = std::collections::BTreeMap::new();
+    let mut of_all = LatestLocks::default();
+    let mut any = LatestLocks::default();
     let mut result = Vec::with_capacity(locks.len());
     for index in order {
         let lock = &locks[index];
         // A shared lock is excluded by exclusive ones only.
         let kind = usize::from(lock.exclusive);
-        let known: Vec<Target> = match lock.target {
+        let known: Vec<LatestLocks> = match lock.target {
             Lock::ALL => vec![any],
             target => vec![of_all, targets.get(&target).copied().unwrap_or_default()],
         };
-        let latest =
-            |of: &dyn Fn(&Target) -> Latest| known.iter().filter_map(|target| of(target).of_others(lock.process)).max();
+        let latest = |of: &dyn Fn(&LatestLocks) -> LatestByProcess| {
+            known.iter().filter_map(|target| of(target).of_others(lock.process)).max()
+        };
         let (released, held) = (latest(&|target| target.released[kind]), latest(&|target| target.held[kind]));
         result.push(Before { lock: index, released, held });
         any.add(lock, index);

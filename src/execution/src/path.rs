@@ -21,7 +21,7 @@ pub struct PathWait {
 
 /// Where the search is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Search {
+pub struct PathSearch {
     /// The present process.
     pub process: u32,
     /// The present time; everything after it is done.
@@ -34,13 +34,13 @@ pub struct Search {
     pub broken: u64,
 }
 
-impl Search {
+impl PathSearch {
     /// So many processes at one time are a circle: more than that many steps without any duration are not followed.
     const SAME_TIME: usize = 256;
 
     /// From the last event of the trace, at `time` on `process`.
-    pub fn new(process: u32, time: i64) -> Search {
-        Search { process, time, left: Vec::new(), changes: 0, broken: 0 }
+    pub fn new(process: u32, time: i64) -> PathSearch {
+        PathSearch { process, time, left: Vec::new(), changes: 0, broken: 0 }
     }
 
     /// Goes back over one stretch on the present process, whose `waits` are sorted. Returns where the stretch begins: at the end of
@@ -78,8 +78,8 @@ mod tests {
     }
 
     /// The whole path, from its end: (process, from, to).
-    fn path(waits: &[Vec<PathWait>], process: u32, time: i64) -> (Vec<(u32, i64, i64)>, Search) {
-        let mut search = Search::new(process, time);
+    fn path(waits: &[Vec<PathWait>], process: u32, time: i64) -> (Vec<(u32, i64, i64)>, PathSearch) {
+        let mut search = PathSearch::new(process, time);
         let mut stretches = Vec::new();
         loop {
             let (process, to) = (search.process, search.time);

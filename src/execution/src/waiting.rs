@@ -125,7 +125,7 @@ pub fn send_waits_until(enter: i64, posted: i64, leave: i64) -> Option<i64> {
 
 /// Sums of waiting times before and after the correction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Tally {
+pub struct WaitingTally {
     /// Waiting time before, and after.
     pub ticks: [i128; 2],
     /// How many waited before, and after.
@@ -136,7 +136,7 @@ pub struct Tally {
     pub hidden: i128,
 }
 
-impl Tally {
+impl WaitingTally {
     /// Adds one region instance that waited so long before and after.
     pub fn add(&mut self, before: i64, after: i64) {
         for (stage, ticks) in [before, after].into_iter().enumerate() {
@@ -149,7 +149,7 @@ impl Tally {
     }
 
     /// Adds another sum.
-    pub fn merge(&mut self, other: &Tally) {
+    pub fn merge(&mut self, other: &WaitingTally) {
         for stage in 0..2 {
             self.ticks[stage] += other.ticks[stage];
             self.counts[stage] += other.counts[stage];
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn artefacts_and_hidden_times_do_not_cancel() {
-        let mut tally = Tally::default();
+        let mut tally = WaitingTally::default();
         tally.add(10, 4);
         tally.add(0, 5);
         assert_eq!((tally.ticks, tally.counts), ([10, 9], [1, 2]));

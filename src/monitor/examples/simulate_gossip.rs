@@ -5,7 +5,7 @@
 //! `scripts/monitor_simulation` runs the series of docs/monitor.md with it.
 
 use clc_monitor::gossip::{Choice, MILLISECOND, SECOND, Time};
-use clc_monitor::simulation::{Fault, Pauses, Scenario};
+use clc_monitor::simulation::{Fault, GossipScenario, Pauses};
 use std::io::Write;
 
 const USAGE: &str = "arguments, all optional (times in seconds):
@@ -72,12 +72,12 @@ fn main() -> std::process::ExitCode {
     std::process::ExitCode::SUCCESS
 }
 
-fn scenario(arguments: impl Iterator<Item = String>) -> Result<Scenario, String> {
+fn scenario(arguments: impl Iterator<Item = String>) -> Result<GossipScenario, String> {
     let pairs: Vec<(String, String)> = arguments
         .map(|argument| argument.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).ok_or(argument))
         .collect::<Result<_, _>>()?;
     let nodes = pairs.iter().find(|(name, _)| name == "nodes").map_or(Some(64), |(_, value)| value.parse().ok());
-    let mut scenario = Scenario::new(nodes.ok_or("nodes")?);
+    let mut scenario = GossipScenario::new(nodes.ok_or("nodes")?);
     for (name, value) in &pairs {
         set(&mut scenario, name, value).ok_or_else(|| format!("{name}={value}"))?;
     }
@@ -97,7 +97,7 @@ fn range(text: &str, nodes: u32) -> Option<std::ops::Range<u32>> {
     (first <= last && last < nodes).then_some(first..last + 1)
 }
 
-fn set(scenario: &mut Scenario, name: &str, value: &str) -> Option<()> {
+fn set(scenario: &mut GossipScenario, name: &str, value: &str) -> Option<()> {
     let nodes = scenario.nodes;
     let pair = || value.split_once('x');
     let config = &mut scenario.config;

@@ -2,7 +2,7 @@
 
 use crate::diagnose::{SilentNode, Snapshot, duration};
 use crate::jobs::{AgentFile, Job, read_json};
-use crate::query::{ClockRemark, Question, Report, ask};
+use crate::query::{AgentReport, ClockRemark, Question, ask};
 use crate::stacks::ProcessStacks;
 use crate::state::{Life, now};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub struct Collected {
     /// The states of all ranks.
     pub snapshot: Snapshot,
     /// What each agent said; of those that have ended what they knew last.
-    pub reports: Vec<Report>,
+    pub reports: Vec<AgentReport>,
     /// Number of agents that are there.
     pub alive: usize,
     /// Numbers of those that have not answered.
@@ -45,7 +45,7 @@ const SAME: f64 = 15.0;
 
 impl Collected {
     /// What the agent knows that knows most nodes: of the whole job there are many who know.
-    pub fn best_informed(&self) -> Option<&Report> {
+    pub fn best_informed(&self) -> Option<&AgentReport> {
         self.reports.iter().max_by_key(|report| report.members.len())
     }
 
@@ -100,9 +100,9 @@ fn ask_all(
     agents: &[AgentFile],
     question: &Question,
     unheard: &BTreeSet<u32>,
-) -> Vec<(AgentFile, Option<Report>)> {
+) -> Vec<(AgentFile, Option<AgentReport>)> {
     let (tell, told) = mpsc::channel();
-    let mut answers: Vec<(AgentFile, Option<Report>)> = agents.iter().map(|agent| (agent.clone(), None)).collect();
+    let mut answers: Vec<(AgentFile, Option<AgentReport>)> = agents.iter().map(|agent| (agent.clone(), None)).collect();
     let mut waits: BTreeMap<usize, u32> = BTreeMap::new();
     for (place, agent) in agents.iter().enumerate() {
         let (job, agent, question, tell) = (job.clone(), agent.clone(), question.clone(), tell.clone());
@@ -131,7 +131,7 @@ fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> C
     let agents = AgentFile::all(job);
     let question = Question::Report(comms.iter().copied().collect());
     let asked = agents.chunks(AT_ONCE).flat_map(|some| ask_all(job, some, &question, unheard));
-    let answers: Vec<(AgentFile, Option<Report>)> = asked.collect();
+    let answers: Vec<(AgentFile, Option<AgentReport>)> = asked.collect();
     let mut collected = Collected::default();
     let mut silent = Vec::new();
     for (agent, answer) in answers {
@@ -160,13 +160,13 @@ fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> C
 }
 
 /// Whether another agent of the same node has seen all that this one had: it was killed, and started anew.
-fn is_replaced(agent: &AgentFile, reports: &[Report]) -> bool {
-    let sees = |report: &Report, rank: u32| report.ranks.iter().any(|state| state.rank == Some(rank));
+fn is_replaced(agent: &AgentFile, reports: &[AgentReport]) -> bool {
+    let sees = |report: &AgentReport, rank: u32| report.ranks.iter().any(|state| state.rank == Some(rank));
     let mut others = reports.iter().filter(|report| report.number != agent.number && report.host == agent.host);
     others.any(|report| agent.ranks.iter().all(|&rank| sees(report, rank)))
 }
 
-fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<Report> {
+fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<AgentReport> {
     if agent.ended.is_some() {
         return read_json(&AgentFile::last(job, agent.number)).ok();
     }
@@ -181,7 +181,7 @@ fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<Report> {
 pub fn stacks(job: &Job, seen: &Collected, ranks: &[u32]) -> Vec<ProcessStacks> {
     let agents = AgentFile::all(job);
     let state = |rank: u32| seen.snapshot.ranks.iter().find(|state| state.rank == Some(rank));
-    let of_agent = |report: &Report| {
+    let of_agent = |report: &AgentReport| {
         let here = |rank: &u32| report.ranks.iter().any(|state| state.rank == Some(*rank));
         let wanted: Vec<u32> = ranks.iter().copied().filter(here).collect();
         let agent = agents.iter().find(|agent| agent.number == report.number && agent.ended.is_none());
@@ -227,9 +227,9 @@ pub fn twice(job: &Job, pause: Duration) -> (Collected, Collected) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{SystemClocks, Traffic};
+    use crate::query::{AgentTraffic, SystemClocks};
 
-    fn report(number: u32, remarks: &[(f64, u32, &str)]) -> Report {
+    fn report(number: u32, remarks: &[(f64, u32, &str)]) -> AgentReport {
         let remark = |&(time, number, what): &(f64, u32, &str)| ClockRemark {
             time,
             number,
@@ -237,7 +237,7 @@ mod tests {
             what: what.to_owned(),
             clock: "raw clock".to_owned(),
         };
-        Report {
+        AgentReport {
             number,
             host: format!("n{number}"),
             time: 100.0,
@@ -245,7 +245,7 @@ mod tests {
             members: Vec::new(),
             data: Vec::new(),
             resources: Vec::new(),
-            traffic: Traffic::default(),
+            traffic: AgentTraffic::default(),
             job: Vec::new(),
             formulas: Vec::new(),
             clocks: SystemClocks::default(),

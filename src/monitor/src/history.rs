@@ -4,7 +4,7 @@
 //! there are 2,048 more: a day takes some 10,000 of them.
 
 use crate::jobs::{AgentFile, Job};
-use crate::query::Known;
+use crate::query::PeerAgent;
 use crate::state::RankState;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct Moment {
     /// Ranks of the node whose state is not what it was at the moment before, and that state: see [`RankState::word`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(u32, String)>,
-    /// Agents that are not what they were at the moment before (see [`Known::liveness`]).
+    /// Agents that are not what they were at the moment before (see [`PeerAgent::liveness`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<(u32, String)>,
     /// Calls of MPI that have done something, of all ranks of the node since their beginning.
@@ -62,7 +62,7 @@ pub struct Moment {
 
 /// The log of an agent as it is written.
 #[derive(Debug)]
-pub struct Writer {
+pub struct HistoryWriter {
     file: File,
     written: u64,
     moments: u32,
@@ -72,13 +72,13 @@ pub struct Writer {
     nodes: BTreeMap<u32, String>,
 }
 
-impl Writer {
+impl HistoryWriter {
     /// Begins a log.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(path: &Path, number: u32, host: &str) -> Result<Writer> {
-        let mut writer = Writer {
+    pub fn create(path: &Path, number: u32, host: &str) -> Result<HistoryWriter> {
+        let mut writer = HistoryWriter {
             file: File::create(path)?,
             written: 0,
             moments: 0,
@@ -106,7 +106,7 @@ impl Writer {
         time: f64,
         raw: u64,
         states: &[RankState],
-        members: &[Known],
+        members: &[PeerAgent],
         resources: &[(String, f64, String)],
     ) -> Result<()> {
         let mut moment = Moment { time, raw, moves: states.iter().map(|state| state.moves).sum(), ..Moment::default() };
@@ -242,16 +242,16 @@ mod tests {
         }
     }
 
-    fn known(liveness: &str) -> Known {
+    fn known(liveness: &str) -> PeerAgent {
         let clock = Some((2e-6, 1e-6));
-        Known { number: 4, host: "n4".into(), liveness: liveness.into(), seconds: 1.0, clock }
+        PeerAgent { number: 4, host: "n4".into(), liveness: liveness.into(), seconds: 1.0, clock }
     }
 
     #[test]
     fn what_was_noted_is_read_and_only_changes_are_noted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("3.log");
-        let mut writer = Writer::create(&path, 3, "n1").unwrap();
+        let mut writer = HistoryWriter::create(&path, 3, "n1").unwrap();
         let load = [("load1".to_owned(), 0.5, String::new()), ("swap".to_owned(), 1.0, "bytes".to_owned())];
         writer.note(10.0, 7, &[state(0, Life::Runs), state(1, Life::Runs)], &[known("alive")], &load).unwrap();
         assert!(!writer.is_due(10.5) && writer.is_due(11.0) && writer.is_due(5.0));
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn moments_grow_apart() {
         let directory = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(&directory.path().join("0.log"), 0, "n").unwrap();
+        let mut writer = HistoryWriter::create(&directory.path().join("0.log"), 0, "n").unwrap();
         let mut noted = 0;
         for second in 0..86_400 {
             if writer.is_due(f64::from(second)) {

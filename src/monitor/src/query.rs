@@ -28,7 +28,7 @@ pub enum Question {
 
 /// What an agent knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct AgentReport {
     /// Its number.
     pub number: u32,
     /// Its node.
@@ -38,13 +38,13 @@ pub struct Report {
     /// What the ranks of its node do.
     pub ranks: Vec<RankState>,
     /// What it knows of other agents.
-    pub members: Vec<Known>,
+    pub members: Vec<PeerAgent>,
     /// The user's data, of all nodes.
     pub data: Vec<(String, String)>,
     /// Resources of its node: name, value, unit.
     pub resources: Vec<(String, f64, String)>,
     /// What came and went.
-    pub traffic: Traffic,
+    pub traffic: AgentTraffic,
     /// What the nodes of the job have and do together: name, value, unit.
     #[serde(default)]
     pub job: Vec<(String, f64, String)>,
@@ -100,7 +100,7 @@ pub struct ClockRemark {
 
 /// What an agent knows of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct PeerAgent {
     /// Its number.
     pub number: u32,
     /// Its node.
@@ -115,7 +115,7 @@ pub struct Known {
 
 /// What came and went at an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct AgentTraffic {
     /// Packets and bytes that were sent.
     pub sent: u64,
     /// See above.

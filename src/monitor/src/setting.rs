@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum SettingKind {
     /// A formula: see [`Formula`](crate::resources::Formula).
     Formula,
     /// A file of each node with a number in it, which becomes a datum of that name.
@@ -16,7 +16,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// What it is.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// Its name.
     pub name: String,
     /// The formula, or the path.

@@ -1,5 +1,5 @@
 //! Numbers and byte strings as they stand in packets: LEB128 for whole numbers, zigzag for differences, a length before bytes.
-//! [`Reader`] checks every bound and never allocates more than the packet is long.
+//! [`PacketReader`] checks every bound and never allocates more than the packet is long.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -55,11 +55,11 @@ pub(crate) fn put_address(out: &mut Vec<u8>, address: SocketAddr) {
 
 /// What is left of a packet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub(crate) struct PacketReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> PacketReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Reader(bytes)
+        PacketReader(bytes)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -146,7 +146,7 @@ mod tests {
             let mut out = Vec::new();
             put_number(&mut out, value);
             put_difference(&mut out, value, base);
-            let mut reader = Reader::new(&out);
+            let mut reader = PacketReader::new(&out);
             prop_assert_eq!(reader.number(), Ok(value));
             prop_assert_eq!(reader.difference(base), Ok(value));
             prop_assert!(reader.is_empty());
@@ -154,16 +154,16 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-            let mut reader = Reader::new(&bytes);
+            let mut reader = PacketReader::new(&bytes);
             while reader.number().is_ok() && reader.bytes().is_ok() && reader.address().is_ok() && !reader.is_empty() {}
         }
     }
 
     #[test]
     fn numbers_that_are_too_long_are_refused() {
-        assert_eq!(Reader::new(&[0xFF; 11]).number(), Err(Malformed::Range));
-        assert_eq!(Reader::new(&[0xFF, 0xFF]).number(), Err(Malformed::Truncated));
-        assert_eq!(Reader::new(&[5, 1, 2]).bytes(), Err(Malformed::Range));
+        assert_eq!(PacketReader::new(&[0xFF; 11]).number(), Err(Malformed::Range));
+        assert_eq!(PacketReader::new(&[0xFF, 0xFF]).number(), Err(Malformed::Truncated));
+        assert_eq!(PacketReader::new(&[5, 1, 2]).bytes(), Err(Malformed::Range));
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             let address: SocketAddr = text.parse().expect("an address");
             let mut out = Vec::new();
             put_address(&mut out, address);
-            assert_eq!(Reader::new(&out).address(), Ok(address));
+            assert_eq!(PacketReader::new(&out).address(), Ok(address));
         }
     }
 }

@@ -10,7 +10,7 @@ pub const CHUNK_SIZES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 
 
 /// Contents of the anchor file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anchor {
+pub struct AnchorFile {
     /// Its byte order; the other files may differ.
     pub order: ByteOrder,
     /// Version of the anchor's own layout.
@@ -47,24 +47,24 @@ pub struct Anchor {
 
 const NO_ANCHOR: &str = "not an OTF2 anchor file";
 
-impl Anchor {
+impl AnchorFile {
     /// Reads the bytes of an anchor file.
     ///
     /// # Errors
     /// Not an anchor file, an unknown version, a container (SIONlib) or compression that is not supported, chunk sizes out of
     /// range.
-    pub fn read(bytes: &[u8]) -> Result<Anchor> {
+    pub fn read(bytes: &[u8]) -> Result<AnchorFile> {
         let order = match bytes {
             [control::CHUNK, tag, b'O', b'T', b'F', b'2', 0, ..] => ByteOrder::from_tag(*tag),
             _ => None,
         };
         let order = order.ok_or_else(|| Error::new(NO_ANCHOR))?;
-        Anchor::fields(Reader::new(&bytes[7..], order), order, bytes.len()).map_err(|error| {
+        AnchorFile::fields(Reader::new(&bytes[7..], order), order, bytes.len()).map_err(|error| {
             if error.message.contains("middle of a field") { Error::new("the anchor file is truncated") } else { error }
         })
     }
 
-    fn fields(mut reader: Reader<'_>, order: ByteOrder, length: usize) -> Result<Anchor> {
+    fn fields(mut reader: Reader<'_>, order: ByteOrder, length: usize) -> Result<AnchorFile> {
         let format = reader.u8()?;
         let trace_format = reader.u8()?;
         if format == 0 {
@@ -98,7 +98,7 @@ impl Anchor {
             }
             other => return Err(Error::new(format!("unknown compression {other}"))),
         }
-        let mut anchor = Anchor {
+        let mut anchor = AnchorFile {
             order,
             format,
             trace_format,

@@ -2,11 +2,11 @@
 
 mod gather;
 
-pub use gather::Stretch;
+pub use gather::RecordRun;
 
 use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{FRAMED, FRAMING, control, singleton_width};
-use crate::source::{Blocks, Bytes, Source};
+use crate::source::{Blocks, ByteSource, Source};
 use clc_trace::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
@@ -73,7 +73,7 @@ impl<'a> Record<'a> {
 
 /// Iterates over the records of a file.
 #[derive(Debug, Clone)]
-pub struct Records<S> {
+pub struct RecordReader<S> {
     source: S,
     kind: FileKind,
     chunk_size: usize,
@@ -93,32 +93,32 @@ pub struct Records<S> {
     miscounted: u64,
 }
 
-impl<'a> Records<Bytes<'a>> {
+impl<'a> RecordReader<ByteSource<'a>> {
     /// Over the whole contents of a file with the given chunk size (validated by the anchor).
     pub fn new(bytes: &'a [u8], kind: FileKind, chunk_size: u64) -> Self {
-        let mut records = Records::over(Bytes::new(bytes), kind, chunk_size);
+        let mut records = RecordReader::over(ByteSource::new(bytes), kind, chunk_size);
         records.source.begin(records.chunk_size);
         records
     }
 }
 
-impl Records<Blocks> {
+impl RecordReader<Blocks> {
     /// Over the file `path`, of which one chunk at a time is in memory.
     ///
     /// # Errors
     /// The file is missing, not readable or not a regular file.
     pub fn open(path: &Path, kind: FileKind, chunk_size: u64) -> Result<Self> {
-        let mut records = Records::over(Blocks::open(path)?, kind, chunk_size);
+        let mut records = RecordReader::over(Blocks::open(path)?, kind, chunk_size);
         records.source.advance(records.chunk_size)?;
         Ok(records)
     }
 
-    /// As [`Records::open`], but from chunk `chunk` on, before which there are `before` events. Times before the first timestamp are 0.
+    /// As [`RecordReader::open`], but from chunk `chunk` on, before which there are `before` events. Times before the first timestamp are 0.
     ///
     /// # Errors
-    /// As [`Records::open`].
+    /// As [`RecordReader::open`].
     pub fn open_at(path: &Path, kind: FileKind, chunk_size: u64, chunk: usize, before: u64) -> Result<Self> {
-        let mut records = Records::open(path, kind, chunk_size)?;
+        let mut records = RecordReader::open(path, kind, chunk_size)?;
         if chunk > 0 {
             records.source.seek((chunk as u64).saturating_mul(chunk_size))?;
             (records.chunk, records.number) = (chunk, before);
@@ -128,9 +128,9 @@ impl Records<Blocks> {
     }
 }
 
-impl<S: Source> Records<S> {
+impl<S: Source> RecordReader<S> {
     fn over(source: S, kind: FileKind, chunk_size: u64) -> Self {
-        Records {
+        RecordReader {
             source,
             kind,
             chunk_size: usize::try_from(chunk_size).unwrap_or(usize::MAX),
@@ -247,7 +247,7 @@ impl<S: Source> Records<S> {
     }
 
     #[inline(always)]
-    fn record(&self, place: Place) -> Record<'_> {
+    fn record(&self, place: RecordLayout) -> Record<'_> {
         let bytes = self.source.present();
         Record {
             number: self.number,
@@ -265,9 +265,9 @@ impl<S: Source> Records<S> {
     }
 
     /// The next record of an event file if it has the common form, with everything that is in doubt left to
-    /// [`Records::any`]: nearly all records go this way, and it has to be short enough to become part of the loops that read them.
+    /// [`RecordReader::any`]: nearly all records go this way, and it has to be short enough to become part of the loops that read them.
     #[inline(always)]
-    fn common(&mut self) -> Option<Place> {
+    fn common(&mut self) -> Option<RecordLayout> {
         // One byte more, since at least a mark has to follow within the chunk.
         let head = self.source.present().get(self.at..)?.first_chunk::<{ COMMON + 1 }>()?;
         let (stamped, time, at) = if head[0] == control::TIMESTAMP {
@@ -293,12 +293,12 @@ impl<S: Source> Records<S> {
         self.at = start + end;
         self.number += 1;
         self.time = time;
-        Some(Place { stamped, kind, attributes: 0, start: start + at, payload: start + payload..start + end })
+        Some(RecordLayout { stamped, kind, attributes: 0, start: start + at, payload: start + payload..start + end })
     }
 
     /// The next record of any file, whatever its form.
     #[inline(never)]
-    fn any(&mut self) -> Result<Option<Place>> {
+    fn any(&mut self) -> Result<Option<RecordLayout>> {
         if self.done {
             return Ok(None);
         }
@@ -377,7 +377,7 @@ impl<S: Source> Records<S> {
                     let attributes = self.at - begin;
                     self.at = payload.end;
                     self.number += 1;
-                    return Ok(Some(Place { stamped, kind, attributes, start: begin, payload }));
+                    return Ok(Some(RecordLayout { stamped, kind, attributes, start: begin, payload }));
                 }
             }
         }
@@ -417,7 +417,7 @@ impl<S: Source> Records<S> {
 }
 
 /// Where a record stands in the present chunk.
-struct Place {
+struct RecordLayout {
     stamped: bool,
     kind: u8,
     attributes: usize,

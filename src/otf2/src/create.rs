@@ -1,6 +1,6 @@
 //! Writing an archive from nothing: for simulated traces and for tests.
 
-use crate::anchor::{Anchor, CHUNK_SIZES};
+use crate::anchor::{AnchorFile, CHUNK_SIZES};
 use crate::bytes::Writer;
 use crate::definition_writer::{DefinitionWriter, framed};
 use crate::event_writer::EventFileWriter;
@@ -118,7 +118,7 @@ impl ArchiveWriter {
         let mut file = DefinitionWriter::create(&path, &self.options)?;
         file.all(definitions, events)?;
         let records = file.finish()?;
-        let anchor = Anchor {
+        let anchor = AnchorFile {
             order: self.options.order,
             format: 3,
             trace_format: 2,

@@ -1,7 +1,7 @@
 //! Global definitions `NAME.def`.
 
 use crate::bytes::Reader;
-use crate::chunks::{FileKind, Records};
+use crate::chunks::{FileKind, RecordReader};
 use clc_trace::{
     ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup,
     LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window,
@@ -32,7 +32,7 @@ const COMM_SELF: u8 = 6;
 const UNDEFINED: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
-struct Group {
+struct GroupDefinition {
     id: u32,
     kind: u8,
     paradigm: u8,
@@ -50,7 +50,7 @@ pub(super) struct Tables {
     locations: Vec<(u64, u32, u8, u64, u32)>,
     regions: Vec<(u32, u32)>,
     thread_barriers: Vec<u32>,
-    groups: Vec<Group>,
+    groups: Vec<GroupDefinition>,
     comms: Vec<(u32, u32, u32)>,
     inter_comms: Vec<(u32, u32, u32, u32)>,
     windows: Vec<(u32, u32, u32)>,
@@ -63,7 +63,7 @@ pub(super) struct Tables {
 /// Damaged records, no clock properties, references to undefined locations or location groups.
 pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definitions, Vec<String>)> {
     let mut tables = Tables::default();
-    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    let mut records = RecordReader::new(bytes, FileKind::Definitions, chunk_size);
     while let Some(record) = records.next()? {
         tables.records += 1;
         tables.record(record.kind, Reader::new(record.payload, record.order)).map_err(|error| {
@@ -166,7 +166,7 @@ impl Tables {
             6 => (COMM_LOCATIONS, MPI, 0),
             other => (other, 0, 0),
         });
-        self.groups.push(Group { id, kind, paradigm, global_members: flags & 1 != 0, members });
+        self.groups.push(GroupDefinition { id, kind, paradigm, global_members: flags & 1 != 0, members });
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Tables {
     pub(super) fn other_groups(&self) -> u64 {
         let of_comms = self.comms.iter().map(|comm| comm.2);
         let used: HashSet<u32> = of_comms.chain(self.inter_comms.iter().flat_map(|comm| [comm.2, comm.3])).collect();
-        let kept = |group: &&Group| {
+        let kept = |group: &&GroupDefinition| {
             // Events on windows name groups by themselves.
             let named = group.kind == COMM_GROUP && !self.windows.is_empty();
             let members = matches!(group.kind, COMM_GROUP | COMM_SELF) && (named || used.contains(&group.id));
@@ -325,9 +325,9 @@ impl Tables {
     #[allow(clippy::type_complexity)] // the fields of `Definitions`
     fn communicators(&self, processes: usize) -> Result<(Vec<Communicator>, Vec<(GroupId, Arc<[u32]>)>)> {
         // Ids of groups can be taken twice (EZTrace): the one that can be a communicator's counts.
-        let mut groups: BTreeMap<u32, &Group> = BTreeMap::new();
+        let mut groups: BTreeMap<u32, &GroupDefinition> = BTreeMap::new();
         for group in &self.groups {
-            let fits = |group: &Group| matches!(group.kind, COMM_GROUP | COMM_SELF);
+            let fits = |group: &GroupDefinition| matches!(group.kind, COMM_GROUP | COMM_SELF);
             groups
                 .entry(group.id)
                 .and_modify(|known| {

@@ -1,7 +1,7 @@
 //! All events of a location, one after the other, with everything that is recorded of them.
 
 use crate::bytes::Reader;
-use crate::chunks::{FileKind, Record, Records};
+use crate::chunks::{FileKind, Record, RecordReader};
 use crate::definition_record::DefinitionRecord;
 use crate::event_record::EventRecord;
 use crate::fields::{Field, Typed};
@@ -28,7 +28,7 @@ pub struct RecordedEvent {
 /// Iterates over the events of a location, from [`Otf2Archive::events`]. After an error there is nothing more.
 #[derive(Debug)]
 pub struct Events {
-    records: Records<Blocks>,
+    records: RecordReader<Blocks>,
     local: LocalDefinitions,
     location: LocationId,
     path: PathBuf,
@@ -42,7 +42,7 @@ impl Otf2Archive {
     /// The event file is missing, or the local definitions are damaged. Damage of the event file itself is found on the way.
     pub fn events(&self, location: LocationId) -> Result<Events> {
         let (path, local) = (self.event_path(location), self.local_definitions_in_full(location)?);
-        let records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)
+        let records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)
             .map_err(|error| error.in_file(&path).at_location(location))?;
         Ok(Events { records, local, location, path, failed: false })
     }
@@ -54,7 +54,7 @@ impl Otf2Archive {
     pub fn definition_records(&self) -> Result<Vec<DefinitionRecord>> {
         let path = self.definition_path();
         let bytes = MappedFile::open(&path)?;
-        let mut records = Records::new(&bytes, FileKind::Definitions, self.anchor().definition_chunk);
+        let mut records = RecordReader::new(&bytes, FileKind::Definitions, self.anchor().definition_chunk);
         let mut all = Vec::new();
         let mut run = || -> Result<()> {
             while let Some(record) = records.next()? {

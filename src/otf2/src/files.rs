@@ -1,7 +1,7 @@
 //! The files of an archive.
 
 use crate::MappedFile;
-use crate::anchor::Anchor;
+use crate::anchor::AnchorFile;
 use crate::definitions;
 use crate::local::LocalDefinitions;
 use crate::siblings::{Sibling, list};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Otf2Archive {
     directory: PathBuf,
     name: String,
-    anchor: Anchor,
+    anchor: AnchorFile,
     whole_directory: bool,
 }
 
@@ -30,7 +30,7 @@ impl Otf2Archive {
             _ => Error::io(path, "cannot open the trace", &error),
         })?;
         let anchor_path = if metadata.is_dir() { find_anchor(path)? } else { path.to_path_buf() };
-        let anchor = Anchor::read(&MappedFile::open(&anchor_path)?).map_err(|error| error.in_file(&anchor_path))?;
+        let anchor = AnchorFile::read(&MappedFile::open(&anchor_path)?).map_err(|error| error.in_file(&anchor_path))?;
         let name = match (anchor_path.file_stem().and_then(OsStr::to_str), anchor_path.extension()) {
             (Some(name), Some(extension)) if extension == "otf2" => name.to_owned(),
             _ => return Err(Error::new("the name of an anchor file has to end in .otf2").in_file(&anchor_path)),
@@ -48,7 +48,7 @@ impl Otf2Archive {
     }
 
     /// Contents of the anchor file.
-    pub fn anchor(&self) -> &Anchor {
+    pub fn anchor(&self) -> &AnchorFile {
         &self.anchor
     }
 

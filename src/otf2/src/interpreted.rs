@@ -1,7 +1,7 @@
 //! An archive as seen by a format that holds what this program interprets: the parts of its events, and what else there is.
 
 use crate::bytes::Reader;
-use crate::chunks::{FileKind, Record, Records};
+use crate::chunks::{FileKind, Record, RecordReader};
 use crate::conversion_loss::{ConversionLoss, Lost};
 use crate::definition_record::DefinitionRecord;
 use crate::definitions::{Tables, kind};
@@ -132,7 +132,7 @@ fn each_definition(
     chunk_size: u64,
     mut visit: impl FnMut(&Record<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    let mut records = RecordReader::new(bytes, FileKind::Definitions, chunk_size);
     let mut run = || -> Result<()> {
         while let Some(record) = records.next()? {
             visit(&record)?;

@@ -96,7 +96,7 @@ mod tests;
 mod times;
 mod writer;
 
-pub use anchor::Anchor;
+pub use anchor::AnchorFile;
 pub use bytes::{ByteOrder, Reader as FieldReader, Writer as FieldWriter};
 pub use create::{ArchiveWriter, MappingTable};
 pub use definition_record::DefinitionRecord;

@@ -1,7 +1,7 @@
 //! The files of local definitions, `NAME/<location>.def`.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::chunks::{FileKind, Records};
+use crate::chunks::{FileKind, RecordReader};
 use crate::local::{COMMUNICATORS, GROUPS, IdMap, LocalDefinitions, REGIONS, WINDOWS};
 use clc_trace::{ClockOffset, Error, Result};
 
@@ -64,7 +64,7 @@ impl LocalDefinitions {
     fn read_tables(bytes: &[u8], chunk_size: u64, in_full: bool) -> Result<LocalDefinitions> {
         let mut local = LocalDefinitions::default();
         let mut seen = [false; 256];
-        let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+        let mut records = RecordReader::new(bytes, FileKind::Definitions, chunk_size);
         while let Some(record) = records.next()? {
             let mut reader = Reader::new(record.payload, record.order);
             match record.kind {

@@ -15,12 +15,12 @@ pub struct MappedFile {
     map: Option<memmap2::Mmap>,
     /// The path, for [`mapped_at`].
     name: Box<[u8]>,
-    entry: Option<&'static Entry>,
+    entry: Option<&'static MappedEntry>,
 }
 
 /// A mapped file, for whoever has to explain a fault in it. Free if `start` is 0.
 #[derive(Debug)]
-struct Entry {
+struct MappedEntry {
     start: AtomicUsize,
     length: AtomicUsize,
     name: AtomicPtr<u8>,
@@ -28,8 +28,8 @@ struct Entry {
 }
 
 /// Files that are mapped now; few are at a time, and those that do not fit are not explained.
-static MAPPED: [Entry; 32] = [const {
-    Entry {
+static MAPPED: [MappedEntry; 32] = [const {
+    MappedEntry {
         start: AtomicUsize::new(0),
         length: AtomicUsize::new(0),
         name: AtomicPtr::new(std::ptr::null_mut()),

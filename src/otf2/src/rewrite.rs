@@ -1,7 +1,7 @@
 //! Writing an archive again with other times: whatever is no time stays byte for byte.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
-use crate::chunks::{FileKind, Record, Records, Stretch};
+use crate::chunks::{FileKind, Record, RecordReader, RecordRun};
 use crate::definitions::kind;
 use crate::files::Otf2Archive;
 use crate::framing::{BUFFER_FLUSH, attribute_bound, bound};
@@ -26,13 +26,13 @@ impl Otf2Archive {
     pub fn rewrite_events(&self, location: LocationId, target: &Path, map: &mut impl TimeMap) -> Result<()> {
         let path = self.event_path(location);
         let place = |error: Error| error.in_file(&path).at_location(location);
-        let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
+        let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
         let target = self.at(target).event_path(location);
         let mut writer = ChunkWriter::create(&target, self.anchor().event_chunk, records.order(), true)?;
         let mut last = 0;
         let mut patched = Vec::new();
         let mut mirrors = true;
-        let mut stretch = Stretch::default();
+        let mut stretch = RecordRun::default();
         loop {
             // Nearly all records come in stretches; what is special about one is seen to below.
             records.gather(&mut stretch);
@@ -79,9 +79,9 @@ impl Otf2Archive {
     /// The event file is missing or damaged, the map fails.
     pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         let path = self.event_path(location);
-        let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
+        let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
         let mut patched = Vec::new();
-        let mut stretch = Stretch::default();
+        let mut stretch = RecordRun::default();
         loop {
             records.gather(&mut stretch);
             map.events(stretch.first(), stretch.times_mut())?;
@@ -198,7 +198,7 @@ impl Otf2Archive {
         }
         let bytes = MappedFile::open(&path)?;
         let mut markers = Vec::new();
-        let mut records = Records::new(&bytes, FileKind::Definitions, self.anchor().definition_chunk);
+        let mut records = RecordReader::new(&bytes, FileKind::Definitions, self.anchor().definition_chunk);
         let mut run = || -> Result<()> {
             while let Some(record) = records.next()? {
                 if record.kind == MARKER {
@@ -254,7 +254,7 @@ impl Otf2Archive {
         map: &mut dyn FnMut(u64) -> u64,
     ) -> Result<()> {
         let path = self.snapshot_path(location);
-        let mut records = Records::open(&path, FileKind::Snapshots, self.anchor().event_chunk)?;
+        let mut records = RecordReader::open(&path, FileKind::Snapshots, self.anchor().event_chunk)?;
         let target = self.at(target).snapshot_path(location);
         let mut writer = ChunkWriter::create(&target, self.anchor().event_chunk, records.order(), true)?;
         let mut raw = Vec::new();
@@ -277,7 +277,7 @@ impl Otf2Archive {
 }
 
 /// The last of the new times of a stretch, which do not decrease, after `last`.
-fn ascending(stretch: &Stretch, mut last: u64) -> Result<u64> {
+fn ascending(stretch: &RecordRun, mut last: u64) -> Result<u64> {
     for (number, &time) in (stretch.first()..).zip(stretch.times()) {
         if time < last {
             return Err(backwards(time, last, number));
@@ -350,7 +350,7 @@ fn rewrite_records_open(
     chunk_size: u64,
     mut decide: impl FnMut(&Record<'_>, &mut Vec<u8>) -> Action,
 ) -> Result<ChunkWriter> {
-    let mut records = Records::new(bytes, FileKind::Definitions, chunk_size);
+    let mut records = RecordReader::new(bytes, FileKind::Definitions, chunk_size);
     let mut writer = ChunkWriter::create(target, chunk_size, records.order(), false)?;
     let mut new = Vec::new();
     // The layout of the file can be kept until a record of another size comes.

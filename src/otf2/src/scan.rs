@@ -1,7 +1,7 @@
 //! Streaming through the events of a location.
 
 use crate::ScanSummary;
-use crate::chunks::{FileKind, Record, Records};
+use crate::chunks::{FileKind, Record, RecordReader};
 use crate::decode::decode;
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
@@ -21,7 +21,7 @@ pub(crate) fn empty(local: &LocalDefinitions) -> ScanSummary {
 }
 
 /// What is known when all records have been read.
-pub(crate) fn finish<S: Source>(summary: &mut ScanSummary, records: &Records<S>) {
+pub(crate) fn finish<S: Source>(summary: &mut ScanSummary, records: &RecordReader<S>) {
     summary.events = records.number();
     summary.chunks = records.chunk_starts().to_vec();
     if records.miscounted() > 0 {
@@ -71,7 +71,7 @@ impl Otf2Archive {
     ) -> Result<()> {
         let (path, size) = (self.event_path(location), self.anchor().event_chunk);
         let mut run = || -> Result<()> {
-            let mut records = Records::open_at(&path, FileKind::Events, size, chunk, before)?;
+            let mut records = RecordReader::open_at(&path, FileKind::Events, size, chunk, before)?;
             while let Some(record) = records.next()? {
                 if !visit(record.number, decode(&record, local)?) {
                     break;
@@ -92,7 +92,7 @@ impl Otf2Archive {
         let path = self.event_path(location);
         let mut summary = empty(local);
         let mut run = || -> Result<()> {
-            let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
+            let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
             let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;

@@ -22,16 +22,16 @@ pub trait Source {
 
 /// Bytes in memory.
 #[derive(Debug, Clone)]
-pub struct Bytes<'a> {
+pub struct ByteSource<'a> {
     length: u64,
     present: &'a [u8],
     rest: &'a [u8],
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteSource<'a> {
     /// The whole contents of a file.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Bytes { length: bytes.len() as u64, present: &[], rest: bytes }
+        ByteSource { length: bytes.len() as u64, present: &[], rest: bytes }
     }
 
     /// [`Source::advance`], which cannot fail here.
@@ -40,7 +40,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-impl Source for Bytes<'_> {
+impl Source for ByteSource<'_> {
     fn length(&self) -> u64 {
         self.length
     }

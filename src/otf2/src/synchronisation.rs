@@ -1,7 +1,7 @@
 //! Streaming through the events of a location that take part in synchronisation.
 
 use crate::ScanSummary;
-use crate::chunks::{FileKind, Record, Records, Stretch};
+use crate::chunks::{FileKind, Record, RecordReader, RecordRun};
 use crate::decode::{decode, synchronises};
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
@@ -62,9 +62,9 @@ impl Otf2Archive {
         let path = self.event_path(location);
         let mut summary = empty(local);
         let mut run = || -> Result<()> {
-            let mut records = Records::open(&path, FileKind::Events, self.anchor().event_chunk)?;
-            let mut stretch = Stretch::default();
-            let mut synchronising = [0_u32; Stretch::MOST];
+            let mut records = RecordReader::open(&path, FileKind::Events, self.anchor().event_chunk)?;
+            let mut stretch = RecordRun::default();
+            let mut synchronising = [0_u32; RecordRun::MOST];
             let (mut first, mut last) = (None, 0);
             let mut within = Within { regions, entered: None, looks: !regions.is_empty() };
             loop {
@@ -144,7 +144,7 @@ impl Within<'_> {
     }
 
     /// What was entered before record `index` of a stretch.
-    fn enter<S: Source>(&mut self, records: &Records<S>, stretch: &Stretch, index: usize) {
+    fn enter<S: Source>(&mut self, records: &RecordReader<S>, stretch: &RecordRun, index: usize) {
         match stretch.kinds()[..index].iter().rposition(|&kind| kind == ENTER || kind == LEAVE) {
             Some(last) if stretch.kinds()[last] == ENTER => {
                 self.entered = records.at(stretch, last).fields().u32().ok();

@@ -2,7 +2,7 @@
 
 use crate::MappedFile;
 use crate::bytes::{ByteOrder, Writer};
-use crate::chunks::{FileKind, Records};
+use crate::chunks::{FileKind, RecordReader};
 use crate::decode::decode;
 use crate::framing::{attribute_bound, bound};
 use crate::local::LocalDefinitions;
@@ -36,7 +36,7 @@ fn enter(time: u64) -> Vec<u8> {
 /// Number, time and type of all records, decoded as well.
 fn read(bytes: &[u8], kind: FileKind) -> Result<Vec<(u64, u64, u8)>> {
     let local = LocalDefinitions::default();
-    let mut records = Records::new(bytes, kind, SIZE);
+    let mut records = RecordReader::new(bytes, kind, SIZE);
     let mut all = Vec::new();
     while let Some(record) = records.next()? {
         decode(&record, &local)?;
@@ -79,7 +79,7 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
         assert_eq!(archive.anchor().definition_chunk, chunk);
         let members = archive.anchor().definitions;
         let bytes = MappedFile::open(&archive.definition_path()).unwrap();
-        let mut records = Records::new(&bytes, FileKind::Definitions, chunk);
+        let mut records = RecordReader::new(&bytes, FileKind::Definitions, chunk);
         let mut read = 0;
         while records.next().unwrap().is_some() {
             read += 1;
@@ -153,7 +153,7 @@ fn every_chunk_needs_a_header() {
 fn wrong_counters_are_noticed() {
     for (last, miscounted) in [(2, 0), (0, 1), (3, 1)] {
         let bytes = file(&[enter(5), enter(6), vec![2, 1]].concat(), last);
-        let mut records = Records::new(&bytes, FileKind::Events, SIZE);
+        let mut records = RecordReader::new(&bytes, FileKind::Events, SIZE);
         while records.next().unwrap().is_some() {}
         assert_eq!(records.miscounted(), miscounted, "last event {last}");
     }
@@ -163,7 +163,7 @@ fn wrong_counters_are_noticed() {
 fn rewrite(bytes: &[u8], kind: FileKind, following: bool, many: bool, time: impl Fn(u64, u64) -> u64) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    let mut records = Records::new(bytes, kind, SIZE);
+    let mut records = RecordReader::new(bytes, kind, SIZE);
     let create = if many { ChunkWriter::create_one_of_many } else { ChunkWriter::create };
     let mut writer = create(&path, SIZE, records.order(), kind != FileKind::Definitions).unwrap();
     while let Some(record) = records.next().unwrap() {
@@ -216,7 +216,7 @@ fn records_longer_than_any_estimate_do_not_spill_over_the_chunk() {
     let all = read(&written, FileKind::Events).unwrap();
     let expected: Vec<_> = (1..=count as u64).map(|number| (number, 1 + number / 2, 200)).collect();
     assert!(all == expected);
-    let mut records = Records::new(&written, FileKind::Events, SIZE);
+    let mut records = RecordReader::new(&written, FileKind::Events, SIZE);
     while records.next().unwrap().is_some() {}
     assert_eq!(records.miscounted(), 0);
 }

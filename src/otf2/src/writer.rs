@@ -1,7 +1,7 @@
 //! Chunked files written the way libotf2 writes them: same chunk breaks, same timestamps.
 
 use crate::bytes::ByteOrder;
-use crate::chunks::{CHUNK_HEADER, Record, Stretch};
+use crate::chunks::{CHUNK_HEADER, Record, RecordRun};
 use crate::framing::control;
 use clc_trace::{Error, Result};
 use std::fs::{File, OpenOptions};
@@ -258,7 +258,7 @@ impl ChunkWriter {
     }
 
     /// As [`ChunkWriter::mirror`] for the records of a stretch, in the chunk that is a copy already; returns how many of them could be appended.
-    pub fn mirror_stretch(&mut self, stretch: &Stretch) -> usize {
+    pub fn mirror_stretch(&mut self, stretch: &RecordRun) -> usize {
         if self.mirrored.is_none() {
             return 0;
         }

@@ -13,21 +13,21 @@ use clc_trace::{Error, Result, Ticks};
 
 /// A window of pre-synchronised time, both ends inclusive, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct ExportWindow {
     /// Where it begins.
     pub from: i64,
     /// Where it ends.
     pub to: i64,
 }
 
-impl Window {
+impl ExportWindow {
     /// From and to are counted from the first event; the ends of the trace where they are not given. A second has `resolution` ticks.
     ///
     /// # Errors
     /// The window lies outside the trace.
-    pub fn new(loaded: &LocalTrace, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<Window> {
+    pub fn new(loaded: &LocalTrace, from: Option<Ticks>, to: Option<Ticks>, resolution: u64) -> Result<ExportWindow> {
         let (first, last) = loaded.span.map_or((0, 0), |(first, last)| (first.0, last.0));
-        let window = Window {
+        let window = ExportWindow {
             from: from.map_or(first, |from| first.saturating_add(from.0)),
             to: to.map_or(last, |to| first.saturating_add(to.0)),
         };

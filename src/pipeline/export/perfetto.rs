@@ -1,6 +1,6 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
 
-use super::{Exported, Window};
+use super::{ExportWindow, Exported};
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationClock;
 use crate::pipeline::open::TraceHandle;
@@ -19,7 +19,7 @@ pub fn perfetto(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    window: Window,
+    window: ExportWindow,
 ) -> Result<Option<Exported>> {
     let mut part = PartialExport::new(opened, loaded, window);
     let outcome = part.locations();
@@ -49,7 +49,7 @@ pub fn perfetto(
 struct PartialExport<'a> {
     opened: &'a TraceHandle,
     loaded: &'a LocalTrace,
-    window: Window,
+    window: ExportWindow,
     /// Names of regions.
     names: HashMap<RegionId, &'a str>,
     /// Process and thread number by location.
@@ -63,7 +63,7 @@ struct PartialExport<'a> {
 }
 
 impl<'a> PartialExport<'a> {
-    fn new(opened: &'a TraceHandle, loaded: &'a LocalTrace, window: Window) -> Self {
+    fn new(opened: &'a TraceHandle, loaded: &'a LocalTrace, window: ExportWindow) -> Self {
         let definitions = &opened.definitions;
         let timelines = opened.timelines.all.iter().enumerate();
         let places = timelines.flat_map(|(process, timeline)| {

@@ -1,6 +1,6 @@
 //! Violations as comma-separated values, one line each.
 
-use super::{Exported, Window};
+use super::{ExportWindow, Exported};
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::CsvRecords;
@@ -17,7 +17,7 @@ receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,
 
 /// Where a line goes: location and event of the receive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Line {
+struct ViolationLine {
     receiver: (u32, u64, u64),
     message: bool,
     fields: Vec<String>,
@@ -32,7 +32,7 @@ pub fn violations(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    window: Window,
+    window: ExportWindow,
 ) -> Result<Option<Exported>> {
     let program = &loaded.program;
     let resolution = opened.definitions.clock.resolution;
@@ -68,7 +68,7 @@ pub fn violations(
             format!("{:.12}", seconds(time)),
         ]);
         fields.extend([early.to_string(), format!("{:.12}", Ticks(early).seconds(resolution))]);
-        Line { receiver: (process, location.0, number), message: operation == "message", fields }
+        ViolationLine { receiver: (process, location.0, number), message: operation == "message", fields }
     };
     let mut lines = Vec::new();
     for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
@@ -97,7 +97,7 @@ pub fn violations(
         }
     }
     let Some(parts) = gather_values(transport, 0, &lines)? else { return Ok(None) };
-    let mut lines: Vec<Line> = parts.into_iter().flatten().collect();
+    let mut lines: Vec<ViolationLine> = parts.into_iter().flatten().collect();
     lines.sort();
     let mut records = CsvRecords::new(HEAD.split(','));
     lines.iter().for_each(|line| records.add(&line.fields));

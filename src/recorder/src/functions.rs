@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const DEPTH: usize = 64;
 
 /// Functions that a thread is in before anything is recorded: addresses and times.
-struct Early {
+struct EarlyFunctions {
     depth: Cell<usize>,
     entered: [Cell<(usize, u64)>; DEPTH],
 }
 
 thread_local! {
-    static EARLY: Early = const { Early { depth: Cell::new(0), entered: [const { Cell::new((0, 0)) }; DEPTH] } };
+    static EARLY: EarlyFunctions = const { EarlyFunctions { depth: Cell::new(0), entered: [const { Cell::new((0, 0)) }; DEPTH] } };
 }
 
 /// Functions of the program have been recorded: addresses are to be kept.

@@ -8,7 +8,7 @@ use crate::samples;
 use crate::session::{self, Session};
 use crate::stream::Stream;
 use crate::threads::spawn;
-use crate::waits::Ticks;
+use crate::waits::TickLength;
 use std::time::{Duration, Instant};
 
 /// How often it looks.
@@ -30,7 +30,7 @@ fn run(session: &'static Session) {
     let mut kept = false;
     let mut load = Load::new(session.control.load);
     let (begin, mut passed) = (Instant::now(), 0);
-    let mut ticks = Ticks::new();
+    let mut ticks = TickLength::new();
     while session::recording().is_some() {
         std::thread::sleep(PERIOD);
         looks += 1;
@@ -70,6 +70,6 @@ fn run(session: &'static Session) {
 }
 
 /// Whether a full buffer is to be written now: the thread waits anyway, the node has time, or the other buffer is nearly full, too.
-fn is_time(session: &Session, stream: &Stream, load: &mut Load, ticks: &Ticks) -> bool {
+fn is_time(session: &Session, stream: &Stream, load: &mut Load, ticks: &TickLength) -> bool {
     session.control.at_once || ticks.waits(stream) || stream.buffers.is_urgent() || load.is_light()
 }

@@ -48,7 +48,7 @@ impl Slot {
 }
 
 /// A communicator that this process has become a member of, with what all its members know of it.
-pub struct Member {
+pub struct NewMembership {
     /// Its handle.
     pub handle: u64,
     /// Rank of this process in it, and number of members.
@@ -391,7 +391,7 @@ impl Board {
 
     /// This process has become a member of a communicator, by the call that the thread is in, on another one.
     #[cold]
-    pub fn joined(&self, slot: Slot, effect: Effect, parent: u64, new: &Member) {
+    pub fn joined(&self, slot: Slot, effect: Effect, parent: u64, new: &NewMembership) {
         let of_parent = self.find(parent).map_or(0, |place| self.word(place + 8).load(Ordering::Relaxed));
         let identity = match (effect, new.others) {
             // Told by its members, and how often the same have made one.

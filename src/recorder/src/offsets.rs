@@ -12,7 +12,7 @@ use crate::exchange::{Batch, Exchange, Measured};
 use crate::format::measured::{KERNEL, MPI};
 use crate::streams::Streams;
 use crate::threads;
-use crate::waits::Ticks;
+use crate::waits::TickLength;
 use std::collections::HashSet;
 use std::ffi::c_int;
 use std::path::Path;
@@ -132,7 +132,7 @@ impl Meter {
         if let Some(every) = self.every.filter(|_| self.partner.is_some()) {
             let _ = threads::spawn("clc-offsets", move || {
                 let start = Instant::now();
-                let mut ticks = Ticks::new();
+                let mut ticks = TickLength::new();
                 for turn in 1.. {
                     let next = every.saturating_mul(turn);
                     std::thread::sleep(next.saturating_sub(start.elapsed()));

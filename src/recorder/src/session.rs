@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::format::{self, COMMUNICATOR, INTER, LONGEST_TEXT, MAPS, NAME, NAME_OF_WINDOW, field};
 use crate::functions;
 use crate::layout;
-use crate::monitor::{self, Board, Member};
+use crate::monitor::{self, Board, NewMembership};
 use crate::offsets::Meter;
 use crate::say;
 use crate::stream::{LONGEST, Stream};
@@ -332,7 +332,7 @@ impl Session {
     /// one it is. Its group is that of `comm`, which is the communicator itself unless that cannot be asked yet. Returns what it is, if it is one; nothing
     /// at all if there was no room.
     #[cold]
-    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> Option<Option<Member>> {
+    pub fn describe(&self, stream: &mut Stream, handle: u64, comm: u64, list: bool) -> Option<Option<NewMembership>> {
         if handle == self.abi.no_comm || handle == 0 {
             return Some(None);
         }
@@ -366,7 +366,7 @@ impl Session {
             write(stream, &ranks);
             remote = Some(tell(&ranks));
         }
-        Some(Some(Member { handle, rank, size, first, members: all, others: remote }))
+        Some(Some(NewMembership { handle, rank, size, first, members: all, others: remote }))
     }
 
     /// Keeps which files are where in memory, if functions of the program have been recorded: `<rank>.maps`. It may be called again when there are more.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// What the records that follow build upon.
 #[derive(Clone, Copy, Default)]
-struct State {
+struct EncoderState {
     time: u64,
     comm: u64,
     request: u64,
@@ -29,9 +29,9 @@ pub struct Stream {
     position: usize,
     /// Where the last whole record ends.
     committed: usize,
-    state: State,
+    state: EncoderState,
     /// The state after the last whole record.
-    kept: State,
+    kept: EncoderState,
     /// Texts that later records can refer to: for each number a checksum; null before the first.
     texts: *mut u64,
     /// When the call began that the thread is in; 0 if it is in none.
@@ -64,8 +64,8 @@ impl Stream {
             limit,
             position: HEADER,
             committed: HEADER,
-            state: State::default(),
-            kept: State::default(),
+            state: EncoderState::default(),
+            kept: EncoderState::default(),
             texts: std::ptr::null_mut(),
             inside_since: AtomicU64::new(0),
             scratch: std::ptr::null_mut(),
@@ -118,7 +118,7 @@ impl Stream {
     /// What precedes all records of a buffer: it can be read without the one before it.
     fn begin_buffer(&mut self) {
         self.position = HEADER;
-        let State { time, comm, request, win, address, open, requests } = self.state;
+        let EncoderState { time, comm, request, win, address, open, requests } = self.state;
         for value in [SEGMENT, time, comm, request, win, address, open, requests] {
             self.unsigned(value);
         }

@@ -10,15 +10,15 @@ use std::time::Instant;
 const WAITS: u64 = 100_000;
 
 /// About how long ticks of the counter are.
-pub struct Ticks {
+pub struct TickLength {
     begin: (u64, Instant),
     per_tick: f64,
 }
 
-impl Ticks {
+impl TickLength {
     /// Learns it from now on.
-    pub fn new() -> Ticks {
-        Ticks { begin: (clock::before(), Instant::now()), per_tick: 1.0 }
+    pub fn new() -> TickLength {
+        TickLength { begin: (clock::before(), Instant::now()), per_tick: 1.0 }
     }
 
     /// To be called now and then.

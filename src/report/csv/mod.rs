@@ -5,7 +5,7 @@ mod records;
 use crate::report::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
 
-pub use records::Records;
+pub use records::CsvTable;
 
 /// Name and contents of every file. Times are in seconds, missing values are empty.
 pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
@@ -43,13 +43,13 @@ fn named<T>(stages: &Stages<T>) -> impl Iterator<Item = (&'static str, &T)> {
 }
 
 /// A file of `header` and the lines that `fill` writes.
-fn table(header: &str, fill: impl FnOnce(&mut Records)) -> String {
-    let mut records = Records::new(header.split(','));
+fn table(header: &str, fill: impl FnOnce(&mut CsvTable)) -> String {
+    let mut records = CsvTable::new(header.split(','));
     fill(&mut records);
     records.into_text()
 }
 
-fn line(records: &mut Records, fields: &[String]) {
+fn line(records: &mut CsvTable, fields: &[String]) {
     records.add(fields);
 }
 

@@ -3,14 +3,14 @@
 use csv::Writer;
 
 /// A table of comma-separated values: a header and records, with quotation marks where a field needs them.
-pub struct Records {
+pub struct CsvTable {
     writer: Writer<Vec<u8>>,
 }
 
-impl Records {
+impl CsvTable {
     /// With the names of the columns.
-    pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> Records {
-        let mut records = Records { writer: csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()) };
+    pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> CsvTable {
+        let mut records = CsvTable { writer: csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()) };
         records.add(header);
         records
     }

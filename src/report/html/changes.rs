@@ -1,7 +1,7 @@
 //! The chapter on what the correction changed: intervals, slopes, moves by location.
 
 use super::element::{duration, escape, facts, figure, table};
-use super::plot::{Frame, ticks};
+use super::plot::{PlotFrame, ticks};
 use crate::report::{Displacement, IntervalChange, Report, Slopes};
 use clc_trace::format::{count, percent, sum};
 
@@ -67,7 +67,7 @@ fn histogram(change: &IntervalChange) -> String {
     if most == 0 {
         return String::new();
     }
-    let frame = Frame::new(900.0, 210.0);
+    let frame = PlotFrame::new(900.0, 210.0);
     let marks: Vec<_> = ticks(0.0, most as f64, 3).into_iter().map(|at| (at / most as f64, count(at as u64))).collect();
     let mut svg = frame.y_axis(&marks, "intervals");
     let width = 1.0 / change.histogram.len() as f64;

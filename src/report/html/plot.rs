@@ -19,7 +19,7 @@ pub fn ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
 
 /// The frame of a diagram, in pixels.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame {
+pub struct PlotFrame {
     pub width: f64,
     pub height: f64,
     pub left: f64,
@@ -28,10 +28,10 @@ pub struct Frame {
     pub bottom: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     /// With room for labels.
-    pub fn new(width: f64, height: f64) -> Frame {
-        Frame { width, height, left: 64.0, right: width - 16.0, top: 12.0, bottom: height - 44.0 }
+    pub fn new(width: f64, height: f64) -> PlotFrame {
+        PlotFrame { width, height, left: 64.0, right: width - 16.0, top: 12.0, bottom: height - 44.0 }
     }
 
     /// Where the share `x` of the width lies.

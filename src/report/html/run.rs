@@ -3,7 +3,7 @@
 use super::element::{duration, escape, table};
 use crate::report::{LatencyUsed, ReplayForm, Report};
 use clc_trace::format::{bytes, count, plural};
-use controlled_logical_clock::Form;
+use controlled_logical_clock::CorrectionForm;
 
 pub fn body(report: &Report) -> String {
     passes(report) + &costs(report) + &left_out(report) + &again(report) + &warnings(report)
@@ -26,11 +26,11 @@ fn passes(report: &Report) -> String {
         [Some(forward), mirrored].into_iter().flatten()
     });
     let meaning = match replay.correction {
-        Form::Common => {
+        CorrectionForm::Common => {
             "the error of a pass is the sum of its jumps over that of the violations. The mirrored replay moves sends before their \
              receives; the correction is the average of both"
         }
-        Form::Paper => "the error of a pass is its largest advance over that",
+        CorrectionForm::Paper => "the error of a pass is its largest advance over that",
     };
     let mut text = format!(
         "<p>The forward replay proceeded {form}. No γ can avoid an advance of {} (D<sub>0</sub>); {meaning}.</p>\n",

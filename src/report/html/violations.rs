@@ -1,7 +1,7 @@
 //! The chapter on violations: by kind, over time, by distance, by operation.
 
 use super::element::{duration, escape, figure, fold, table};
-use super::plot::{Frame, short, ticks};
+use super::plot::{PlotFrame, short, ticks};
 use crate::report::{CollectiveKind, Details, Locks, Report, StageDetails, StageViolations};
 use clc_trace::format::{count, percent, sum};
 
@@ -79,7 +79,7 @@ fn legend(stages: &[StageDetails]) -> String {
 
 /// Share of too early receives, one stepped line per stage.
 fn over_time(details: &Details, span: f64) -> String {
-    let frame = Frame::new(900.0, 230.0);
+    let frame = PlotFrame::new(900.0, 230.0);
     let share = |stage: &StageDetails, window: usize| {
         let (checked, violated) = (stage.checked.get(window).copied(), stage.violated.get(window).copied());
         match (checked, violated) {
@@ -142,7 +142,7 @@ fn distances(details: &Details) -> String {
             .map_or(0, |c| c.messages.saturating_add(c.collective_ends))
     };
     let most = stages.iter().flat_map(|s| classes.iter().map(move |class| of(s, class.0))).max().unwrap_or(0).max(1);
-    let frame = Frame::new(900.0, 250.0);
+    let frame = PlotFrame::new(900.0, 250.0);
     // Logarithmic: a stage with few violations must be seen beside one with many.
     let scale = |number: u64| ((number as f64).log10() + 0.3) / ((most as f64).log10() + 0.3);
     let powers = (0..19).map(|power| 10u64.pow(power)).take_while(|&power| power <= most);

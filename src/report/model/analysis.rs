@@ -240,7 +240,7 @@ pub struct CriticalPath {
     /// The process that most of the path in each window belongs to; null if the path has no length there.
     pub windows: Vec<Option<u32>>,
     /// The longest stretches on one process, in order of time.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<PathStretch>,
     /// Number of stretches that are not in the list.
     pub further_stretches: u64,
 }
@@ -287,7 +287,7 @@ pub struct ProcessShare {
 
 /// The critical path stays at one process for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct PathStretch {
     /// The process.
     pub process: u32,
     /// When it begins, in seconds after the first event.

@@ -200,7 +200,7 @@ pub struct Lane {
     /// When the event happens that belongs to the violation.
     pub at_seconds: f64,
     /// Regions, outer ones first.
-    pub bars: Vec<Bar>,
+    pub bars: Vec<RegionBar>,
 }
 
 impl Lane {
@@ -212,7 +212,7 @@ impl Lane {
 
 /// A region.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bar {
+pub struct RegionBar {
     /// Its name.
     pub region: String,
     /// Nesting, 0 for the outermost level that is shown.

@@ -2,13 +2,13 @@
 
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
-use controlled_logical_clock::Form;
+use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
 
 /// What ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct ProgramInfo {
     /// Version of clc-replay.
     pub version: String,
     /// The arguments, program name first.
@@ -71,7 +71,7 @@ pub struct ParametersUsed {
     /// Model of the clocks.
     pub presync: Method,
     /// How many locations got which clock.
-    pub clocks: Clocks,
+    pub clocks: ClockCounts,
     /// Minimum latency of a message.
     pub latency: LatencyUsed,
     /// Control variable of the first pass; null for `check`, like the next three.
@@ -91,7 +91,7 @@ pub struct ParametersUsed {
 
 /// Number of locations by what pre-synchronisation does to their times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clocks {
+pub struct ClockCounts {
     /// Nothing.
     pub identity: u64,
     /// One constant offset.
@@ -147,15 +147,15 @@ pub struct Replay {
     pub passes: Vec<Pass>,
     /// What is made of them.
     #[serde(default = "paper")]
-    pub correction: Form,
+    pub correction: CorrectionForm,
     /// What was done to all timelines together; null in the publication's form, and if nothing had to move.
     #[serde(default)]
     pub common_motion: Option<CommonMotion>,
 }
 
 /// Reports of earlier versions say nothing.
-fn paper() -> Form {
-    Form::Paper
+fn paper() -> CorrectionForm {
+    CorrectionForm::Paper
 }
 
 /// The motion that all clocks shared after the replays, which was taken out.

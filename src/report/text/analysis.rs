@@ -1,7 +1,7 @@
 //! An analysis as text: metrics, waiting times before and after, critical path.
 
 use super::correction::{left_out, phases, trace, warnings_text};
-use super::table::{Table, labelled, shorten};
+use super::table::{TextTable, labelled, shorten};
 use crate::report::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
 use clc_trace::format::{count, duration, percent, plural};
 
@@ -69,7 +69,7 @@ pub fn verdict(analysis: &Analysis) -> String {
 fn execution(analysis: &Analysis) -> String {
     let stages: Vec<&Execution> =
         std::iter::once(&analysis.execution.before).chain(&analysis.execution.after).collect();
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut row = |label: &str, value: &dyn Fn(&Execution) -> String| {
         let cells = stages.iter().map(|stage| value(stage));
         table.push(std::iter::once(label.to_owned()).chain(cells).collect());
@@ -117,7 +117,7 @@ fn waits(analysis: &Analysis) -> String {
     let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
     let details = || analysis.waits.details.iter().filter(|detail| occurs(&detail.waiting));
     let row = |name: &str, waiting: &Waiting| std::iter::once(name.to_owned()).chain(cells(waiting)).collect();
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.push(headings("Waiting", analysis));
     for kind in analysis.waits.kinds.iter().filter(|kind| occurs(&kind.waiting)) {
         table.push(row(kind.kind.name(), &kind.waiting));
@@ -161,7 +161,7 @@ fn call_paths(analysis: &Analysis, rows: usize) -> String {
     if list.is_empty() {
         return String::new();
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut heads = headings("Waiting by call path", analysis);
     heads.insert(1, "kind".to_owned());
     table.push(heads);
@@ -180,7 +180,7 @@ fn pairs(analysis: &Analysis, rows: usize) -> String {
     if list.is_empty() {
         return String::new();
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut heads = vec!["Who waited for whom".to_owned(), "process".to_owned(), "for".to_owned(), "before".to_owned()];
     if analysis.waits.total.after_seconds.is_some() {
         heads.push("after".to_owned());
@@ -224,7 +224,7 @@ fn critical_path(analysis: &Analysis, rows: usize) -> String {
     }
     let mut text = labelled("Critical path", &content, INDENT + 2);
     let cells = |share_of: &Share| [duration(share_of.seconds), share(share_of.share), share(share_of.weight_share)];
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let header = |first: &str| [first, "time", "of path", "of weight"].map(str::to_owned).to_vec();
     table.push(header("  by call path"));
     for entry in path.by_call_path.iter().take(rows) {
@@ -238,7 +238,7 @@ fn critical_path(analysis: &Analysis, rows: usize) -> String {
         path.further_call_paths,
         "in --report",
     );
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.push(header("  by process"));
     for entry in path.by_process.iter().take(rows) {
         table.push(std::iter::once(format!("  {}", entry.process)).chain(cells(&entry.share)).collect());

@@ -1,6 +1,6 @@
 //! What `convert` has written, as text.
 
-use super::table::{Table, labelled, shorten};
+use super::table::{TextTable, labelled, shorten};
 use crate::report::Conversion;
 use clc_trace::format::{bytes, count, duration, plural, rate};
 
@@ -31,7 +31,7 @@ pub fn conversion_text(conversion: &Conversion) -> String {
         text += &line("Left out", "nothing".to_owned());
     } else {
         text += &format!("\nLeft out because the {} format cannot hold it:\n", conversion.to.name());
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for loss in &conversion.losses {
             let what = format!("  {}: {}", loss.what.name(), shorten(&loss.kind, 44));
             table.row([&what, &count(loss.count)]);

@@ -1,7 +1,7 @@
 //! The summary of a run as text: what a performance engineer pastes into a mail.
 
 use super::pairs::pairs;
-use super::table::{Table, labelled, shorten};
+use super::table::{TextTable, labelled, shorten};
 use crate::report::{
     CollectiveKind, Displacement, DoubtfulChannel, EventPlace, IntervalChange, Matching, NodeClock, Replay, ReplayForm,
     Report, Stage, StageViolations, TraceSummary, Verdict, Warning, WorstKind,
@@ -167,7 +167,7 @@ fn violations(report: &Report) -> String {
     let stages: Vec<(Stage, &StageViolations)> = violations.by_stage().collect();
     let Some((_, any)) = stages.first() else { return String::new() };
 
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut row = |name: &str, checked: String, cell: &dyn Fn(&StageViolations, &str) -> String| {
         let column =
             |index: usize| stages.get(index).map(|(name, stage)| cell(stage, heading(*name))).unwrap_or_default();
@@ -227,7 +227,7 @@ fn passes(replay: &Replay, ranks: u64) -> String {
         ReplayForm::Canonical => format!("canonical: operation by operation on {ranks}, one per process"),
         ReplayForm::Dataflow => format!("dataflow: batched timestamps on {ranks}"),
     };
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.row(["Passes", "gamma", "largest advance", "error"]);
     for (number, pass) in (1u64..).zip(&replay.passes) {
         let error = if pass.error.is_finite() { format!("{:.2}", pass.error) } else { "-".into() };
@@ -275,7 +275,7 @@ fn intervals(change: &IntervalChange) -> String {
     let (largest, median) = (percent(change.largest_percent), percent(change.median_percent));
     let mut text =
         labelled("Intervals", &format!("changed by {largest} of their length at most, median {median}"), INDENT);
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for class in change.classes.iter().filter(|class| class.intervals > 0) {
         let name = match class.up_to_percent {
             Some(0.0) => "  unchanged".into(),
@@ -334,7 +334,7 @@ pub(super) fn left_out(report: &Report) -> String {
         text += &labelled(&format!("  {:>width$}", count(number)), &what, width + 4);
     }
     if !matching.unmatched_pairs.is_empty() {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         table.row(["Unmatched by pair", "sends", "receives"]);
         for pair in &matching.unmatched_pairs {
             let name = format!("  rank {} to {}", pair.sender, pair.receiver);
@@ -353,7 +353,7 @@ fn in_doubt(matching: &Matching) -> String {
     if matching.channels_in_doubt == 0 {
         return String::new();
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.row(["Records missing", "sends", "receives", "matched", "implied orders"]);
     for channel in &matching.doubtful_channels {
         let DoubtfulChannel { sender, receiver, communicator, tag, .. } = channel;
@@ -370,7 +370,7 @@ fn in_doubt(matching: &Matching) -> String {
 }
 
 pub(super) fn phases(report: &Report) -> String {
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let ranks = plural(report.program.analysis_ranks, "rank");
     table.row(["Time", &duration(total), &format!("on {ranks}")]);

@@ -1,6 +1,6 @@
 //! The judgement of a trace against the truth, as text.
 
-use super::table::{Table, labelled};
+use super::table::{TextTable, labelled};
 use crate::report::{ErrorStatistics, Evaluation, PhaseAccuracy};
 use clc_trace::format::{count, duration, percent, plural, sum};
 
@@ -25,17 +25,17 @@ pub fn evaluation_text(evaluation: &Evaluation) -> String {
     text.push('\n');
 
     let phases = &evaluation.phases;
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut header = vec![String::new()];
     header.extend(phases.iter().map(|phase| phase.phase.clone()));
     table.push(header);
-    let section = |table: &mut Table, title: &str| table.push(vec![title.to_owned()]);
-    let row = |table: &mut Table, label: &str, value: &dyn Fn(&PhaseAccuracy) -> String| {
+    let section = |table: &mut TextTable, title: &str| table.push(vec![title.to_owned()]);
+    let row = |table: &mut TextTable, label: &str, value: &dyn Fn(&PhaseAccuracy) -> String| {
         let mut cells = vec![format!("  {label}")];
         cells.extend(phases.iter().map(value));
         table.push(cells);
     };
-    let statistics = |table: &mut Table, of: &dyn Fn(&PhaseAccuracy) -> ErrorStatistics| {
+    let statistics = |table: &mut TextTable, of: &dyn Fn(&PhaseAccuracy) -> ErrorStatistics| {
         row(table, "root mean square", &|phase| duration(of(phase).rms_seconds));
         row(table, "mean", &|phase| duration(of(phase).mean_seconds));
         row(table, "median", &|phase| duration(of(phase).p50_seconds));

@@ -1,6 +1,6 @@
 //! The description of a trace as text, short even for thousands of processes.
 
-use super::table::{Table, labelled, shorten};
+use super::table::{TextTable, labelled, shorten};
 use crate::report::{Info, LocationInfo};
 use clc_trace::format::{count, duration, plural};
 use std::cmp::Reverse;
@@ -41,7 +41,7 @@ fn trace(info: &Info) -> String {
 }
 
 fn events(info: &Info) -> String {
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.row(["Events by kind", "count"]);
     for kind in &info.trace.events_by_kind {
         table.row([&format!("  {}", shorten(&kind.kind, 40)), &count(kind.count)]);
@@ -50,7 +50,7 @@ fn events(info: &Info) -> String {
 }
 
 fn nodes(info: &Info, limit: usize) -> String {
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.row(["Nodes", "processes", "locations"]);
     for node in info.nodes.iter().take(limit) {
         table.row([&format!("  {}", shorten(&node.name, 40)), &count(node.processes), &count(node.locations)]);
@@ -63,7 +63,7 @@ fn communicators(info: &Info, limit: usize) -> String {
     if info.communicators.is_empty() {
         return String::new();
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     if info.communicators.len() <= limit {
         table.row(["Communicators", "id", "size"]);
         for comm in &info.communicators {
@@ -92,7 +92,7 @@ fn clocks(info: &Info) -> String {
         return labelled("Clocks", "no clock offsets are recorded; local times are taken as global", INDENT);
     }
     let seconds = |ticks: Option<i64>| ticks.map(|ticks| ticks as f64 / resolution);
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     table.row(["Clock offsets", "smallest", "median", "largest"]);
     let mut row = |name: &str, values: Vec<f64>, show: &dyn Fn(f64) -> String| {
         if let Some([smallest, median, largest]) = spread(values) {
@@ -126,7 +126,7 @@ fn locations(info: &Info, limit: usize) -> String {
         shown.sort_by(|a, b| drift(b).total_cmp(&drift(a)));
         shown.truncate(limit);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let title = if cut { "Locations by drift" } else { "Locations" };
     table.row([title, "rank", "events", "offset", "drift"]);
     for location in shown {

@@ -1,6 +1,6 @@
 //! The pairs of clocks that clocks were estimated from, as a table.
 
-use super::table::Table;
+use super::table::TextTable;
 use crate::report::Report;
 use clc_clock::Method;
 use clc_trace::format::{count, duration};
@@ -18,7 +18,7 @@ pub(super) fn pairs(report: &Report, first: usize) -> String {
     // The margin of a hull is the better the larger.
     let badness = |deviation: f64| if estimate.chosen == Method::Hull { -deviation } else { deviation };
     pairs.sort_by(|x, y| badness(y.deviation_seconds).total_cmp(&badness(x.deviation_seconds)));
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let deviation = if estimate.chosen == Method::Hull { "margin" } else { "deviation" };
     table.row(["Clocks of processes", "offset", "drift", deviation, "samples"]);
     for pair in pairs.iter().take(ROWS) {

@@ -7,11 +7,11 @@ pub(super) const WIDTH: usize = 79;
 
 /// Rows of cells: the first column is aligned to the left, the others to the right.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// Adds a row; the first one is usually the header.
     pub fn row<const N: usize>(&mut self, cells: [&str; N]) {
         self.rows.push(cells.iter().map(|&cell| cell.to_owned()).collect());
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         table.row(["", "checked", "raw"]);
         table.row(["messages", "1,234,567", "µ"]);
         assert_eq!(table.render(4), "            checked  raw\nmessages  1,234,567    µ\n");

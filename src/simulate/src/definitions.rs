@@ -2,7 +2,7 @@
 
 use crate::engine::{WINDOW, group_of, regions};
 use crate::patterns::{PatternKind, communicators};
-use crate::scenario::{Scenario, Summary};
+use crate::scenario::{RunSummary, Scenario};
 use crate::units::{EPOCH, TickRate};
 use clc_trace::{
     ClockProperties, CommId, Definitions, Location, LocationGroup, LocationGroupId, LocationId, LocationKind,
@@ -13,7 +13,7 @@ impl Scenario {
     /// The global definitions: a machine with its nodes, a location group per process, `threads` locations per process
     /// (location `t` of rank `r` has index `r * threads + t` and id `t * 2^32 + r`), communicators and regions.
     ///
-    /// The numbers of events and the length of the trace are 0 until [`Summary::complete`] has filled them in.
+    /// The numbers of events and the length of the trace are 0 until [`RunSummary::complete`] has filled them in.
     /// An invalid scenario has definitions too; [`Scenario::validate`] is the judge.
     pub fn definitions(&self) -> Definitions {
         let nodes = self.nodes();
@@ -74,7 +74,7 @@ impl Scenario {
     }
 }
 
-impl Summary {
+impl RunSummary {
     /// Fills in what is known only after the run: events per location and the length of the trace.
     pub fn complete(&self, definitions: &mut Definitions) {
         for (location, &events) in definitions.locations.iter_mut().zip(&self.events) {

@@ -1,13 +1,13 @@
 //! A wrong clock applied to a recorded trace.
 
-use crate::clocks::{Clock, ClockSpec};
+use crate::clocks::{ClockSpec, SimulatedClock};
 use crate::units::{EPOCH, SECOND};
 use clc_trace::{Error, Result, Ticks};
 
 /// What the clock of one node would have shown at the times of a trace whose own clocks were right.
 #[derive(Debug, Clone)]
 pub struct Disturbance {
-    clock: Clock,
+    clock: SimulatedClock,
     resolution: i64,
     origin: i64,
     start: i64,

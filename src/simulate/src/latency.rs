@@ -73,7 +73,7 @@ impl LatencyModel {
 
 /// The model prepared for fast use.
 #[derive(Debug, Clone)]
-pub(super) struct Network {
+pub(super) struct PreparedLatencyModel {
     /// Minimum delays: same node, other node, other node in the slower direction.
     minimum: [i64; 3],
     tail: [i64; 3],
@@ -82,12 +82,12 @@ pub(super) struct Network {
     pub(super) eager_limit: u64,
 }
 
-impl Network {
+impl PreparedLatencyModel {
     pub(super) fn new(model: &LatencyModel) -> Self {
         let per_byte = |class: &PairClass| (((SECOND as i128) << 16) / i128::from(class.bandwidth.max(1))) as i64;
         let (near, far) = (&model.same_node, &model.other_node);
         let slow = far.minimum + (far.minimum as f64 * model.asymmetry) as i64;
-        Network {
+        PreparedLatencyModel {
             minimum: [near.minimum, far.minimum, slow],
             tail: [near.tail, far.tail, far.tail],
             per_byte: [per_byte(near), per_byte(far), per_byte(far)],
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn delays_follow_the_model() {
         let model = LatencyModel { asymmetry: 0.5, ..LatencyModel::default() };
-        let network = Network::new(&model);
+        let network = PreparedLatencyModel::new(&model);
         let mut random = Random::new(3, &[]);
         assert_eq!(network.minimum(0, 0), 300_000);
         assert_eq!(network.minimum(0, 1), 2_000_000);

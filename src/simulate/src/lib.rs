@@ -39,5 +39,5 @@ pub use latency::{LatencyModel, PairClass};
 pub use measurement_plan::MeasurementPlan;
 pub use offsets::OffsetMeter;
 pub use patterns::PatternKind;
-pub use scenario::{Scenario, Summary};
+pub use scenario::{RunSummary, Scenario};
 pub use sink::{Discard, EventSink};

@@ -4,11 +4,11 @@
 //! the answer is back when the reference's clock shows `b`. Then (a + b) / 2 - w estimates the offset, wrong by at most
 //! (b - a) / 2 plus what the clocks drift meanwhile; of several exchanges the one with the shortest round trip counts.
 
-use crate::clocks::{Clock, ClockSpec};
-use crate::latency::{LatencyModel, Network};
+use crate::clocks::{ClockSpec, SimulatedClock};
+use crate::latency::{LatencyModel, PreparedLatencyModel};
 use crate::measurement_plan::MeasurementPlan;
 use crate::random::Random;
-use crate::scenario::{Scenario, Summary};
+use crate::scenario::{RunSummary, Scenario};
 use crate::units::TickRate;
 use clc_trace::{ClockOffset, Result};
 
@@ -49,7 +49,7 @@ impl OffsetMeter<'_> {
     /// the first of them.
     pub fn measure(&self, node: u32, end: i64) -> Vec<ClockOffset> {
         let rate = TickRate::new(self.resolution);
-        let network = Network::new(self.latency);
+        let network = PreparedLatencyModel::new(self.latency);
         let mut random = Random::new(self.seed, &[MEASUREMENTS, u64::from(node)]);
         let mut reference = self.clock.clock(0, self.seed, self.length);
         let mut local = self.clock.clock(node, self.seed, self.length);
@@ -62,7 +62,7 @@ impl OffsetMeter<'_> {
                 let time = rate.ticks(reference.read(at)).0.max(0) as u64;
                 ClockOffset { time, offset: 0, standard_deviation: 0.0 }
             } else {
-                let mut exchange = Exchange { network: &network, rate, node, random: &mut random };
+                let mut exchange = OffsetMeasurement { network: &network, rate, node, random: &mut random };
                 let (offset, next) = exchange.best_of(self.plan.exchanges, at, &mut reference, &mut local);
                 free = next;
                 offset
@@ -97,7 +97,7 @@ impl Scenario {
     ///
     /// # Errors
     /// An invalid scenario.
-    pub fn offsets(&self, summary: &Summary) -> Result<Vec<Vec<ClockOffset>>> {
+    pub fn offsets(&self, summary: &RunSummary) -> Result<Vec<Vec<ClockOffset>>> {
         let length = self.estimate_length()?;
         let nodes = self.nodes();
         let count = nodes.last().map_or(0, |last| last + 1);
@@ -108,17 +108,23 @@ impl Scenario {
 }
 
 /// Exchanges between the reference and one node.
-struct Exchange<'a> {
-    network: &'a Network,
+struct OffsetMeasurement<'a> {
+    network: &'a PreparedLatencyModel,
     rate: TickRate,
     node: u32,
     random: &'a mut Random,
 }
 
-impl Exchange<'_> {
+impl OffsetMeasurement<'_> {
     /// Makes `count` exchanges from true time `now` on and keeps the one with the shortest round trip; also gives the true
     /// time at which they are over.
-    fn best_of(&mut self, count: u32, mut now: i64, reference: &mut Clock, local: &mut Clock) -> (ClockOffset, i64) {
+    fn best_of(
+        &mut self,
+        count: u32,
+        mut now: i64,
+        reference: &mut SimulatedClock,
+        local: &mut SimulatedClock,
+    ) -> (ClockOffset, i64) {
         let mut best = (i64::MAX, ClockOffset { time: 0, offset: 0, standard_deviation: 0.0 });
         let (mut sum, mut squares) = (0.0, 0.0);
         let mut first = None;

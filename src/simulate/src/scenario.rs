@@ -1,8 +1,8 @@
 //! What is simulated, checked and run.
 
-use crate::clocks::{Clock, ClockSpec};
+use crate::clocks::{ClockSpec, SimulatedClock};
 use crate::engine::{Engine, Setup};
-use crate::latency::{LatencyModel, Network};
+use crate::latency::{LatencyModel, PreparedLatencyModel};
 use crate::measurement_plan::MeasurementPlan;
 use crate::patterns::{Pattern, PatternKind, Work, communicators};
 use crate::sink::{Discard, EventSink};
@@ -78,7 +78,7 @@ impl Default for Scenario {
 
 /// What a finished run was like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct RunSummary {
     /// Events per location, in the order of the definitions.
     pub events: Vec<u64>,
     /// True time at which the application ended, in picoseconds since the start of the simulation.
@@ -142,12 +142,12 @@ impl Scenario {
     ///
     /// # Errors
     /// An invalid scenario, a run of more than 26 days, and whatever the sink reports.
-    pub fn run<S: EventSink + ?Sized>(&self, sink: &mut S) -> Result<Summary> {
+    pub fn run<S: EventSink + ?Sized>(&self, sink: &mut S) -> Result<RunSummary> {
         self.validate()?;
         let length = self.estimate_length()?;
         let locations = self.nodes().into_iter().flat_map(|node| std::iter::repeat_n(node, self.threads as usize));
         // Every location has a clock of its own that shows the same as its node's: locations are simulated in turns.
-        let mut clocks: Vec<Clock> = Vec::with_capacity(self.ranks as usize * self.threads as usize);
+        let mut clocks: Vec<SimulatedClock> = Vec::with_capacity(self.ranks as usize * self.threads as usize);
         let mut last = None;
         for node in locations {
             let clock = match (last, clocks.last()) {
@@ -172,11 +172,11 @@ impl Scenario {
             return Ok(Scenario { idle: 0, ..self.clone() }.estimate_length()? + self.idle);
         }
         let target = self.events.saturating_mul(u64::from(self.ranks));
-        let perfect = || vec![Clock::perfect(); self.ranks as usize * self.threads as usize];
+        let perfect = || vec![SimulatedClock::perfect(); self.ranks as usize * self.threads as usize];
         // The first steps fill pipelines; the rate is that of the steps after them.
         let filling = self.simulate(perfect(), target, TRIAL_STEPS / 2, &mut Discard)?;
         let trial = self.simulate(perfect(), target, TRIAL_STEPS, &mut Discard)?;
-        let events = |summary: &Summary| summary.events.iter().sum::<u64>();
+        let events = |summary: &RunSummary| summary.events.iter().sum::<u64>();
         let (some, more) = (events(&filling), events(&trial));
         if more <= some {
             return Ok(trial.end);
@@ -191,7 +191,7 @@ impl Scenario {
     }
 
     /// Simulates steps until `target` events or `steps` steps have been done.
-    fn simulate<S>(&self, clocks: Vec<Clock>, target: u64, steps: u64, sink: &mut S) -> Result<Summary>
+    fn simulate<S>(&self, clocks: Vec<SimulatedClock>, target: u64, steps: u64, sink: &mut S) -> Result<RunSummary>
     where
         S: EventSink + ?Sized,
     {
@@ -205,7 +205,7 @@ impl Scenario {
         let rate = TickRate::new(self.resolution);
         let setup = Setup {
             rate,
-            network: Network::new(&self.latency),
+            network: PreparedLatencyModel::new(&self.latency),
             threads: self.threads as usize,
             calls: self.calls,
             clocks,
@@ -232,6 +232,6 @@ impl Scenario {
         }
         pattern.finish(&work, &mut engine)?;
         engine.finalise()?;
-        Ok(Summary { events: engine.counts.clone(), end: engine.now(), latest: rate.ticks(engine.latest) })
+        Ok(RunSummary { events: engine.counts.clone(), end: engine.now(), latest: rate.ticks(engine.latest) })
     }
 }

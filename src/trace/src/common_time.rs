@@ -60,11 +60,11 @@ impl CommonTime {
     }
 
     #[inline]
-    fn window(&self, time: Ticks) -> Window {
+    fn window(&self, time: Ticks) -> MapSegment {
         let last = self.advances.len() - 1;
         let distance = i128::from(time.0) - i128::from(self.origin);
         let index = distance >> self.bits;
-        let flat = |from: i64, until: i64, advance: i64| Window { from, until, advance, rise: 0, bits: self.bits };
+        let flat = |from: i64, until: i64, advance: i64| MapSegment { from, until, advance, rise: 0, bits: self.bits };
         let start = |index: usize| (i128::from(self.origin) + ((index as i128) << self.bits)) as i64;
         if index < 0 {
             return flat(i64::MIN, self.origin, self.advances[0]);
@@ -75,13 +75,13 @@ impl CommonTime {
         let index = index as usize;
         let advance = self.advances[index];
         let rise = self.advances[index + 1] - advance;
-        Window { from: start(index), until: start(index + 1), advance, rise, bits: self.bits }
+        MapSegment { from: start(index), until: start(index + 1), advance, rise, bits: self.bits }
     }
 }
 
 /// A stretch of the map.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct MapSegment {
     from: i64,
     /// Its end, which belongs to the next one.
     until: i64,
@@ -90,7 +90,7 @@ struct Window {
     bits: u32,
 }
 
-impl Window {
+impl MapSegment {
     #[inline]
     fn map(&self, time: Ticks) -> Ticks {
         if self.rise == 0 {
@@ -102,7 +102,7 @@ impl Window {
 
     /// The same for times within it, which are replaced.
     fn map_all(&self, times: &mut [i64]) {
-        let Window { from, advance, rise, bits, .. } = *self;
+        let MapSegment { from, advance, rise, bits, .. } = *self;
         // The product with a distance below 2^bits fits into 63 bits.
         let narrow = rise.unsigned_abs() >> (63 - bits) == 0;
         match rise {
@@ -117,7 +117,7 @@ impl Window {
 #[derive(Debug, Clone)]
 pub struct CommonCursor<'a> {
     common: &'a CommonTime,
-    window: Window,
+    window: MapSegment,
 }
 
 impl CommonCursor<'_> {

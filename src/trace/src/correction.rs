@@ -84,8 +84,8 @@ impl Correction {
     }
 
     /// A cursor for positions in ascending order: amortised constant time per event.
-    pub fn cursor(&self) -> Cursor<'_> {
-        Cursor {
+    pub fn cursor(&self) -> CorrectionCursor<'_> {
+        CorrectionCursor {
             forward: self.forward.cursor(),
             mirrored: self.mirrored.as_ref().map(OneSided::cursor),
             common: self.common.as_ref().map(|common| common.cursor()),
@@ -104,7 +104,7 @@ fn middle(a: Ticks, b: Ticks) -> Ticks {
 
 /// Walks through a [`Correction`] along ascending positions.
 #[derive(Debug, Clone)]
-pub struct Cursor<'a> {
+pub struct CorrectionCursor<'a> {
     forward: SideCursor<'a>,
     mirrored: Option<SideCursor<'a>>,
     common: Option<CommonCursor<'a>>,
@@ -114,7 +114,7 @@ pub struct Cursor<'a> {
     others: Vec<i64>,
 }
 
-impl Cursor<'_> {
+impl CorrectionCursor<'_> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
     #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {
@@ -134,7 +134,7 @@ impl Cursor<'_> {
         time
     }
 
-    /// As [`Cursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: puts the corrected ones
+    /// As [`CorrectionCursor::map`] for the times, in ticks, of events of a location that follow each other, the first of them at the position `from`: puts the corrected ones
     /// in `corrected`, which is as long.
     pub fn map_all(&mut self, from: Position, times: &[i64], corrected: &mut [i64]) {
         corrected.copy_from_slice(times);

@@ -37,7 +37,7 @@ pub mod vector;
 pub mod workers;
 
 pub use common_time::{CommonCursor, CommonTime};
-pub use correction::{Correction, Cursor, Finish};
+pub use correction::{Correction, CorrectionCursor, Finish};
 pub use definitions::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationKind, Region,
     SystemTreeNode, Window, WireDefinitions,
@@ -50,7 +50,7 @@ pub use event::{
 };
 pub use fixed::Fraction;
 pub use ids::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
-pub use one_sided::{Advance, Curve, OneSided, Position, Shape, SideCursor, Stretch};
+pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};
 pub use ticks::Ticks;

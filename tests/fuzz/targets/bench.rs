@@ -2,7 +2,7 @@
 
 use clc_engine::comm::local::LocalTransport;
 use clc_otf2::Otf2Archive;
-use clc_replay::cli::{Job, Stop};
+use clc_replay::cli::{Invocation, Stop};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::report;
 use clc_trace::Result;
@@ -36,17 +36,17 @@ impl Bench {
         let path = |name: &str| self.path(name).to_string_lossy().into_owned();
         let full = |argument: &&str| argument.strip_prefix('@').map_or_else(|| (*argument).to_owned(), path);
         let arguments = ["clc-replay"].iter().chain(arguments).chain(&["--quiet"]).map(full);
-        let job = Job::parse(arguments).expect("these options exist");
+        let job = Invocation::parse(arguments).expect("these options exist");
         let mut alone = LocalTransport::alone();
         match &job {
-            Job::Correct(options) => commands::correct(&mut alone, options, &Silent),
-            Job::Check(options) => commands::check(&mut alone, options, &Silent),
-            Job::Info(options) => commands::info(&mut alone, options, &Silent),
-            Job::Convert(options) => commands::convert(&mut alone, options, &Silent),
-            Job::Perturb(options) => commands::perturb(&mut alone, options, &Silent),
-            Job::Export(options) => commands::export(&mut alone, options, &Silent),
-            Job::Evaluate(options) => commands::evaluate(&mut alone, options, &Silent),
-            Job::Report(options) => commands::report(&mut alone, options),
+            Invocation::Correct(options) => commands::correct(&mut alone, options, &Silent),
+            Invocation::Check(options) => commands::check(&mut alone, options, &Silent),
+            Invocation::Info(options) => commands::info(&mut alone, options, &Silent),
+            Invocation::Convert(options) => commands::convert(&mut alone, options, &Silent),
+            Invocation::Perturb(options) => commands::perturb(&mut alone, options, &Silent),
+            Invocation::Export(options) => commands::export(&mut alone, options, &Silent),
+            Invocation::Evaluate(options) => commands::evaluate(&mut alone, options, &Silent),
+            Invocation::Report(options) => commands::report(&mut alone, options),
             _ => unreachable!("not used here"),
         }
     }

@@ -4,7 +4,7 @@ use super::Choices;
 use crate::reference::against::{Choice, compare};
 use crate::reference::model::{Process, Recorded, Trace};
 use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root};
-use controlled_logical_clock::Form;
+use controlled_logical_clock::CorrectionForm;
 
 const WORLD: CommId = CommId(3);
 const PART: CommId = CommId(4);
@@ -32,7 +32,7 @@ pub fn target(input: &[u8]) -> Result<(), String> {
         same_node: i64::from(choices.byte()),
         other_node: 8 * i64::from(choices.byte()),
         alltoallv: choices.below(2) == 1,
-        form: Form::Common,
+        form: CorrectionForm::Common,
         median: false,
         fences: clc_engine::matching::fences::Fences::Auto,
     };

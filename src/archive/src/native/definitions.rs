@@ -1,7 +1,7 @@
 //! The definition file `definitions.clcd`.
 
 use super::event_file::check_version;
-use super::numbers::Bytes;
+use super::numbers::ByteReader;
 use super::{FIRST_VERSION, VERSION, WITH_WINDOWS};
 use clc_trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
     if !bytes.starts_with(&MAGIC) {
         return Err(Error::new("this is not the definition file of a native trace"));
     }
-    let mut rest = Bytes(bytes.get(MAGIC.len()..).unwrap_or_default());
+    let mut rest = ByteReader(bytes.get(MAGIC.len()..).unwrap_or_default());
     let version = rest.u32().ok_or_else(|| damaged("it is truncated"))?;
     check_version(version)?;
     let length = rest.u64().and_then(|length| usize::try_from(length).ok());

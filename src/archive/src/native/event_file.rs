@@ -1,7 +1,7 @@
 //! Reading event files `events/<location>.clce`: a header, blocks of events, clock offsets.
 
-use super::numbers::Bytes;
-use super::records::Record;
+use super::numbers::ByteReader;
+use super::records::NativeRecord;
 use super::{FIRST_VERSION, VERSION};
 use clc_trace::{ClockOffset, Error, LocationId, Result};
 
@@ -14,7 +14,7 @@ const OFFSET: usize = 24;
 
 /// What the header of an event file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct EventFileHeader {
     /// The version of the file, which decides what its events look like.
     pub version: u32,
     /// Whose events these are.
@@ -31,7 +31,7 @@ pub struct Header {
     pub offsets_checksum: u32,
 }
 
-impl Header {
+impl EventFileHeader {
     /// The header as it is in the file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
@@ -54,7 +54,7 @@ impl Header {
     ///
     /// # Errors
     /// The file is none of this kind, was never finished, is of another version, or damaged.
-    pub fn read(bytes: &[u8]) -> Result<Header> {
+    pub fn read(bytes: &[u8]) -> Result<EventFileHeader> {
         let Some(whole) = bytes.first_chunk::<HEADER>() else {
             return Err(Error::new("too short for an event file: it is truncated"));
         };
@@ -64,7 +64,7 @@ impl Header {
         if !whole.starts_with(&MAGIC) {
             return Err(Error::new("this is not an event file of a native trace"));
         }
-        let mut rest = Bytes(whole.get(MAGIC.len()..).unwrap_or_default());
+        let mut rest = ByteReader(whole.get(MAGIC.len()..).unwrap_or_default());
         let version = rest.u32().unwrap_or_default();
         check_version(version)?;
         let checksum = whole.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
@@ -73,7 +73,7 @@ impl Header {
         }
         let flags = rest.u32();
         let mut fields = || {
-            Some(Header {
+            Some(EventFileHeader {
                 version,
                 location: LocationId(rest.u64()?),
                 resolution: rest.u64()?,
@@ -125,11 +125,11 @@ pub fn offset_bytes(offsets: &[ClockOffset]) -> Vec<u8> {
 /// Iterates over the events of a file in order.
 #[derive(Debug, Clone)]
 pub struct Events<'a> {
-    header: Header,
+    header: EventFileHeader,
     /// What follows the present block, up to the clock offsets.
-    blocks: Bytes<'a>,
+    blocks: ByteReader<'a>,
     /// What is left of the present block, in bytes and events.
-    data: Bytes<'a>,
+    data: ByteReader<'a>,
     left: u32,
     /// Number and time of the last event.
     number: u64,
@@ -143,7 +143,7 @@ impl<'a> Events<'a> {
     /// # Errors
     /// Those of the header; sizes that do not fit together.
     pub fn new(bytes: &'a [u8]) -> Result<Events<'a>> {
-        let header = Header::read(bytes)?;
+        let header = EventFileHeader::read(bytes)?;
         let sizes = || {
             let end = usize::try_from(header.offsets_at).ok()?;
             let (front, offsets) = bytes.split_at_checked(end)?;
@@ -158,7 +158,7 @@ impl<'a> Events<'a> {
                 header.offsets
             ))
         })?;
-        Ok(Events { header, blocks: Bytes(blocks), data: Bytes(&[]), left: 0, number: 0, time: 0, offsets })
+        Ok(Events { header, blocks: ByteReader(blocks), data: ByteReader(&[]), left: 0, number: 0, time: 0, offsets })
     }
 
     /// The location whose events these are.
@@ -190,7 +190,7 @@ impl<'a> Events<'a> {
             return Err(damaged("its clock offsets do not match their checksum"));
         }
         let mut offsets: Vec<ClockOffset> = Vec::with_capacity(self.offsets.len() / OFFSET);
-        let mut rest = Bytes(self.offsets);
+        let mut rest = ByteReader(self.offsets);
         while let (Some(time), Some(offset), Some(deviation)) = (rest.u64(), rest.u64(), rest.u64()) {
             if let Some(last) = offsets.last()
                 && time <= last.time
@@ -213,13 +213,13 @@ impl<'a> Events<'a> {
     /// The file is damaged.
     #[inline]
     #[allow(clippy::should_implement_trait)] // an error ends it, so it is no iterator of results
-    pub fn next(&mut self) -> Result<Option<(u64, u64, Record)>> {
+    pub fn next(&mut self) -> Result<Option<(u64, u64, NativeRecord)>> {
         if self.left == 0 && !self.open_block()? {
             return Ok(None);
         }
         let event = self.data.number().and_then(|step| {
             let time = self.time.checked_add(step)?;
-            Some((time, Record::decode(&mut self.data, time, self.header.version)?))
+            Some((time, NativeRecord::decode(&mut self.data, time, self.header.version)?))
         });
         let Some((time, record)) = event else { return Err(self.fail("it contains an invalid event")) };
         self.left -= 1;
@@ -258,10 +258,10 @@ impl<'a> Events<'a> {
         }
         // The first time of a block is complete, so that a block can be read by itself.
         let last = std::mem::take(&mut self.time);
-        if Bytes(data).number().is_some_and(|first| first < last) {
+        if ByteReader(data).number().is_some_and(|first| first < last) {
             return Err(self.fail("time runs backwards"));
         }
-        self.data = Bytes(data);
+        self.data = ByteReader(data);
         self.left = events;
         Ok(true)
     }

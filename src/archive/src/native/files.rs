@@ -2,7 +2,7 @@
 
 use super::definitions::{self, TraceHeader};
 use super::event_file::Events;
-use super::records::Record;
+use super::records::NativeRecord;
 use super::{DEFINITIONS, EVENTS};
 use crate::{MappedFile, ScanSummary};
 use clc_otf2::{Sibling, event_file_size, list};
@@ -155,7 +155,7 @@ impl NativeTrace {
     pub fn scan_records(
         &self,
         location: LocationId,
-        mut visit: impl FnMut(u64, u64, Record) -> Result<()>,
+        mut visit: impl FnMut(u64, u64, NativeRecord) -> Result<()>,
     ) -> Result<ScanSummary> {
         let mut summary = ScanSummary {
             events: 0,

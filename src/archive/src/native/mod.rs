@@ -24,7 +24,7 @@ mod write;
 pub use definitions::TraceHeader;
 pub use event_file::Events;
 pub use files::NativeTrace;
-pub use records::Record;
+pub use records::NativeRecord;
 pub use write::{NativeEventWriter, NativeWriter};
 
 use std::path::Path;

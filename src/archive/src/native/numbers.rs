@@ -15,9 +15,9 @@ pub fn put(into: &mut Vec<u8>, mut value: u64) {
 
 /// Takes bytes off the front of a slice; `None` if there are not enough, or a number is too large.
 #[derive(Debug, Clone, Copy)]
-pub struct Bytes<'a>(pub &'a [u8]);
+pub struct ByteReader<'a>(pub &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     /// One byte.
     #[inline]
     pub fn byte(&mut self) -> Option<u8> {
@@ -88,7 +88,7 @@ mod tests {
             put(&mut bytes, value >> shift);
             put(&mut bytes, u64::MAX);
             prop_assert!(bytes.len() <= 2 * LONGEST);
-            let mut rest = Bytes(&bytes);
+            let mut rest = ByteReader(&bytes);
             prop_assert_eq!(rest.number(), Some(value >> shift));
             prop_assert_eq!(rest.number(), Some(u64::MAX));
             prop_assert!(rest.0.is_empty());
@@ -97,10 +97,10 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_or_do_not_end() {
-        assert_eq!(Bytes(&[0xFF; 9]).number(), None);
-        assert_eq!(Bytes(&[0xFF; 20]).number(), None);
-        assert_eq!(Bytes(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02]).number(), None);
-        assert_eq!(Bytes(&[0x80, 0x80, 0x80, 0x80, 0x10]).number32(), None);
-        assert_eq!(Bytes(&[]).number(), None);
+        assert_eq!(ByteReader(&[0xFF; 9]).number(), None);
+        assert_eq!(ByteReader(&[0xFF; 20]).number(), None);
+        assert_eq!(ByteReader(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02]).number(), None);
+        assert_eq!(ByteReader(&[0x80, 0x80, 0x80, 0x80, 0x10]).number32(), None);
+        assert_eq!(ByteReader(&[]).number(), None);
     }
 }

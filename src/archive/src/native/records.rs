@@ -1,6 +1,6 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
-use super::numbers::{Bytes, put};
+use super::numbers::{ByteReader, put};
 use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
 use clc_trace::{
     Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
@@ -43,8 +43,8 @@ mod kind {
 
 /// What an event file says about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Record {
-    /// An interpreted event; [`Event::Other`] is written as `Record::Other(0)`.
+pub enum NativeRecord {
+    /// An interpreted event; [`Event::Other`] is written as `NativeRecord::Other(0)`.
     Event(Event),
     /// The measurement system wrote its buffer to disk until this time (OTF2 `BufferFlush`).
     BufferFlush(u64),
@@ -53,34 +53,34 @@ pub enum Record {
     Other(u8),
 }
 
-impl Record {
+impl NativeRecord {
     /// A record of an OTF2 type without its fields, if that type is one that is kept so: 0, or 10 and above, but no type whose fields
     /// are interpreted.
-    pub fn other(kind: u8) -> Option<Record> {
-        Record::other_in(VERSION, kind)
+    pub fn other(kind: u8) -> Option<NativeRecord> {
+        NativeRecord::other_in(VERSION, kind)
     }
 
-    /// As [`Record::other`], in that version of the format.
-    fn other_in(version: u32, kind: u8) -> Option<Record> {
+    /// As [`NativeRecord::other`], in that version of the format.
+    fn other_in(version: u32, kind: u8) -> Option<NativeRecord> {
         let interpreted = match kind {
             10 | 12..=23 | 85 | 86 => true,
             _ => (FIRST_VERSION + 1..=version).contains(&has_fields_since(kind)),
         };
-        (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(Record::Other(kind))
+        (kind == UNSPECIFIED || (kind >= 10 && !interpreted)).then_some(NativeRecord::Other(kind))
     }
 
     /// What a replay sees of it.
     pub fn event(&self) -> Event {
         match self {
-            Record::Event(event) => *event,
-            Record::BufferFlush(_) | Record::Other(_) => Event::Other,
+            NativeRecord::Event(event) => *event,
+            NativeRecord::BufferFlush(_) | NativeRecord::Other(_) => Event::Other,
         }
     }
 
     /// The number of its type: that of the OTF2 event record, or 0.
     pub fn kind(&self) -> u8 {
         match self {
-            Record::Event(event) => match event {
+            NativeRecord::Event(event) => match event {
                 Event::Other => UNSPECIFIED,
                 Event::Enter(_) => kind::ENTER,
                 Event::Leave(_) => kind::LEAVE,
@@ -108,8 +108,8 @@ impl Record {
                 Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
                 Event::Thread(step) => step.kind(),
             },
-            Record::BufferFlush(_) => kind::BUFFER_FLUSH,
-            Record::Other(kind) => *kind,
+            NativeRecord::BufferFlush(_) => kind::BUFFER_FLUSH,
+            NativeRecord::Other(kind) => *kind,
         }
     }
 
@@ -119,17 +119,17 @@ impl Record {
     /// A collective's root, or the type of an event that is not interpreted, that the format cannot hold.
     #[inline]
     pub fn encode(&self, time: u64, into: &mut Vec<u8>, version: u32) -> Result<()> {
-        if let Record::Other(kind) = *self
-            && Record::other_in(version, kind).is_none()
+        if let NativeRecord::Other(kind) = *self
+            && NativeRecord::other_in(version, kind).is_none()
         {
             return Err(Error::new(format!("events of type {kind} cannot be stored without their fields")));
         }
         into.push(self.kind());
         match self {
-            Record::Other(_) => {}
+            NativeRecord::Other(_) => {}
             // Modulo 2^64, for a stop before its own event.
-            Record::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
-            Record::Event(event) => match event {
+            NativeRecord::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
+            NativeRecord::Event(event) => match event {
                 Event::Other | Event::MpiCollectiveBegin | Event::RmaCollectiveBegin => {}
                 Event::Enter(region) | Event::Leave(region) => put(into, u64::from(region.0)),
                 Event::MpiSend(m) | Event::MpiRecv(m) => put_message(into, m),
@@ -183,12 +183,12 @@ impl Record {
 
     /// Reads type and fields in that version of the format; `None` if they are not those of any event.
     #[inline]
-    pub fn decode(bytes: &mut Bytes<'_>, time: u64, version: u32) -> Option<Record> {
+    pub fn decode(bytes: &mut ByteReader<'_>, time: u64, version: u32) -> Option<NativeRecord> {
         let kind = bytes.byte()?;
         if version < has_fields_since(kind) {
-            return Record::other_in(version, kind);
+            return NativeRecord::other_in(version, kind);
         }
-        Some(Record::Event(match kind {
+        Some(NativeRecord::Event(match kind {
             kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
             kind::LEAVE => Event::Leave(RegionId(bytes.number32()?)),
             kind::MPI_SEND => Event::MpiSend(message(bytes)?),
@@ -243,8 +243,8 @@ impl Record {
             kind::NON_BLOCKING_COLLECTIVE_COMPLETE => {
                 Event::NonBlockingCollectiveComplete(collective(bytes)?, bytes.number()?)
             }
-            kind::BUFFER_FLUSH => return Some(Record::BufferFlush(bytes.number()?.wrapping_add(time))),
-            _ => return Record::other_in(version, kind),
+            kind::BUFFER_FLUSH => return Some(NativeRecord::BufferFlush(bytes.number()?.wrapping_add(time))),
+            _ => return NativeRecord::other_in(version, kind),
         }))
     }
 }
@@ -265,7 +265,7 @@ fn put_message(into: &mut Vec<u8>, message: &Message) {
     put(into, message.length);
 }
 
-fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
+fn message(bytes: &mut ByteReader<'_>) -> Option<Message> {
     Some(Message {
         peer: bytes.number32()?,
         comm: CommId(bytes.number32()?),
@@ -292,7 +292,7 @@ fn root_number(root: Root) -> Result<u64> {
     }))
 }
 
-fn root(bytes: &mut Bytes<'_>) -> Option<Root> {
+fn root(bytes: &mut ByteReader<'_>) -> Option<Root> {
     Some(match bytes.number32()? {
         0 => Root::None,
         1 => Root::ThisProcess,
@@ -301,13 +301,13 @@ fn root(bytes: &mut Bytes<'_>) -> Option<Root> {
     })
 }
 
-fn lock(bytes: &mut Bytes<'_>) -> Option<WindowLock> {
+fn lock(bytes: &mut ByteReader<'_>) -> Option<WindowLock> {
     let kind = bytes.byte()?;
     let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
     Some(WindowLock { window, remote, lock: bytes.number()?, kind })
 }
 
-fn transfer(bytes: &mut Bytes<'_>) -> Option<WindowTransfer> {
+fn transfer(bytes: &mut ByteReader<'_>) -> Option<WindowTransfer> {
     let (window, remote) = (WindowId(bytes.number32()?), bytes.number32()?);
     Some(WindowTransfer { window, remote, bytes: bytes.number()?, matching: bytes.number()? })
 }
@@ -322,7 +322,7 @@ fn put_collective(into: &mut Vec<u8>, collective: &Collective) -> Result<()> {
     Ok(())
 }
 
-fn collective(bytes: &mut Bytes<'_>) -> Option<Collective> {
+fn collective(bytes: &mut ByteReader<'_>) -> Option<Collective> {
     Some(Collective {
         op: CollectiveOp(bytes.byte()?),
         comm: CommId(bytes.number32()?),

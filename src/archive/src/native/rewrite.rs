@@ -2,7 +2,7 @@
 
 use super::event_file::Events;
 use super::files::NativeTrace;
-use super::records::Record;
+use super::records::NativeRecord;
 use super::write::{NativeWriter, replace_offsets};
 use crate::{TimeMap, copy};
 use clc_trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
@@ -20,7 +20,7 @@ impl NativeTrace {
             let mut writer = target.events_as(location, events.version())?;
             let offsets = events.clock_offsets()?;
             let mut last = 0;
-            let mut batch = Batch::default();
+            let mut batch = EventBatch::default();
             while batch.read(events)? {
                 batch.map(map)?;
                 for ((number, &time), record) in (batch.first..).zip(&batch.times).zip(&batch.records) {
@@ -45,7 +45,7 @@ impl NativeTrace {
     /// The event file is missing or damaged, the map fails.
     pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         self.with_events(location, |events| {
-            let mut batch = Batch::default();
+            let mut batch = EventBatch::default();
             while batch.read(events)? {
                 batch.map(map)?;
             }
@@ -81,19 +81,19 @@ impl NativeTrace {
     }
 }
 
-/// Most events of a [`Batch`].
+/// Most events of an [`EventBatch`].
 const MOST: usize = 1024;
 
 /// Events that follow each other. A `BufferFlush` is the last of its batch: its second time is mapped before the next event's.
 #[derive(Default)]
-struct Batch {
+struct EventBatch {
     /// Number of the first one.
     first: u64,
     times: Vec<u64>,
-    records: Vec<Record>,
+    records: Vec<NativeRecord>,
 }
 
-impl Batch {
+impl EventBatch {
     /// Reads the next events; `false` if there are none.
     fn read(&mut self, events: &mut Events<'_>) -> Result<bool> {
         self.times.clear();
@@ -104,7 +104,7 @@ impl Batch {
             if self.times.is_empty() {
                 self.first = number;
             }
-            let last = matches!(record, Record::BufferFlush(_));
+            let last = matches!(record, NativeRecord::BufferFlush(_));
             self.times.push(time);
             self.records.push(record);
             if last {
@@ -117,7 +117,7 @@ impl Batch {
     /// Replaces the times.
     fn map(&mut self, map: &mut impl TimeMap) -> Result<()> {
         map.events(self.first, &mut self.times)?;
-        if let Some(Record::BufferFlush(stop)) = self.records.last_mut() {
+        if let Some(NativeRecord::BufferFlush(stop)) = self.records.last_mut() {
             *stop = map.flush_stop(self.first + self.times.len() as u64 - 1, *stop);
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! Writing a native trace.
 
 use super::definitions::{TraceHeader, definition_bytes};
-use super::event_file::{HEADER, Header, offset_bytes};
+use super::event_file::{EventFileHeader, HEADER, offset_bytes};
 use super::numbers::put;
-use super::records::{LONGEST_EVENT, Record};
+use super::records::{LONGEST_EVENT, NativeRecord};
 use super::{DEFINITIONS, EVENT_EXTENSION, EVENTS, VERSION};
 use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
 use std::fs::{File, OpenOptions};
@@ -114,7 +114,7 @@ impl NativeEventWriter {
     /// As [`NativeEventWriter::record`].
     #[inline]
     pub fn event(&mut self, time: u64, event: &Event) -> Result<()> {
-        self.record(time, &Record::Event(*event))
+        self.record(time, &NativeRecord::Event(*event))
     }
 
     /// Appends an event of any kind at local time `time`.
@@ -122,7 +122,7 @@ impl NativeEventWriter {
     /// # Errors
     /// Times decrease; the file cannot be written; the format cannot hold it.
     #[inline]
-    pub fn record(&mut self, time: u64, record: &Record) -> Result<()> {
+    pub fn record(&mut self, time: u64, record: &NativeRecord) -> Result<()> {
         let Some(step) = time.checked_sub(self.time) else {
             return Err(
                 self.refused(Error::new(format!("time {time} is earlier than the preceding one, {}", self.time)))
@@ -167,7 +167,7 @@ impl NativeEventWriter {
     /// The file cannot be written; the offsets are not in order.
     pub fn finish(mut self, offsets: &[ClockOffset]) -> Result<u64> {
         self.flush()?;
-        let header = Header {
+        let header = EventFileHeader {
             version: self.version,
             location: self.location,
             resolution: self.resolution,
@@ -192,12 +192,12 @@ pub fn replace_offsets(path: &Path, offsets: &[ClockOffset]) -> Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
     let mut bytes = Vec::with_capacity(HEADER);
     Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut bytes).map_err(io)?;
-    let header = Header::read(&bytes).map_err(|error| error.in_file(path))?;
+    let header = EventFileHeader::read(&bytes).map_err(|error| error.in_file(path))?;
     end(path, file, header, offsets)
 }
 
 /// Ends a file after its blocks.
-fn end(path: &Path, mut file: File, header: Header, offsets: &[ClockOffset]) -> Result<()> {
+fn end(path: &Path, mut file: File, header: EventFileHeader, offsets: &[ClockOffset]) -> Result<()> {
     if offsets.windows(2).any(|pair| matches!(pair, [a, b] if a.time >= b.time)) {
         return Err(Error::new("the clock offsets are not in order of time")
             .in_file(path)
@@ -206,7 +206,7 @@ fn end(path: &Path, mut file: File, header: Header, offsets: &[ClockOffset]) -> 
     let bytes = offset_bytes(offsets);
     let count = u32::try_from(offsets.len())
         .map_err(|_| Error::new("too many clock offsets").in_file(path).at_location(header.location))?;
-    let header = Header { offsets: count, offsets_checksum: crc32fast::hash(&bytes), ..header };
+    let header = EventFileHeader { offsets: count, offsets_checksum: crc32fast::hash(&bytes), ..header };
     let mut write = || {
         file.set_len(header.offsets_at)?;
         file.seek(SeekFrom::Start(header.offsets_at))?;

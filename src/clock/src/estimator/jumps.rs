@@ -3,9 +3,9 @@
 use super::{Decision, Estimator, observed_windows, refinement};
 use crate::Method;
 use crate::grid::Grid;
-use crate::inspection::{Inspected, Stretch};
+use crate::inspection::{ClockInterval, Inspected};
 use crate::observations::Offsets;
-use crate::steps::{Crossing, Step, Suspect, find, place, stepped};
+use crate::steps::{CorrectionStep, Crossing, Suspect, find, place, stepped};
 use clc_trace::Ticks;
 
 /// A clock that seems to jump.
@@ -47,7 +47,7 @@ impl Estimator {
     }
 
     /// The times of the suspected jumps.
-    pub(super) fn stretches(&self, grid: &Grid) -> Vec<Stretch> {
+    pub(super) fn stretches(&self, grid: &Grid) -> Vec<ClockInterval> {
         let stretch = |doubtful: &Doubtful| {
             // The estimate may smear a step to one side only.
             let (first, last) = doubtful.suspect.windows;
@@ -58,7 +58,7 @@ impl Estimator {
             let most = corrections.into_iter().fold(f64::MIN, f64::max).round() as i64 + constant;
             let least = corrections.into_iter().fold(f64::MAX, f64::min).round() as i64 + constant;
             let unstepped = |time: i64| time - self.step_at(doubtful.clock as usize, time) as i64;
-            Stretch {
+            ClockInterval {
                 clock: doubtful.clock,
                 from: unstepped(grid.centre(first).saturating_sub(most)),
                 until: unstepped(grid.centre(last).saturating_sub(least)),
@@ -78,7 +78,7 @@ impl Estimator {
             |clock: u32, time: i64| clocks.get(clock as usize).map_or(time, |map| map.map(Ticks(time)).0) as f64;
         let precision = self.precision;
         // Where each is, and whether that is one that is known, whose height was not quite right.
-        let mut placed: Vec<(&Doubtful, Step)> = Vec::new();
+        let mut placed: Vec<(&Doubtful, CorrectionStep)> = Vec::new();
         for (index, doubtful) in doubtful.iter().enumerate() {
             let suspect = &doubtful.suspect;
             let steps = self.steps.get(doubtful.clock as usize).map_or(&[][..], Vec::as_slice);
@@ -103,7 +103,7 @@ impl Estimator {
                 .iter()
                 .find(|step| (stretches[index].from - near..=stretches[index].until + near).contains(&step.at));
             if let Some(known) = known {
-                placed.push((doubtful, Step { at: known.at, height: suspect.height().round() as i64 }));
+                placed.push((doubtful, CorrectionStep { at: known.at, height: suspect.height().round() as i64 }));
                 continue;
             }
             let own = messages.iter().filter(|seen| seen.stretch as usize == index);

@@ -10,22 +10,22 @@ use crate::bounds::DirectedBounds;
 use crate::clock_map::ClockMap;
 use crate::estimate::ShortestMessages;
 use crate::evidence::Gain;
-use crate::fit::Fit;
+use crate::fit::ClockFit;
 use crate::graph::{components, strongest_cycles, strongest_tree};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
-use crate::inspection::Stretch;
+use crate::inspection::ClockInterval;
 use crate::latencies::{Latencies, Reading};
 use crate::network::{LAST_ROUNDS, Problem, ROUNDS};
 use crate::observations::{Observations, Offsets, OneWay};
 use crate::quickest::half_trip;
-use crate::reference::{Line, Reference, compose, synthesise};
+use crate::reference::{PairLine, Reference, compose, synthesise};
 use crate::regression::regression;
 use crate::selection::{Choice, Jury, Selection, select, trial};
-use crate::steps::{Step, compose as compose_steps};
-use crate::view::View;
+use crate::steps::{CorrectionStep, compose as compose_steps};
+use crate::view::TrialData;
 use crate::windows::BoundTable;
-use crate::{Knots, Limits, LinearClock, Method};
+use crate::{Knots, LinearClock, MeasurementLimits, Method};
 use clc_trace::workers::Workers;
 use clc_trace::{ClockOffset, Result, Ticks};
 use jumps::Doubtful;
@@ -40,9 +40,9 @@ pub enum Decision {
     /// Another level with these refinements, and messages in that many windows.
     Level(Vec<Knots>, usize),
     /// Single messages of some clocks are asked for, to find where these jumped ([`Estimator::inspected`]).
-    Inspect(Vec<Stretch>),
+    Inspect(Vec<ClockInterval>),
     /// These are the refinements, and how they compare with the recorded clocks, if that matters.
-    Done(Vec<Knots>, Option<Fit>),
+    Done(Vec<Knots>, Option<ClockFit>),
     /// There is nothing to refine the clocks with.
     Nothing(String),
 }
@@ -92,9 +92,9 @@ pub struct Estimator {
     workers: Workers,
     model: Method,
     wanted: Reference,
-    limits: Limits,
+    limits: MeasurementLimits,
     /// Lines between pairs of clocks, if that is the model, by pair and segment; and the neighbour on every clock's way to the reference.
-    lines: Vec<Line>,
+    lines: Vec<PairLine>,
     towards: Vec<Option<u32>>,
     reference: usize,
     /// Whether recorded offsets or the user name the reference.
@@ -118,7 +118,7 @@ pub struct Estimator {
     precision: f64,
     choice: Option<Choice>,
     /// Steps of each clock's correction, in order of time, in the time of the recorded clock: `offsets` come on top of what they make of that.
-    steps: Vec<Vec<Step>>,
+    steps: Vec<Vec<CorrectionStep>>,
     /// Where clocks seem to jump, while messages are asked for; how often that was done; and the windows that the messages support.
     doubtful: Vec<Doubtful>,
     searches: usize,
@@ -142,7 +142,13 @@ impl Estimator {
     /// For the clocks of `map` in a trace with `resolution` ticks per second. The reference, if it is to be found, is the clock to
     /// which recorded offsets refer (the first one whose offsets are all zero), else that of process 0 (for straight lines:
     /// the one with the shortest paths to all others).
-    pub fn new(map: &ClockMap, resolution: u64, model: Method, wanted: Reference, limits: Limits) -> Estimator {
+    pub fn new(
+        map: &ClockMap,
+        resolution: u64,
+        model: Method,
+        wanted: Reference,
+        limits: MeasurementLimits,
+    ) -> Estimator {
         let master = |offsets: &Vec<ClockOffset>| !offsets.is_empty() && offsets.iter().all(|o| o.offset == 0);
         let given = match wanted {
             Reference::Process(process) => map.of_timeline.get(process as usize).map(|clock| *clock as usize),
@@ -302,7 +308,7 @@ impl Estimator {
         };
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
-        let mut coarser: Option<View> = None;
+        let mut coarser: Option<TrialData> = None;
         if self.asked >= self.finest && !beginning {
             self.at_finest += 1;
             if self.at_finest == 1 && self.model == Method::Network && grid.count > FIRST {
@@ -368,7 +374,7 @@ impl Estimator {
             let recorded = self.recorded(&grid);
             if let Some(choice) = self.choice {
                 let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
-                let view = View { grid, observations, now, otherwise: None, anchors };
+                let view = TrialData { grid, observations, now, otherwise: None, anchors };
                 self.gain =
                     Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
             }
@@ -440,10 +446,10 @@ impl Estimator {
         if self.at_finest > 1 || factors.is_empty() {
             factors.insert(0, 1);
         }
-        let views: Vec<View> = factors
+        let views: Vec<TrialData> = factors
             .into_iter()
             .map(|factor| match factor {
-                1 => View { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
+                1 => TrialData { otherwise: fresh.cloned(), ..self.view(table, *grid, map) },
                 _ => self.coarser(table, grid, grid.width.saturating_mul(factor as i64), fresh, map),
             })
             .collect();
@@ -452,7 +458,14 @@ impl Estimator {
     }
 
     /// Messages in windows of about this `width` instead of those of `grid`; `fresh` are other clocks to begin with, on `grid`.
-    fn coarser(&self, table: &BoundTable, grid: &Grid, width: i64, fresh: Option<&Offsets>, map: &ClockMap) -> View {
+    fn coarser(
+        &self,
+        table: &BoundTable,
+        grid: &Grid,
+        width: i64,
+        fresh: Option<&Offsets>,
+        map: &ClockMap,
+    ) -> TrialData {
         let count = (grid.width as f64 * grid.count as f64 / width as f64).ceil().max(1.0) as usize;
         let (table, coarse) = table.through(count, |_, time| time);
         let mut view = self.view(&table, coarse, map);
@@ -463,7 +476,7 @@ impl Estimator {
     }
 
     /// Messages in some windows, and the clocks so far.
-    fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> View {
+    fn view(&self, table: &BoundTable, grid: Grid, map: &ClockMap) -> TrialData {
         let now = self.interpolated(&grid, map.bases.len());
         let prepared = self.prepared(table, &grid, &now, map);
         let table = prepared.as_ref().unwrap_or(table);
@@ -471,7 +484,7 @@ impl Estimator {
         let mut observations = Observations::new(table, &grid, &now, unknown, delay);
         observations.precision = self.precision;
         let anchors = self.anchors(map, &grid, observations.floor);
-        View { grid, observations, now, otherwise: None, anchors }
+        TrialData { grid, observations, now, otherwise: None, anchors }
     }
 
     /// The minimum latencies that the messages show: half the quickest round trip between clocks, if it is clear; the shortest message within one.

@@ -4,7 +4,7 @@ use super::Estimator;
 use crate::RANGE;
 use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
-use crate::fit::Fit;
+use crate::fit::ClockFit;
 use crate::grid::Grid;
 use crate::observations::Offsets;
 use crate::steps::stepped;
@@ -40,14 +40,14 @@ fn mean_of_agreeing(rows: &[Vec<f64>]) -> Vec<f64> {
 
 /// What an estimate of a clock rests on.
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct EstimateBasis {
     /// The first and the last window with messages of it.
     span: Option<(usize, usize)>,
     /// Standard deviation of its drift, in ticks per window.
     wanders: f64,
 }
 
-impl Known {
+impl EstimateBasis {
     /// How far off an estimate may be in a window since nothing was observed there: it goes on with the mean drift.
     fn doubt(&self, window: usize) -> f64 {
         let Some((first, last)) = self.span else { return 0.0 };
@@ -112,8 +112,8 @@ impl Estimator {
     }
 
     /// In which windows each clock was observed, and how its drift changes.
-    fn known(&self) -> Vec<Known> {
-        let mut known = vec![Known::default(); self.offsets.len()];
+    fn known(&self) -> Vec<EstimateBasis> {
+        let mut known = vec![EstimateBasis::default(); self.offsets.len()];
         for seen in &self.observations.one_way {
             for clock in [seen.a, seen.b] {
                 let Some(known) = known.get_mut(clock as usize) else { continue };
@@ -132,7 +132,7 @@ impl Estimator {
     }
 
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
-    pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> Fit {
+    pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
         let known = self.known();
         let apart = |clock: usize| -> f64 {
@@ -150,7 +150,7 @@ impl Estimator {
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
         let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
-        Fit {
+        ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
             contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,

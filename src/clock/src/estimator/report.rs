@@ -6,8 +6,8 @@ use crate::clock_map::ClockMap;
 use crate::estimate::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 use crate::grid::Grid;
 use crate::observations::Offsets;
-use crate::reference::{Line, Reference, skew_to_median};
-use crate::steps::Step;
+use crate::reference::{PairLine, Reference, skew_to_median};
+use crate::steps::CorrectionStep;
 use clc_trace::format::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -182,7 +182,7 @@ impl Estimator {
     fn reported_steps(&self, clock: usize, grid: &Grid) -> Vec<ClockStep> {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let steps = self.steps.get(clock).map_or(&[][..], Vec::as_slice);
-        let step = |step: &Step| ClockStep {
+        let step = |step: &CorrectionStep| ClockStep {
             at_seconds: step.at.saturating_sub(grid.first) as f64 * tick,
             forward_seconds: -step.height as f64 * tick,
         };
@@ -253,7 +253,7 @@ impl Estimator {
     }
 
     /// The lines of a pair, in order of segments, as all of them are in order of pairs.
-    fn lines_of(&self, pair: (u32, u32)) -> &[Line] {
+    fn lines_of(&self, pair: (u32, u32)) -> &[PairLine] {
         let until =
             |end: fn((u32, u32), (u32, u32)) -> bool| self.lines.partition_point(|line| end((line.a, line.b), pair));
         &self.lines[until(|one, other| one < other)..until(|one, other| one <= other)]

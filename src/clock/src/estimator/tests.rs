@@ -1,6 +1,6 @@
 use super::*;
 use crate::bounds::Bound;
-use crate::kind::Kind;
+use crate::kind::BoundKind;
 
 /// Clocks without recorded offsets.
 fn clocks(count: usize) -> ClockMap {
@@ -17,7 +17,7 @@ fn clocks(count: usize) -> ClockMap {
 fn estimate(model: Method, resolution: u64, messages: &[(u32, u32, i64, i64)]) -> Result<Vec<LinearClock>> {
     let count = messages.iter().map(|message| message.0.max(message.1) as usize + 1).max().unwrap();
     let map = clocks(count);
-    let mut estimator = Estimator::new(&map, resolution, model, Reference::Process(0), Limits::default());
+    let mut estimator = Estimator::new(&map, resolution, model, Reference::Process(0), MeasurementLimits::default());
     let mut refinements = vec![LinearClock::identity(); count];
     let mut windows = observed_windows(count);
     for _ in 0..20 {
@@ -30,7 +30,7 @@ fn estimate(model: Method, resolution: u64, messages: &[(u32, u32, i64, i64)]) -
         let mut table = BoundTable::default();
         for (a, b, sent, at) in seen {
             let bounds = table.pairs.entry((a, b)).or_default();
-            bounds.add(grid.window(at), Bound { distance: at - sent, at, kind: Kind::MESSAGE }, 1);
+            bounds.add(grid.window(at), Bound { distance: at - sent, at, kind: BoundKind::MESSAGE }, 1);
         }
         match estimator.level(&table, grid, &map) {
             Decision::Level(knots, count) => {
@@ -89,7 +89,8 @@ fn clocks_that_nothing_can_reconcile_do_not_overflow() {
 
 #[test]
 fn recorded_offsets_are_contradicted_where_they_were_measured_and_less_so_elsewhere() {
-    let mut estimator = Estimator::new(&clocks(2), 1_000_000_000, Method::Auto, Reference::Auto, Limits::default());
+    let mut estimator =
+        Estimator::new(&clocks(2), 1_000_000_000, Method::Auto, Reference::Auto, MeasurementLimits::default());
     let anchors = [0, 4].map(|window| crate::anchor::Anchor { clock: 1, window, value: 7.0, sigma: 1.0 });
     let grid = Grid { first: 0, width: 100, count: 5 };
     estimator.constants = vec![0, -7];
@@ -125,7 +126,8 @@ fn clocks_that_no_message_ties_to_the_reference_follow_the_mean_of_what_was_reco
     let mut map = clocks(4);
     let recorded = [0, 1_000_000_000].map(|time| ClockOffset { time, offset: 0, standard_deviation: 0.0 });
     map.offsets = vec![recorded.to_vec(); 4];
-    let mut estimator = Estimator::new(&map, 1_000_000_000, Method::Network, Reference::Auto, Limits::default());
+    let mut estimator =
+        Estimator::new(&map, 1_000_000_000, Method::Network, Reference::Auto, MeasurementLimits::default());
     estimator.observations.component = vec![0, 0, 2, 2];
     estimator.offsets = vec![vec![0.0; 3], vec![0.0, 5.0, 0.0], vec![0.0; 3], vec![0.0, 14.0, 0.0]];
     estimator.centre_groups(&map);

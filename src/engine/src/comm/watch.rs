@@ -138,7 +138,7 @@ impl Home {
 
 /// What a watcher knows of one rank.
 #[derive(Debug, Clone)]
-struct Heard {
+struct WatchedRank {
     last: Instant,
     sign: Sign,
     home: Option<Home>,
@@ -151,7 +151,7 @@ pub struct Watch {
     own: usize,
     here: Home,
     patience: Duration,
-    ranks: Vec<Heard>,
+    ranks: Vec<WatchedRank>,
     /// Waits that are shorter are not told (again).
     next: Duration,
 }
@@ -159,7 +159,7 @@ pub struct Watch {
 impl Watch {
     /// Of rank `own` in a world of `size`.
     pub fn new(own: usize, size: usize, here: Home, patience: Duration, now: Instant) -> Watch {
-        let heard = Heard { last: now, sign: Sign::default(), home: None, reported: false };
+        let heard = WatchedRank { last: now, sign: Sign::default(), home: None, reported: false };
         Watch { own, here, patience, ranks: vec![heard; size], next: patience }
     }
 
@@ -183,7 +183,7 @@ impl Watch {
             return Vec::new();
         }
         // Three signs are missing.
-        let silent = |heard: &Heard| now.duration_since(heard.last) > self.patience.mul_f64(0.75);
+        let silent = |heard: &WatchedRank| now.duration_since(heard.last) > self.patience.mul_f64(0.75);
         if self.own > 0 && !silent(&self.ranks[0]) {
             return Vec::new();
         }

@@ -5,7 +5,7 @@ use clc_trace::{Definitions, RegionId, WindowGroup};
 
 /// What a region of MPI does, as far as it synchronises by more than the records in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum SynchronisingCall {
     /// `MPI_Ssend`: not over before its receive is posted.
     SynchronousSend,
     /// `MPI_Issend`: not complete before its receive is posted.
@@ -24,7 +24,7 @@ pub enum Call {
 
 /// The regions that are such calls.
 #[derive(Debug, Default)]
-pub struct Calls(HashMap<RegionId, Call>);
+pub struct Calls(HashMap<RegionId, SynchronisingCall>);
 
 impl Calls {
     /// Those among the regions of a trace, by their names.
@@ -33,13 +33,13 @@ impl Calls {
             let name = name.to_ascii_lowercase();
             let name = name.strip_prefix('p').filter(|rest| rest.starts_with("mpi_")).unwrap_or(&name);
             Some(match name.strip_prefix("mpi_")?.trim_end_matches('_') {
-                "ssend" => Call::SynchronousSend,
-                "issend" => Call::SynchronousRequest,
-                "recv" | "sendrecv" | "sendrecv_replace" | "irecv" | "start" | "startall" => Call::Posts,
-                "win_post" => Call::WinPost,
-                "win_start" => Call::WinStart,
-                "win_complete" => Call::WinComplete,
-                "win_wait" | "win_test" => Call::WinWait,
+                "ssend" => SynchronisingCall::SynchronousSend,
+                "issend" => SynchronisingCall::SynchronousRequest,
+                "recv" | "sendrecv" | "sendrecv_replace" | "irecv" | "start" | "startall" => SynchronisingCall::Posts,
+                "win_post" => SynchronisingCall::WinPost,
+                "win_start" => SynchronisingCall::WinStart,
+                "win_complete" => SynchronisingCall::WinComplete,
+                "win_wait" | "win_test" => SynchronisingCall::WinWait,
                 _ => return None,
             })
         };
@@ -47,13 +47,15 @@ impl Calls {
     }
 
     /// What a region is.
-    pub fn get(&self, region: RegionId) -> Option<Call> {
+    pub fn get(&self, region: RegionId) -> Option<SynchronisingCall> {
         self.0.get(&region).copied()
     }
 
     /// The regions of synchronous sends, ascending.
     pub fn synchronous(&self) -> Vec<RegionId> {
-        let of = |call: &Call| matches!(call, Call::SynchronousSend | Call::SynchronousRequest);
+        let of = |call: &SynchronisingCall| {
+            matches!(call, SynchronisingCall::SynchronousSend | SynchronisingCall::SynchronousRequest)
+        };
         let mut regions: Vec<RegionId> =
             self.0.iter().filter(|(_, call)| of(call)).map(|(region, _)| *region).collect();
         regions.sort_unstable();
@@ -65,7 +67,7 @@ impl Calls {
 #[derive(Debug)]
 pub(super) struct Inside {
     /// Which one.
-    pub call: Call,
+    pub call: SynchronisingCall,
     /// Others of them that were entered within.
     pub deeper: u32,
     /// Its visited begin, where that can matter.
@@ -79,7 +81,7 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    pub(super) fn new(call: Call) -> Inside {
+    pub(super) fn new(call: SynchronisingCall) -> Inside {
         Inside { call, deeper: 0, entered: None, sent: None, received: false, groups: Vec::new() }
     }
 }
@@ -96,9 +98,14 @@ mod tests {
         let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
         let definitions = Definitions { regions, ..Definitions::empty(clock) };
         let calls = Calls::of(&definitions);
-        let found: Vec<Option<Call>> = (0..7).map(|id| calls.get(RegionId(id))).collect();
-        let expected =
-            [None, Some(Call::SynchronousSend), Some(Call::SynchronousRequest), Some(Call::Posts), Some(Call::WinWait)];
+        let found: Vec<Option<SynchronisingCall>> = (0..7).map(|id| calls.get(RegionId(id))).collect();
+        let expected = [
+            None,
+            Some(SynchronisingCall::SynchronousSend),
+            Some(SynchronisingCall::SynchronousRequest),
+            Some(SynchronisingCall::Posts),
+            Some(SynchronisingCall::WinWait),
+        ];
         assert_eq!(found[..5], expected);
         assert_eq!(found[5..], [None, None]);
         assert_eq!(calls.synchronous(), [RegionId(1), RegionId(2)]);

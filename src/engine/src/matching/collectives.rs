@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// One member of a communicator whose timeline is hosted here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct HostedMember {
     /// Its rank in the communicator.
     pub rank: u32,
     /// Its local timeline.
@@ -41,7 +41,7 @@ pub struct Member {
     pub order: Vec<u32>,
 }
 
-impl Member {
+impl HostedMember {
     /// The instance that the `count`-th begin of this member (from 0) belongs to.
     #[inline]
     pub fn begun(&self, count: usize) -> usize {
@@ -76,7 +76,7 @@ pub struct CollectiveComm {
     /// Analysis ranks that host members, ascending, with the number of members each.
     pub hosts: Vec<(usize, u32)>,
     /// Members hosted here, by rank.
-    pub members: Vec<Member>,
+    pub members: Vec<HostedMember>,
     /// Constrained instances, in order.
     pub instances: Vec<Instance>,
     /// Distribution over nodes, for minimum latencies.
@@ -426,7 +426,7 @@ impl Collectives {
             }
             self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
             let (begins, ends, sends, receives) = Default::default();
-            let mut member = Member { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
+            let mut member = HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
             let sync = &mut extracts[timeline as usize].sync;
             for (participation, &class) in list[..valid].iter().zip(&classes) {
                 if !usable(participation, class) {

@@ -13,7 +13,7 @@ use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::matched::{InDoubt, MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::offers::{Offer, tell_indices};
-use crate::matching::undefined::{Fit, Gaps};
+use crate::matching::undefined::{EndAlignment, Gaps};
 use clc_trace::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ impl Doubt {
         let (m, n) = (self.sends.len(), receives.len());
         let gaps = if m > n { &self.receive_gaps } else { &self.send_gaps };
         if unplaced.is_empty() && m != n && m.abs_diff(n) as u64 <= gaps.count {
-            let fit = Fit::new(m.max(n), m.min(n), Some(gaps));
+            let fit = EndAlignment::new(m.max(n), m.min(n), Some(gaps));
             let kept = |length: usize| -> Vec<u32> {
                 let mut places: Vec<u32> = (0..length as u32).collect();
                 fit.apply(&mut places);

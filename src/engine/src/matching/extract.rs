@@ -3,7 +3,7 @@
 //! Receives match in the order in which they are *posted*, by whichever thread: a non-blocking one where its request is recorded, a
 //! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
 
-use crate::matching::calls::{Call, Calls, Inside};
+use crate::matching::calls::{Calls, Inside, SynchronisingCall};
 use crate::matching::channel_ends::{ChannelEnds, ChannelLists};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
@@ -11,13 +11,13 @@ use crate::matching::extracted::{Extract, GroupKey, Participation};
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageEnd, MessageKey, UNDEFINED_RANK, short};
 use crate::matching::requests::OpenRequests;
-use crate::matching::sync::Place;
+use crate::matching::sync::EventCoordinates;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use clc_trace::{
     Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
     WindowGroup, WindowId, WindowLock,
 };
-use controlled_logical_clock::semantics::Part;
+use controlled_logical_clock::semantics::MemberRecord;
 
 /// Reads the events of one process in timeline order (see [`clc_trace::Position`]).
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct Extractor<'a> {
     /// Begin of the collective operation on a window that each location is in.
     open_window_begins: HashMap<u32, u32>,
     /// What this process does on each window.
-    epochs: HashMap<WindowId, Epoch>,
+    epochs: HashMap<WindowId, EpochSinceFence>,
     /// The regions that matter, if they are read.
     calls: Option<&'a Calls>,
     /// The call that each location is in.
@@ -57,7 +57,7 @@ pub struct Extractor<'a> {
 
 /// What a process has done on a window since its last fence.
 #[derive(Debug, Default)]
-struct Epoch {
+struct EpochSinceFence {
     /// One-sided operations that a fence completes.
     accesses: u64,
     /// Targets that it has locked.
@@ -106,7 +106,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// Adds an event that is visited only because it is close to its neighbour.
-    pub fn near(&mut self, at: Place) -> Result<u32> {
+    pub fn near(&mut self, at: EventCoordinates) -> Result<u32> {
         self.out.sync.push(at.time, at.raw, at.number, at.location)
     }
 
@@ -114,7 +114,7 @@ impl<'a> Extractor<'a> {
     ///
     /// # Errors
     /// There are too many events.
-    pub fn once(&mut self, at: Place) -> Result<u32> {
+    pub fn once(&mut self, at: EventCoordinates) -> Result<u32> {
         let sync = &self.out.sync;
         match sync.len().checked_sub(1) {
             Some(last) if sync.location(last) == at.location && sync.number(last) == at.number => Ok(last as u32),
@@ -127,7 +127,7 @@ impl<'a> Extractor<'a> {
     ///
     /// # Errors
     /// There are too many receives.
-    pub fn enter_receive(&mut self, at: Place) -> Result<()> {
+    pub fn enter_receive(&mut self, at: EventCoordinates) -> Result<()> {
         let post = self.post(at)?;
         self.entered.insert(at.location, post);
         Ok(())
@@ -137,11 +137,11 @@ impl<'a> Extractor<'a> {
     ///
     /// # Errors
     /// References to undefined communicators, MPI events outside of an MPI process.
-    pub fn event(&mut self, at: Place, event: &Event) -> Result<bool> {
+    pub fn event(&mut self, at: EventCoordinates, event: &Event) -> Result<bool> {
         match event {
             Event::MpiSend(message) => {
                 let (_, sent) = self.send(at, message)?;
-                if let Some(inside) = self.inside_of(at, Call::SynchronousSend) {
+                if let Some(inside) = self.inside_of(at, SynchronisingCall::SynchronousSend) {
                     inside.sent = Some(sent);
                 }
                 Ok(true)
@@ -149,7 +149,7 @@ impl<'a> Extractor<'a> {
             Event::MpiIsend(message, request) => {
                 let sent = self.send(at, message)?;
                 self.send_requests.insert(*request, sent);
-                if self.inside_of(at, Call::SynchronousRequest).is_some() {
+                if self.inside_of(at, SynchronisingCall::SynchronousRequest).is_some() {
                     self.synchronous.insert(*request, sent.1);
                 }
                 Ok(true)
@@ -165,7 +165,7 @@ impl<'a> Extractor<'a> {
                 let post = self.post(at)?;
                 let visited = self.calls.is_some();
                 if visited {
-                    let event = match self.inside_of(at, Call::Posts).and_then(|inside| inside.entered) {
+                    let event = match self.inside_of(at, SynchronisingCall::Posts).and_then(|inside| inside.entered) {
                         Some(entered) => entered,
                         None => self.near(at)?,
                     };
@@ -174,7 +174,8 @@ impl<'a> Extractor<'a> {
                 if self.receive_requests.insert(*request, post).is_some() {
                     self.out.leftovers.never_completed += 1;
                 }
-                Ok(visited && self.inside_of(at, Call::Posts).is_none_or(|inside| inside.entered.is_none()))
+                Ok(visited
+                    && self.inside_of(at, SynchronisingCall::Posts).is_none_or(|inside| inside.entered.is_none()))
             }
             Event::MpiRecv(message) => {
                 let post = if self.entered.is_empty() { None } else { self.entered.remove(&at.location) };
@@ -183,7 +184,7 @@ impl<'a> Extractor<'a> {
                     None => self.post(at)?,
                 };
                 let event = self.receive(at, message, Some(post))?;
-                if let Some(inside) = self.inside_of(at, Call::Posts)
+                if let Some(inside) = self.inside_of(at, SynchronisingCall::Posts)
                     && !std::mem::replace(&mut inside.received, true)
                     && let Some(entered) = inside.entered
                 {
@@ -307,14 +308,14 @@ impl<'a> Extractor<'a> {
     }
 
     /// Returns channel and event.
-    fn send(&mut self, at: Place, message: &Message) -> Result<(u32, u32)> {
+    fn send(&mut self, at: EventCoordinates, message: &Message) -> Result<(u32, u32)> {
         let event = self.near(at)?;
         let channel = self.channel(message)?;
         self.channels.at(channel).sends.push(MessageEnd { event, length: short(message.length) });
         Ok((channel, event))
     }
 
-    fn receive(&mut self, at: Place, message: &Message, post: Option<u32>) -> Result<u32> {
+    fn receive(&mut self, at: EventCoordinates, message: &Message, post: Option<u32>) -> Result<u32> {
         let event = self.near(at)?;
         let channel = self.channel(message)?;
         let end = MessageEnd { event, length: short(message.length) };
@@ -326,7 +327,7 @@ impl<'a> Extractor<'a> {
         Ok(event)
     }
 
-    fn post(&mut self, at: Place) -> Result<u32> {
+    fn post(&mut self, at: EventCoordinates) -> Result<u32> {
         self.posts = self
             .posts
             .checked_add(1)
@@ -350,7 +351,7 @@ impl<'a> Extractor<'a> {
         }
     }
 
-    fn collective_end(&mut self, at: Place, begin: Option<u32>, collective: &Collective) -> Result<()> {
+    fn collective_end(&mut self, at: EventCoordinates, begin: Option<u32>, collective: &Collective) -> Result<()> {
         let process = self.own_process()?;
         let comm = self.comm(collective.comm)?;
         let end = self.near(at)?;
@@ -358,8 +359,8 @@ impl<'a> Extractor<'a> {
             self.out.leftovers.open_collectives += 1;
             return Ok(());
         };
-        let part = Part { root: collective.root, ..Part::from(collective) };
-        let part = Part { op: part.op.on_communicator(), ..part };
+        let part = MemberRecord { root: collective.root, ..MemberRecord::from(collective) };
+        let part = MemberRecord { op: part.op.on_communicator(), ..part };
         self.participate(process, comm, Participation { begin, end, part })
     }
 
@@ -393,7 +394,7 @@ impl<'a> Extractor<'a> {
         Ok(())
     }
 
-    fn window_collective_end(&mut self, at: Place, collective: &WindowCollective) -> Result<()> {
+    fn window_collective_end(&mut self, at: EventCoordinates, collective: &WindowCollective) -> Result<()> {
         let end = self.near(at)?;
         let begin = self.open_window_begins.remove(&at.location);
         let epoch = self.epochs.entry(collective.window).or_default();
@@ -417,7 +418,7 @@ impl<'a> Extractor<'a> {
             op => op,
         };
         let (sent, received) = (collective.sent > 0, collective.received > 0);
-        let part = Part { op, root: collective.root, sent, received, accessed: accesses > 0 };
+        let part = MemberRecord { op, root: collective.root, sent, received, accessed: accesses > 0 };
         self.participate(process, window, Participation { begin, end, part })
     }
 
@@ -454,19 +455,19 @@ impl<'a> Extractor<'a> {
 
     /// The call that the location is in, if it is this one.
     #[inline]
-    fn inside_of(&mut self, at: Place, call: Call) -> Option<&mut Inside> {
+    fn inside_of(&mut self, at: EventCoordinates, call: SynchronisingCall) -> Option<&mut Inside> {
         self.calls?;
         self.inside.get_mut(&at.location).filter(|inside| inside.call == call)
     }
 
-    fn enter(&mut self, at: Place, region: RegionId) -> Result<bool> {
+    fn enter(&mut self, at: EventCoordinates, region: RegionId) -> Result<bool> {
         let Some(call) = self.calls.and_then(|calls| calls.get(region)) else { return Ok(false) };
         if let Some(inside) = self.inside.get_mut(&at.location) {
             inside.deeper += 1;
             return Ok(false);
         }
         let mut inside = Inside::new(call);
-        if matches!(call, Call::Posts | Call::WinPost | Call::WinComplete) {
+        if matches!(call, SynchronisingCall::Posts | SynchronisingCall::WinPost | SynchronisingCall::WinComplete) {
             inside.entered = Some(self.near(at)?);
         }
         let visited = inside.entered.is_some();
@@ -474,7 +475,7 @@ impl<'a> Extractor<'a> {
         Ok(visited)
     }
 
-    fn leave(&mut self, at: Place, region: RegionId) -> Result<bool> {
+    fn leave(&mut self, at: EventCoordinates, region: RegionId) -> Result<bool> {
         if self.calls.and_then(|calls| calls.get(region)).is_none() {
             return Ok(false);
         }
@@ -487,19 +488,19 @@ impl<'a> Extractor<'a> {
         }
         let Some(inside) = self.inside.remove(&at.location) else { return Ok(false) };
         match inside.call {
-            Call::SynchronousSend => {
+            SynchronisingCall::SynchronousSend => {
                 let Some(sent) = inside.sent else { return Ok(false) };
                 let end = self.near(at)?;
                 self.out.synchronous.insert(sent, end);
                 Ok(true)
             }
-            Call::WinPost => {
+            SynchronisingCall::WinPost => {
                 self.steps(&inside.groups, inside.entered, None);
                 Ok(false)
             }
-            Call::WinComplete | Call::WinWait if !inside.groups.is_empty() => {
+            SynchronisingCall::WinComplete | SynchronisingCall::WinWait if !inside.groups.is_empty() => {
                 let end = self.near(at)?;
-                self.steps(&inside.groups, inside.entered, Some((end, inside.call == Call::WinWait)));
+                self.steps(&inside.groups, inside.entered, Some((end, inside.call == SynchronisingCall::WinWait)));
                 Ok(true)
             }
             _ => Ok(false),
@@ -524,7 +525,7 @@ impl<'a> Extractor<'a> {
         }
     }
 
-    fn group_sync(&mut self, at: Place, sync: &WindowGroup) -> bool {
+    fn group_sync(&mut self, at: EventCoordinates, sync: &WindowGroup) -> bool {
         if let Some(inside) = self.calls.and_then(|_| self.inside.get_mut(&at.location)) {
             inside.groups.push(*sync);
         }
@@ -572,7 +573,7 @@ mod tests {
         let table = CommTable::new(&definitions);
         let mut extractor = Extractor::new(&table, Some(0));
         for (i, event) in events.iter().enumerate() {
-            let at = Place { time: i as i64, raw: i as i64, number: i as u64 + 1, location: 0 };
+            let at = EventCoordinates { time: i as i64, raw: i as i64, number: i as u64 + 1, location: 0 };
             extractor.event(at, event)?;
         }
         Ok(extractor.finish())
@@ -611,7 +612,7 @@ mod tests {
         let definitions = definitions();
         let table = CommTable::new(&definitions);
         let mut extractor = Extractor::new(&table, Some(0));
-        let at = |time: i64, location: u32| Place { time, raw: time, number: time as u64 + 1, location };
+        let at = |time: i64, location: u32| EventCoordinates { time, raw: time, number: time as u64 + 1, location };
         extractor.enter_receive(at(1, 0)).unwrap();
         extractor.event(at(2, 1), &Event::MpiIrecvRequest(9)).unwrap();
         extractor.event(at(3, 1), &Event::MpiIrecv(message(7), 9)).unwrap();

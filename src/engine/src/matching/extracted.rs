@@ -6,7 +6,7 @@ use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::sync::SyncTimeline;
 use crate::matching::threads::{ThreadCounts, ThreadOrder};
 use crate::matching::undefined::Gaps;
-use controlled_logical_clock::semantics::Part;
+use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 
 /// One process's part in one collective instance.
@@ -17,7 +17,7 @@ pub struct Participation {
     /// Index of the end event.
     pub end: u32,
     /// What of its end record decides who waits for whom.
-    pub part: Part,
+    pub part: MemberRecord,
 }
 
 /// What a process did that cannot take part in the replay.

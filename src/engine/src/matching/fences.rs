@@ -18,7 +18,7 @@ use crate::matching::extracted::{Extract, Participation};
 use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, Result};
-use controlled_logical_clock::semantics::Part;
+use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -180,7 +180,7 @@ pub(super) fn settle(
         let fences = fences_of(members, valid.get(&window).copied().unwrap_or(0) as usize);
         for (_, _, list) in members {
             for (&k, &op) in fences.iter().zip(&ops) {
-                list[k].part = Part { op, ..list[k].part };
+                list[k].part = MemberRecord { op, ..list[k].part };
             }
         }
     }

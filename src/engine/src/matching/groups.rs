@@ -7,7 +7,7 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::Participation;
 use clc_trace::Root;
-use controlled_logical_clock::semantics::{CollectiveClass, Part};
+use controlled_logical_clock::semantics::{CollectiveClass, MemberRecord};
 
 /// What one or more members say of an operation: its number, and the root. As a word: the number in the lowest byte, above it 0 without a root, 1 or 2 for
 /// somebody of the first or second group, and for a member its rank and 3.
@@ -19,7 +19,7 @@ const FIRST_RANK: u64 = 3;
 impl Word {
     /// What member `rank` says, if the first group has `first` members.
     pub(super) fn of(participation: &Participation, rank: u32, first: u32) -> Word {
-        let Part { op, root, .. } = participation.part;
+        let MemberRecord { op, root, .. } = participation.part;
         let in_first = rank < first;
         let root = match root {
             _ if !CollectiveClass::of(op, false).rooted() => 0,
@@ -65,7 +65,7 @@ mod tests {
     use clc_trace::CollectiveOp;
 
     fn says(op: CollectiveOp, root: Root, rank: u32) -> Word {
-        let part = Part { op, root, sent: true, received: true, accessed: false };
+        let part = MemberRecord { op, root, sent: true, received: true, accessed: false };
         Word::of(&Participation { begin: 0, end: 1, part }, rank, 2)
     }
 

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 /// What the host of a sender tells the host of the receiver of a channel.
 #[derive(Serialize, Deserialize)]
-struct Announcement {
+struct ChannelAnnouncement {
     /// Sender, receiver, communicator and tag.
     source: u32,
     destination: u32,
@@ -39,7 +39,7 @@ struct Announcement {
 
 /// What the host of the receiver makes of an offer.
 #[derive(Serialize, Deserialize)]
-enum Answer {
+enum ChannelAnswer {
     /// The index of the receiving end, and whether it has the messages that were announced; else it has none.
     End { offer: u32, index: u32, agrees: bool },
     /// The channel is in doubt.
@@ -61,10 +61,10 @@ pub fn match_messages(
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
     let mut doubts = Vec::new();
-    let mut answers: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Vec<ChannelAnswer>> = BTreeMap::new();
     for (host, announced) in exchange_values(transport, announcements)? {
         let answers = answers.entry(host).or_default();
-        for Announcement { source, destination, comm, tag, offer, sends, checksum, gaps } in announced {
+        for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps } in announced {
             let key = MessageKey { peer: source, comm, tag };
             let local = (destination - first) as usize;
             let announced = sends as usize;
@@ -78,7 +78,7 @@ pub fn match_messages(
                 messages.counts.matched += matched as u64;
                 let alone = receives.len() + unplaced.len() - matched;
                 messages.counts.leave(source, destination, announced - matched, alone);
-                answers.push(Answer::End { offer, index, agrees: agree });
+                answers.push(ChannelAnswer::End { offer, index, agrees: agree });
                 messages.incoming.push(InChannel {
                     source,
                     host: host as u32,
@@ -88,7 +88,7 @@ pub fn match_messages(
                     receives: if agree { events_of(receives) } else { Vec::new() },
                 });
             } else {
-                answers.push(Answer::InDoubt { offer });
+                answers.push(ChannelAnswer::InDoubt { offer });
                 doubts.push(Doubt {
                     host: host as u32,
                     offer,
@@ -113,8 +113,8 @@ pub fn match_messages(
     for (_, answers) in exchange_values(transport, answers)? {
         for answer in answers {
             match answer {
-                Answer::InDoubt { offer } => asked.push(offer),
-                Answer::End { offer, index, agrees } => {
+                ChannelAnswer::InDoubt { offer } => asked.push(offer),
+                ChannelAnswer::End { offer, index, agrees } => {
                     let offer = &mut offers[offer as usize];
                     offer.remote = index;
                     if !agrees {
@@ -149,7 +149,7 @@ pub fn match_messages(
 }
 
 /// For each analysis rank.
-type Announcements = BTreeMap<usize, Vec<Announcement>>;
+type Announcements = BTreeMap<usize, Vec<ChannelAnnouncement>>;
 
 /// Takes all sends of `extracts`, and what the receivers' hosts have to know of them.
 fn offers(
@@ -177,7 +177,7 @@ fn offers(
             let index = checked_index(offers.len())?;
             let host = placement.host_of(key.peer);
             let gaps = extract.send_gaps.remove(&key).unwrap_or_default();
-            announcements.entry(host).or_default().push(Announcement {
+            announcements.entry(host).or_default().push(ChannelAnnouncement {
                 source,
                 destination: key.peer,
                 comm: key.comm,

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 /// What a host tells another one.
 #[derive(Serialize, Deserialize)]
-enum Announcement {
+enum OrderAnnouncement {
     /// Of these messages of an incoming channel of the other host, the sends are synchronous: their ends are the receiving end `index` here.
     Synchronous { channel: u32, index: u32, places: Vec<u32> },
     /// So many steps of a process, for which another one waits.
@@ -35,7 +35,7 @@ enum Announcement {
 
 /// What the other host answers.
 #[derive(Serialize, Deserialize)]
-enum Answer {
+enum OrderAnswer {
     /// The postings of these of the places are known.
     Synchronous { index: u32, kept: Vec<u32> },
     /// So many steps of an offer belong to the receiving end `index`; whether they are only implied.
@@ -54,19 +54,19 @@ pub(super) fn add(
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<Announcement>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<usize, Vec<OrderAnnouncement>> = BTreeMap::new();
     acknowledgements(extracts, messages, &mut outgoing)?;
     let offers = groups(placement, first, extracts, &mut outgoing);
 
-    let mut answers: BTreeMap<usize, Vec<Answer>> = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Vec<OrderAnswer>> = BTreeMap::new();
     for (host, announced) in exchange_values(transport, outgoing)? {
         let answers = answers.entry(host).or_default();
         for announcement in announced {
             answers.push(match announcement {
-                Announcement::Synchronous { channel, index, places } => {
+                OrderAnnouncement::Synchronous { channel, index, places } => {
                     acknowledge(extracts, messages, host, (channel, index), &places)
                 }
-                Announcement::Group { source, destination, window, completes, offer, steps } => {
+                OrderAnnouncement::Group { source, destination, window, completes, offer, steps } => {
                     let key = GroupKey { peer: source, window, completes };
                     let local = destination - first;
                     let receives = extracts[local as usize].group_receives.remove(&key).unwrap_or_default();
@@ -80,12 +80,12 @@ pub(super) fn add(
 
     for answer in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
         match answer {
-            Answer::Synchronous { index, kept } => {
+            OrderAnswer::Synchronous { index, kept } => {
                 let channel = &mut messages.incoming[index as usize];
                 channel.receives = kept.iter().map(|&place| channel.receives[place as usize]).collect();
                 messages.counts.acknowledged += kept.len() as u64;
             }
-            Answer::Group { offer, index, implied, steps } => {
+            OrderAnswer::Group { offer, index, implied, steps } => {
                 let offer = &offers[offer as usize];
                 messages.outgoing.push(OutChannel {
                     source: offer.source,
@@ -108,7 +108,7 @@ pub(super) fn add(
 fn acknowledgements(
     extracts: &[Extract],
     messages: &mut Messages,
-    outgoing: &mut BTreeMap<usize, Vec<Announcement>>,
+    outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
         let ends = &extracts[channel.source as usize].synchronous;
@@ -118,7 +118,7 @@ fn acknowledgements(
             continue;
         }
         let index = checked_index(messages.incoming.len())?;
-        let announcement = Announcement::Synchronous { channel: channel.remote, index, places };
+        let announcement = OrderAnnouncement::Synchronous { channel: channel.remote, index, places };
         outgoing.entry(channel.host as usize).or_default().push(announcement);
         messages.incoming.push(InChannel {
             source: channel.destination,
@@ -140,7 +140,7 @@ fn acknowledge(
     host: usize,
     (channel, index): (u32, u32),
     places: &[u32],
-) -> Answer {
+) -> OrderAnswer {
     let channel = &messages.incoming[channel as usize];
     let posts = &extracts[channel.destination as usize].posts;
     let post = |place: u32| posts.get(&channel.receives[place as usize]).copied();
@@ -158,7 +158,7 @@ fn acknowledge(
         trust: Trust::Acknowledged,
         sends,
     });
-    Answer::Synchronous { index, kept }
+    OrderAnswer::Synchronous { index, kept }
 }
 
 /// What a process does with a group, before it is known what the others did.
@@ -173,7 +173,7 @@ fn groups(
     placement: &Placement,
     first: u32,
     extracts: &mut [Extract],
-    outgoing: &mut BTreeMap<usize, Vec<Announcement>>,
+    outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
 ) -> Vec<GroupOffer> {
     let mut offers = Vec::new();
     for (local, extract) in (0u32..).zip(extracts) {
@@ -181,7 +181,7 @@ fn groups(
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, mut sends) in keys {
             sends.sort_unstable();
-            outgoing.entry(placement.host_of(key.peer)).or_default().push(Announcement::Group {
+            outgoing.entry(placement.host_of(key.peer)).or_default().push(OrderAnnouncement::Group {
                 source: first + local,
                 destination: key.peer,
                 window: key.window,
@@ -203,7 +203,7 @@ fn pair(
     source: u32,
     mut receives: Vec<u32>,
     (offer, count): (u32, usize),
-) -> Result<Answer> {
+) -> Result<OrderAnswer> {
     let paired = receives.len().min(count);
     let implied = receives.len() != count;
     messages.counts.loose_steps += receives.len().abs_diff(count) as u64;
@@ -223,5 +223,5 @@ fn pair(
         trust: if implied { Trust::Implied } else { Trust::Grouped },
         receives,
     });
-    Ok(Answer::Group { offer, index, implied, steps: paired as u32 })
+    Ok(OrderAnswer::Group { offer, index, implied, steps: paired as u32 })
 }

@@ -2,7 +2,7 @@
 //!
 //! Messages and collective operations are matched process by process, whichever thread made the call. Afterwards the timelines are taken apart: the
 //! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
-//! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`Bound`]).
+//! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`TiedLocations`]).
 
 use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The timeline of one or more locations that were of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct SplitTimeline {
     /// The local timeline that they were in.
     pub of: u32,
     /// Their places in it, ascending.
@@ -27,7 +27,7 @@ pub struct Part {
 /// Which locations of a process have to stay in its timeline: a member of a communicator or window is one timeline, so those that share its
 /// operations do.
 #[derive(Debug, Default)]
-pub struct Bound {
+pub struct TiedLocations {
     /// The location that operates on each communicator and window.
     operates: BTreeMap<(bool, u32), u32>,
     /// The location that has begun each non-blocking operation.
@@ -35,7 +35,7 @@ pub struct Bound {
     bound: BTreeSet<u32>,
 }
 
-impl Bound {
+impl TiedLocations {
     /// Reads an event of a location.
     #[inline]
     pub fn read(&mut self, location: u32, event: &Event) {
@@ -87,13 +87,13 @@ impl Numbers {
 }
 
 /// Which timelines of their own `extracts` ask for, in the order of processes.
-pub fn parts(extracts: &[Extract]) -> Vec<Part> {
+pub fn parts(extracts: &[Extract]) -> Vec<SplitTimeline> {
     let mut parts = Vec::new();
     for (of, extract) in (0..).zip(extracts) {
         let most = extract.part_of.iter().copied().max().unwrap_or(0);
         parts.extend((1..=most).map(|part| {
             let locations = (0..).zip(&extract.part_of).filter(|(_, own)| **own == part).map(|(l, _)| l).collect();
-            Part { of, locations }
+            SplitTimeline { of, locations }
         }));
     }
     parts
@@ -107,7 +107,7 @@ pub fn parts(extracts: &[Extract]) -> Vec<Part> {
 pub fn split(
     transport: &mut dyn Transport,
     numbers: Numbers,
-    parts: &[Part],
+    parts: &[SplitTimeline],
     extracts: &mut Vec<Extract>,
     messages: &mut Messages,
     collectives: &mut Collectives,
@@ -116,7 +116,7 @@ pub fn split(
     split_channels(transport, numbers, &moved, messages)?;
     for member in collectives.comms.iter_mut().flat_map(|comm| &mut comm.members) {
         if let Some(moved) = moved.get(&member.timeline) {
-            // All of them are in one timeline: see `Bound`.
+            // All of them are in one timeline: see `TiedLocations`.
             let timeline = member.begins.first().map_or(member.timeline, |&begin| moved[begin as usize].0);
             for event in member.begins.iter_mut().chain(&mut member.ends) {
                 let (gone, place) = moved[*event as usize];
@@ -137,7 +137,7 @@ pub fn split(
 }
 
 /// Makes the new timelines; where the events of those that were taken apart have gone, by local timeline.
-fn take_apart(parts: &[Part], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u32, Moved>> {
+fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u32, Moved>> {
     let shared = extracts.len() as u32;
     let mut moved: BTreeMap<u32, Moved> = BTreeMap::new();
     // By location of a timeline: its new timeline, and its place there.

@@ -4,7 +4,7 @@ use clc_trace::{Error, Places, Position, Result, Ticks};
 
 /// Where an event stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct EventCoordinates {
     /// Pre-synchronised time C.
     pub time: i64,
     /// Raw local time.

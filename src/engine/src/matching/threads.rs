@@ -12,18 +12,18 @@
 //! | a lock is released | it is acquired the next time |
 //!
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
-//! the clocks differ, which is found out here ([`ThreadSteps::divide`]).
+//! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
 use crate::matching::channels::Trust;
-use crate::matching::sync::Place;
+use crate::matching::sync::EventCoordinates;
 use clc_trace::{CommId, Event, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One step of a thread.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    at: Place,
+struct ThreadStep {
+    at: EventCoordinates,
     what: What,
 }
 
@@ -79,7 +79,7 @@ impl ThreadCounts {
 
 /// Two steps of which the first is before the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair {
+struct OrderedSteps {
     kind: Trust,
     from: usize,
     to: usize,
@@ -94,19 +94,19 @@ struct Barrier {
 
 /// All pairs of a process.
 #[derive(Debug, Default)]
-struct Found {
-    pairs: Vec<Pair>,
+struct StepOrders {
+    pairs: Vec<OrderedSteps>,
     barriers: Vec<Barrier>,
     counts: ThreadCounts,
 }
 
 /// The steps of all threads of a process.
 #[derive(Debug)]
-pub struct ThreadSteps<'a> {
+pub struct ProcessThreadSteps<'a> {
     /// Ascending.
     barriers: &'a [RegionId],
     /// Location after location, each in its order.
-    steps: Vec<Step>,
+    steps: Vec<ThreadStep>,
 }
 
 /// An order that a replay has to keep: kind, and the visited events.
@@ -118,7 +118,7 @@ pub struct Divided {
     /// By location: 0 if it shares the timeline of the process, else the number of its own one.
     pub part_of: Vec<u32>,
     /// Orders between timelines, as steps; in ascending order.
-    orders: Vec<Pair>,
+    orders: Vec<OrderedSteps>,
     /// What was found.
     pub counts: ThreadCounts,
     /// By location with a timeline of its own: how far its clock has to be put forward at least and at most, so that it agrees with the process.
@@ -132,10 +132,10 @@ impl Divided {
     }
 }
 
-impl<'a> ThreadSteps<'a> {
+impl<'a> ProcessThreadSteps<'a> {
     /// No steps; the regions of `barriers` (ascending) are barriers.
     pub fn new(barriers: &'a [RegionId]) -> Self {
-        ThreadSteps { barriers, steps: Vec::new() }
+        ProcessThreadSteps { barriers, steps: Vec::new() }
     }
 
     /// Whether an event is a step.
@@ -149,14 +149,14 @@ impl<'a> ThreadSteps<'a> {
     }
 
     /// Adds a step; those of a location come in their order, one location after the other.
-    pub fn add(&mut self, at: Place, event: &Event) {
+    pub fn add(&mut self, at: EventCoordinates, event: &Event) {
         let what = match event {
             Event::Thread(step) => What::Thread(*step),
             Event::Enter(region) => What::Arrive(*region),
             Event::Leave(_) => What::Depart,
             _ => return,
         };
-        self.steps.push(Step { at, what });
+        self.steps.push(ThreadStep { at, what });
     }
 
     /// Finds the pairs, and which locations cannot have the clock of the others: those of the `locations` that are `apart` anyway, and those of violated
@@ -204,7 +204,7 @@ impl<'a> ThreadSteps<'a> {
     }
 
     /// Counts the pairs within timelines, and keeps those between timelines.
-    fn count(&self, found: &mut Found, divided: &mut Divided) {
+    fn count(&self, found: &mut StepOrders, divided: &mut Divided) {
         let part = |divided: &Divided, step: usize| divided.part_of[self.steps[step].at.location as usize];
         let place = |step: usize| {
             let at = &self.steps[step].at;
@@ -235,7 +235,7 @@ impl<'a> ThreadSteps<'a> {
             for (&from_part, &from) in &arrivals {
                 for (&to_part, &to) in &departures {
                     if from_part != to_part {
-                        divided.orders.push(Pair { kind: Trust::Barrier, from, to });
+                        divided.orders.push(OrderedSteps { kind: Trust::Barrier, from, to });
                     } else if from_part == 0 && barrier.arrivals.len() > arrivals.len() {
                         // Several threads of the process share this timeline.
                         let within = self.steps[from].at.time <= self.steps[to].at.time;
@@ -256,7 +256,7 @@ impl<'a> ThreadSteps<'a> {
             let known = last.entry((kind, part(divided, from), to)).or_insert(from);
             *known = if place(from) > place(*known) { from } else { *known };
         }
-        divided.orders = last.into_iter().map(|((kind, _, to), from)| Pair { kind, from, to }).collect();
+        divided.orders = last.into_iter().map(|((kind, _, to), from)| OrderedSteps { kind, from, to }).collect();
         divided.orders.sort_unstable();
         for pair in &divided.orders {
             found.counts.of(pair.kind).apart += 1;
@@ -282,7 +282,7 @@ impl<'a> ThreadSteps<'a> {
     }
 
     /// The steps that have to be visited, by their places, ascending.
-    pub fn places(&self, divided: &Divided) -> Vec<Place> {
+    pub fn places(&self, divided: &Divided) -> Vec<EventCoordinates> {
         let mut steps: Vec<usize> = divided.orders.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         steps.sort_unstable();
         steps.dedup();
@@ -313,7 +313,7 @@ struct TeamMembership {
 
 /// What is open at a location.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConstructs {
     /// Forks, with the place of the membership that has followed.
     forks: Vec<(usize, u32, Option<usize>)>,
     /// The last step was a fork.
@@ -327,9 +327,9 @@ struct Open {
 /// The memberships of one team, by location.
 type Team = BTreeMap<u32, Vec<TeamMembership>>;
 
-impl ThreadSteps<'_> {
-    fn find(&self) -> Found {
-        let mut found = Found::default();
+impl ProcessThreadSteps<'_> {
+    fn find(&self) -> StepOrders {
+        let mut found = StepOrders::default();
         self.teams(&mut found);
         self.locks(&mut found);
         self.starts(&mut found);
@@ -337,13 +337,13 @@ impl ThreadSteps<'_> {
     }
 
     /// What all locations do in their teams.
-    fn teams(&self, found: &mut Found) {
+    fn teams(&self, found: &mut StepOrders) {
         let mut teams: BTreeMap<CommId, Team> = BTreeMap::new();
         let mut location = None;
-        let mut open = Open::default();
-        for (step, Step { at, what }) in self.steps.iter().enumerate() {
+        let mut open = OpenConstructs::default();
+        for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
             if location.replace(at.location) != Some(at.location) {
-                open = Open::default();
+                open = OpenConstructs::default();
             }
             let forked = std::mem::take(&mut open.forked);
             match *what {
@@ -410,10 +410,10 @@ impl ThreadSteps<'_> {
         }
     }
 
-    fn locks(&self, found: &mut Found) {
+    fn locks(&self, found: &mut StepOrders) {
         // By lock and order: the acquisition, and the last release.
         let mut held: BTreeMap<ThreadLock, (Option<usize>, Option<usize>)> = BTreeMap::new();
-        for (step, Step { what, .. }) in self.steps.iter().enumerate() {
+        for (step, ThreadStep { what, .. }) in self.steps.iter().enumerate() {
             match what {
                 What::Thread(ThreadEvent::AcquireLock(lock)) => held.entry(*lock).or_default().0 = Some(step),
                 What::Thread(ThreadEvent::ReleaseLock(lock)) => held.entry(*lock).or_default().1 = Some(step),
@@ -435,10 +435,10 @@ impl ThreadSteps<'_> {
     }
 
     /// Threads that are created, and tasks.
-    fn starts(&self, found: &mut Found) {
+    fn starts(&self, found: &mut StepOrders) {
         let mut threads: BTreeMap<_, [Vec<usize>; 4]> = BTreeMap::new();
         let mut tasks: BTreeMap<_, (Vec<usize>, BTreeMap<u32, usize>)> = BTreeMap::new();
-        for (step, Step { at, what }) in self.steps.iter().enumerate() {
+        for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
             let What::Thread(event) = what else { continue };
             match event {
                 ThreadEvent::Create(start) => threads.entry(*start).or_default()[0].push(step),
@@ -471,9 +471,9 @@ impl ThreadSteps<'_> {
     }
 
     /// A pair, if it is not of one thread, which has an order anyway.
-    fn pair(&self, kind: Trust, from: usize, to: usize, found: &mut Found) {
+    fn pair(&self, kind: Trust, from: usize, to: usize, found: &mut StepOrders) {
         if self.steps[from].at.location != self.steps[to].at.location {
-            found.pairs.push(Pair { kind, from, to });
+            found.pairs.push(OrderedSteps { kind, from, to });
         }
     }
 }
@@ -488,7 +488,7 @@ fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) ->
 }
 
 /// Puts the memberships of a team together: the k-th instance is the k-th fork of the one location that forks it.
-fn instances(mut team: Team, found: &mut Found) {
+fn instances(mut team: Team, found: &mut StepOrders) {
     let forks = |list: &[TeamMembership]| list.iter().all(|membership| membership.fork.is_some());
     let masters: Vec<u32> = team.iter().filter(|(_, list)| forks(list)).map(|(&location, _)| location).collect();
     let all: usize = team.values().map(Vec::len).sum();
@@ -528,10 +528,10 @@ fn instances(mut team: Team, found: &mut Found) {
     for ((own, members), whole) in master.iter().zip(&members).zip(whole) {
         for member in members {
             if let Some((from, _)) = own.fork {
-                found.pairs.push(Pair { kind: Trust::Forked, from, to: member.begin });
+                found.pairs.push(OrderedSteps { kind: Trust::Forked, from, to: member.begin });
             }
             if let (Some(from), Some(to)) = (member.end, own.join) {
-                found.pairs.push(Pair { kind: Trust::Forked, from, to });
+                found.pairs.push(OrderedSteps { kind: Trust::Forked, from, to });
             }
         }
         let count = own.barriers.len();

@@ -77,26 +77,29 @@ impl Gaps {
 
 /// Which events of the end of a channel that has `more` events belong to those of the end that has `fewer`, and `gaps`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fit {
+pub struct EndAlignment {
     /// Positions of the longer end, ascending, whose partner is missing.
     pub skipped: Vec<u32>,
     /// How many of the others are matched, from the first one.
     pub matched: usize,
 }
 
-impl Fit {
+impl EndAlignment {
     /// The rule of this module.
-    pub fn new(more: usize, fewer: usize, gaps: Option<&Gaps>) -> Fit {
+    pub fn new(more: usize, fewer: usize, gaps: Option<&Gaps>) -> EndAlignment {
         match gaps {
             Some(gaps) if gaps.count > 0 && more > fewer => {
                 if (more - fewer) as u64 == gaps.count && gaps.after.len() as u64 == gaps.count {
                     let skipped = (0..).zip(&gaps.after).map(|(before, after)| after + before).collect();
-                    Fit { skipped, matched: fewer }
+                    EndAlignment { skipped, matched: fewer }
                 } else {
-                    Fit { skipped: Vec::new(), matched: fewer.min(gaps.after.first().map_or(0, |&at| at as usize)) }
+                    EndAlignment {
+                        skipped: Vec::new(),
+                        matched: fewer.min(gaps.after.first().map_or(0, |&at| at as usize)),
+                    }
                 }
             }
-            _ => Fit { skipped: Vec::new(), matched: fewer.min(more) },
+            _ => EndAlignment { skipped: Vec::new(), matched: fewer.min(more) },
         }
     }
 
@@ -146,7 +149,7 @@ mod tests {
 
     fn partners(more: usize, fewer: usize, count: u64, after: &[u32]) -> Vec<u32> {
         let mut list: Vec<u32> = (0..more as u32).collect();
-        Fit::new(more, fewer, Some(&Gaps { count, after: after.to_vec() })).apply(&mut list);
+        EndAlignment::new(more, fewer, Some(&Gaps { count, after: after.to_vec() })).apply(&mut list);
         list
     }
 
@@ -170,7 +173,7 @@ mod tests {
     fn nothing_is_missing_where_nothing_is_missing() {
         assert_eq!(partners(3, 3, 2, &[0, 1]), [0, 1, 2]);
         let mut list = vec![0, 1, 2];
-        Fit::new(3, 2, None).apply(&mut list);
+        EndAlignment::new(3, 2, None).apply(&mut list);
         assert_eq!(list, [0, 1]);
     }
 }

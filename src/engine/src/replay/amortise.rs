@@ -3,7 +3,7 @@
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
-use crate::replay::common::{Shared, common_times};
+use crate::replay::common::{CommonCorrection, common_times};
 use crate::replay::finish::finish;
 use crate::replay::forward::{Forward, TimelineClock};
 use crate::replay::passes::{Mirrored, Passes};
@@ -12,7 +12,7 @@ use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
 use clc_trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
 use controlled_logical_clock::Parameters;
-use controlled_logical_clock::backward::{Demand, Knot, Segment, amortise};
+use controlled_logical_clock::backward::{CurveKnot, Demand, Segment, amortise};
 use controlled_logical_clock::forward::ForwardParameters;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,10 +86,10 @@ pub fn run(
     };
     let mut least = [corrections.iter().zip(&common).map(moved).min().unwrap_or(0)];
     transport.all_reduce(ReduceOp::Min, &mut least)?;
-    let mut shared = Shared::default();
+    let mut shared = CommonCorrection::default();
     for common in common.iter().flatten() {
         let (largest, slope) = common.extent();
-        shared = Shared { largest: shared.largest.max(largest), slope: shared.slope.max(slope), ..shared };
+        shared = CommonCorrection { largest: shared.largest.max(largest), slope: shared.slope.max(slope), ..shared };
     }
     if least[0] < 0 {
         let later = |common: Option<Arc<CommonTime>>| {
@@ -118,7 +118,8 @@ pub fn run(
     }
     let mut most = [shared.largest.0, shared.finish.0, (shared.slope * SLOPE_UNIT) as i64];
     transport.all_reduce(ReduceOp::Max, &mut most)?;
-    let shared = Shared { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
+    let shared =
+        CommonCorrection { largest: Ticks(most[0]), finish: Ticks(most[1]), slope: most[2] as f64 / SLOPE_UNIT };
     passes.shared = Some(shared);
     Ok(Corrected { corrections, times: Some(times) })
 }
@@ -182,13 +183,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Memory that one timeline after the other uses.
 #[derive(Default)]
 struct Scratch {
-    knots: Vec<Knot>,
-    anchors: Vec<Anchor>,
+    knots: Vec<CurveKnot>,
+    anchors: Vec<AdvanceStart>,
     segments: Vec<Segment>,
 }
 
 /// Where the advance starts anew.
-struct Anchor {
+struct AdvanceStart {
     event: u32,
     advance: Ticks,
     jumps: Ticks,
@@ -216,16 +217,16 @@ fn correction(
         let step = clock.step(timeline.location(event), time, time, logical);
         if step.jump > Ticks::ZERO {
             jumps += step.jump.0;
-            knots.push(Knot { level: Ticks(jumps), index, demand: Demand::Corner });
+            knots.push(CurveKnot { level: Ticks(jumps), index, demand: Demand::Corner });
         }
         if step.anchored {
-            anchors.push(Anchor { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
+            anchors.push(AdvanceStart { event: index, advance: clock.advance(), jumps: Ticks(jumps) });
         }
         let cap = caps.next(event);
         if cap != NO_UPPER_BOUND {
             // U = S + min over the receives (LC - μ) - LC of the send; never under S after a correct forward replay.
             let room = (cap - step.time.0).max(0);
-            knots.push(Knot { level: Ticks(jumps + room), index, demand: Demand::Cap });
+            knots.push(CurveKnot { level: Ticks(jumps + room), index, demand: Demand::Cap });
         }
     }
     if jumps == 0 {

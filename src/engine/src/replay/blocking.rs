@@ -14,7 +14,7 @@
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::comm::{GroupId, ReduceOp, Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, Instance, Member};
+use crate::matching::collectives::{CollectiveComm, HostedMember, Instance};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
@@ -281,7 +281,7 @@ fn exchange(
     groups: &Groups,
     index: usize,
     comm: &CollectiveComm,
-    member: &Member,
+    member: &HostedMember,
     instance: usize,
     contribution: i64,
     direction: Direction,

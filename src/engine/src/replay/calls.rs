@@ -6,8 +6,8 @@ use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
 use clc_clock::grid::Grid;
-use clc_clock::kind::Kind;
-use clc_clock::waits::{Class, Waits, Wanted};
+use clc_clock::kind::BoundKind;
+use clc_clock::waits::{Class, OneWayDirections, QuickestWaits};
 use clc_trace::Result;
 use controlled_logical_clock::semantics::CollectiveClass;
 
@@ -34,9 +34,9 @@ const WAITED: f64 = 10e-6;
 
 /// What is looked for, and what tells it.
 #[derive(Debug, Clone, Copy)]
-pub struct Search<'a> {
+pub struct CallSearch<'a> {
     /// Between which clocks.
-    pub wanted: &'a Wanted,
+    pub wanted: &'a OneWayDirections,
     /// The calls of the hosted timelines.
     pub calls: &'a [WaitingCalls],
     /// The times of their other ends.
@@ -55,10 +55,10 @@ pub fn observe_waits(
     times: &[Vec<i64>],
     clocks: &[u32],
     grid: &Grid,
-    search: Search<'_>,
-) -> Result<Option<Waits>> {
-    let Search { wanted, resolution, .. } = search;
-    let mut waits = Waits::default();
+    search: CallSearch<'_>,
+) -> Result<Option<QuickestWaits>> {
+    let CallSearch { wanted, resolution, .. } = search;
+    let mut waits = QuickestWaits::default();
     if !wanted.one_way.is_empty() {
         messages(transport, program, times, clocks, grid, search, &mut waits)?;
     }
@@ -79,7 +79,7 @@ pub fn observe_waits(
                     _ => false,
                 };
                 if useful {
-                    let kind = Kind::collective(comm.instances[k].op, comm.size);
+                    let kind = BoundKind::collective(comm.instances[k].op, comm.size);
                     let bound = Bound { distance: at - begin, at, kind };
                     waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
                 }
@@ -88,7 +88,7 @@ pub fn observe_waits(
     }
     let parts = gather_values(transport, 0, &waits)?;
     Ok(parts.map(|parts| {
-        let mut whole = Waits::default();
+        let mut whole = QuickestWaits::default();
         parts.into_iter().for_each(|part| whole.merge(part));
         whole
     }))
@@ -104,8 +104,8 @@ fn messages(
     times: &[Vec<i64>],
     clocks: &[u32],
     grid: &Grid,
-    Search { wanted, calls, others, .. }: Search<'_>,
-    waits: &mut Waits,
+    CallSearch { wanted, calls, others, .. }: CallSearch<'_>,
+    waits: &mut QuickestWaits,
 ) -> Result<()> {
     // What is known of the receive of a message: the clocks it goes between, its latency in force, and its call.
     let of = |index: usize, event: u32| {
@@ -123,7 +123,7 @@ fn messages(
         let Some(((from, to), latency, local, call, _)) = of(index, event).filter(|found| found.3.waited) else {
             return;
         };
-        let (at, kind) = (times[local][event as usize], Kind::waited(call.length));
+        let (at, kind) = (times[local][event as usize], BoundKind::waited(call.length));
         waits.add(Class { from, to, kind }, grid.window(at), Bound { distance: at - (bound - latency), at, kind });
     })?;
     // The same with the ends of the sends that were blocked.
@@ -139,7 +139,7 @@ fn messages(
         };
         let left = bound - latency;
         if left > NEVER / 2 {
-            let kind = Kind::blocked(call.length);
+            let kind = BoundKind::blocked(call.length);
             let class = Class { from: to, to: from, kind };
             waits.add(class, grid.window(left), Bound { distance: left - posted, at: left, kind });
         }

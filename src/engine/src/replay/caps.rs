@@ -58,12 +58,12 @@ impl Caps {
     }
 
     /// For going through the visited events of a hosted timeline once, in order.
-    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> Reader<'a> {
+    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> CapReader<'a> {
         let channels = &program.messages.outgoing;
         debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
         let first_channel = channels.partition_point(|channel| (channel.source as usize) < timeline);
         let end = channels.partition_point(|channel| channel.source as usize <= timeline);
-        Reader {
+        CapReader {
             caps: self,
             program,
             times,
@@ -107,7 +107,7 @@ pub fn of_receives(
 
 /// Gives the caps of one event of a timeline after the other.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct CapReader<'a> {
     caps: &'a Caps,
     program: &'a Program,
     times: &'a [Vec<i64>],
@@ -126,7 +126,7 @@ fn take(next: &mut u32) -> usize {
     (*next - 1) as usize
 }
 
-impl Reader<'_> {
+impl CapReader<'_> {
     /// The cap of visited event `event`, all events before which have been asked for; [`NO_UPPER_BOUND`] if it is no logical send.
     #[inline]
     pub fn next(&mut self, event: usize) -> i64 {

@@ -17,7 +17,7 @@ const MOST_ENDS: usize = 1 << 16;
 
 /// What the correction of a trace consists of beside its replays.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Shared {
+pub struct CommonCorrection {
     /// The most that the common motion moved any moment.
     pub largest: Ticks,
     /// Its steepest change, in ticks per tick.
@@ -82,7 +82,7 @@ pub fn common_times(
     let bits = width.next_power_of_two().trailing_zeros().min(61);
     let ends = (length >> bits) as usize + 2;
 
-    let grid = Grid { first, bits, ends };
+    let grid = WindowEnds { first, bits, ends };
     let advances = match centre {
         Centre::Mean => {
             let mut sums = vec![0_i128; sizes.len() * ends];
@@ -109,13 +109,13 @@ pub fn common_times(
 }
 
 /// Ends of windows.
-struct Grid {
+struct WindowEnds {
     first: i64,
     bits: u32,
     ends: usize,
 }
 
-impl Grid {
+impl WindowEnds {
     /// How far a timeline's corrected time is ahead of its clock at each end of a window: between the events that synchronise, its clock goes
     /// evenly, before the first and after the last the advance is constant.
     fn advances(&self, timeline: &SyncTimeline, times: &[i64], mut take: impl FnMut(usize, i64)) {
@@ -153,7 +153,7 @@ fn medians(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[Vec<i64>],
-    grid: &Grid,
+    grid: &WindowEnds,
     components: usize,
     of_timeline: impl Fn(usize) -> Option<usize>,
 ) -> Result<Vec<Vec<i64>>> {

@@ -1,7 +1,7 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
 use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, Member};
+use crate::matching::collectives::{CollectiveComm, HostedMember};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use clc_trace::Result;
@@ -38,7 +38,7 @@ fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = Option<usize>> 
 }
 
 /// The event at which `member` contributes to `instance`, and the one that the result bounds; `None` where it has no part.
-fn ends_of(member: &Member, instance: usize, direction: Direction) -> (Option<u32>, Option<u32>) {
+fn ends_of(member: &HostedMember, instance: usize, direction: Direction) -> (Option<u32>, Option<u32>) {
     let begin = member.sends[instance].then(|| member.begins[instance]);
     let end = member.receives[instance].then(|| member.ends[instance]);
     match direction {
@@ -143,7 +143,7 @@ impl Contributions {
         &self,
         comm: &CollectiveComm,
         direction: Direction,
-        visit: &mut impl FnMut(&Member, usize, u32, i64),
+        visit: &mut impl FnMut(&HostedMember, usize, u32, i64),
     ) {
         let prefix_bounds = self.prefix_bounds(comm, direction);
         for member in &comm.members {
@@ -162,7 +162,7 @@ impl Contributions {
 
     /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
     /// and the communicator rank of the other member that made it (of several, the lowest).
-    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&Member, usize, u32, i64, u32)) {
+    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, usize, u32, i64, u32)) {
         for (k, prefix) in prefix_indexes(comm).enumerate() {
             let mut lower = prefix.map(|prefix| self.prefix[prefix].iter().peekable());
             let mut latest: Option<(i64, u32)> = None;
@@ -185,7 +185,7 @@ impl Contributions {
     }
 
     /// What members contribute that `member` depends on, and perhaps itself.
-    fn before(&self, comm: &CollectiveComm, instance: usize, member: &Member) -> Top2 {
+    fn before(&self, comm: &CollectiveComm, instance: usize, member: &HostedMember) -> Top2 {
         self.largest[instance * comm.groups() + comm.group_before(member.rank)]
     }
 

@@ -87,7 +87,7 @@ impl TimelineClock {
         time: i64,
         original: i64,
         bound: i64,
-    ) -> controlled_logical_clock::forward::Step {
+    ) -> controlled_logical_clock::forward::ForwardStep {
         let location = location as usize;
         if location >= self.previous.len() {
             self.previous.resize(location + 1, None);

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 
 /// The latest begin, and the latest one of those on other clocks: (time, clock).
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Latest([Option<(i64, u32)>; 2]);
+pub struct LatestBegins([Option<(i64, u32)>; 2]);
 
-impl Latest {
-    fn merge(&mut self, other: Latest) {
+impl LatestBegins {
+    fn merge(&mut self, other: LatestBegins) {
         for candidate in other.0.into_iter().flatten() {
             let mut all: [Option<(i64, u32)>; 3] = [self.0[0], self.0[1], Some(candidate)];
             all.sort_unstable_by(|a, b| b.cmp(a));
@@ -43,8 +43,8 @@ impl Latest {
         }
     }
 
-    fn decode(words: &[u64]) -> Latest {
-        let mut latest = Latest::default();
+    fn decode(words: &[u64]) -> LatestBegins {
+        let mut latest = LatestBegins::default();
         for (slot, words) in latest.0.iter_mut().zip(words.chunks_exact(2)) {
             *slot = (words[1] != u64::from(u32::MAX)).then_some((words[0] as i64, words[1] as u32));
         }
@@ -56,9 +56,9 @@ impl Latest {
 #[derive(Debug, Clone, Default)]
 pub struct Begins {
     /// Per instance, and of an inter-communicator per instance and group: of all logical senders.
-    all: Vec<Latest>,
+    all: Vec<LatestBegins>,
     /// By prefix instance and member: its own, and once all are known of all members up to it.
-    prefix: BTreeMap<usize, BTreeMap<u32, Latest>>,
+    prefix: BTreeMap<usize, BTreeMap<u32, LatestBegins>>,
 }
 
 impl OfInstances for Begins {
@@ -79,13 +79,14 @@ impl OfInstances for Begins {
         const WORDS: usize = 4;
         let (all, words) = words.split_at(self.all.len() * WORDS);
         for (latest, words) in self.all.iter_mut().zip(all.chunks_exact(WORDS)) {
-            latest.merge(Latest::decode(words));
+            latest.merge(LatestBegins::decode(words));
         }
         let Some((&count, mut words)) = words.split_first() else { return words };
         for _ in 0..count {
             if let [instance, length, tail @ ..] = words {
                 let (members, rest) = tail.split_at(*length as usize * (1 + WORDS));
-                let own = members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, Latest::decode(&words[1..])));
+                let own =
+                    members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, LatestBegins::decode(&words[1..])));
                 self.prefix.entry(*instance as usize).or_default().extend(own);
                 words = rest;
             }
@@ -96,11 +97,11 @@ impl OfInstances for Begins {
 
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
-    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> Latest {
+    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> LatestBegins {
         self.of_slot(instance * comm.groups() + comm.group_before(rank), instance, rank)
     }
 
-    fn of_slot(&self, slot: usize, instance: usize, rank: u32) -> Latest {
+    fn of_slot(&self, slot: usize, instance: usize, rank: u32) -> LatestBegins {
         match self.prefix.get(&instance) {
             Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
             None => self.all[slot],
@@ -109,13 +110,15 @@ impl Begins {
 
     /// What the members hosted here contribute.
     fn of_members(comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
-        let mut begins =
-            Begins { all: vec![Latest::default(); comm.instances.len() * comm.groups()], prefix: BTreeMap::new() };
+        let mut begins = Begins {
+            all: vec![LatestBegins::default(); comm.instances.len() * comm.groups()],
+            prefix: BTreeMap::new(),
+        };
         for (k, instance) in comm.instances.iter().enumerate() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
                 let clock = clocks[comm.processes[member.rank as usize] as usize];
                 let time = times[member.timeline as usize][member.begins[k] as usize];
-                let own = Latest([Some((time, clock)), None]);
+                let own = LatestBegins([Some((time, clock)), None]);
                 match instance.class {
                     CollectiveClass::Unconstrained => {}
                     CollectiveClass::Prefix => _ = begins.prefix.entry(k).or_default().insert(member.rank, own),
@@ -129,7 +132,7 @@ impl Begins {
     /// From the begins of members to those of all up to them.
     fn accumulate(&mut self) {
         for members in self.prefix.values_mut() {
-            let mut latest = Latest::default();
+            let mut latest = LatestBegins::default();
             for own in members.values_mut() {
                 latest.merge(*own);
                 *own = latest;
@@ -166,15 +169,15 @@ mod tests {
         #[test]
         fn the_latest_of_every_other_clock_is_known(begins in prop::collection::vec((-9i64..9, 0u32..4), 0..12), cut in 0usize..12) {
             let collect = |part: &[(i64, u32)]| {
-                let mut latest = Latest::default();
-                part.iter().for_each(|&begin| latest.merge(Latest([Some(begin), None])));
+                let mut latest = LatestBegins::default();
+                part.iter().for_each(|&begin| latest.merge(LatestBegins([Some(begin), None])));
                 latest
             };
             let cut = cut.min(begins.len());
             let mut whole = collect(&begins[cut..]);
             let mut words = Vec::new();
             collect(&begins[..cut]).encode(&mut words);
-            whole.merge(Latest::decode(&words));
+            whole.merge(LatestBegins::decode(&words));
             for clock in 0..4 {
                 let expected = begins.iter().filter(|begin| begin.1 != clock).max().copied();
                 prop_assert_eq!(whole.on_another_clock(clock), expected);
@@ -187,8 +190,8 @@ mod tests {
         ) {
             let collect = |part: &dyn Fn(u32) -> bool| {
                 let members = begins.iter().filter(|(rank, _)| part(**rank));
-                let members = members.map(|(&rank, &begin)| (rank, Latest([Some(begin), None]))).collect();
-                Begins { all: vec![Latest::default(); 2], prefix: BTreeMap::from([(1, members)]) }
+                let members = members.map(|(&rank, &begin)| (rank, LatestBegins([Some(begin), None]))).collect();
+                Begins { all: vec![LatestBegins::default(); 2], prefix: BTreeMap::from([(1, members)]) }
             };
             // Two hosts.
             let mut whole = collect(&|rank| rank < cut);

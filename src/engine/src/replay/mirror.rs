@@ -8,7 +8,7 @@
 
 use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel};
-use crate::matching::collectives::{CollectiveComm, Collectives, Instance, Member, Membership};
+use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, Instance, Membership};
 use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
@@ -158,7 +158,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         },
         root: if instance.class.rooted() { rank(instance.root) } else { instance.root },
     });
-    let mut members: Vec<Member> = comm
+    let mut members: Vec<HostedMember> = comm
         .members
         .iter()
         .map(|member| {
@@ -172,7 +172,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
                 order = (0..begins.len() as u32).collect();
                 order.sort_by_key(|&instance| begins[instance as usize]);
             }
-            Member {
+            HostedMember {
                 rank: rank(member.rank),
                 timeline: member.timeline,
                 begins,

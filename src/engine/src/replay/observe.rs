@@ -9,9 +9,9 @@ use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
 use clc_clock::grid::Grid;
-use clc_clock::kind::Kind;
+use clc_clock::kind::BoundKind;
 use clc_clock::windows::BoundTable;
-use clc_clock::{Collector, Inspected, Stretch};
+use clc_clock::{ClockInterval, Collector, Inspected};
 use clc_trace::Result;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
@@ -73,7 +73,7 @@ fn collective_begins(
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let at = times[member.ends[k] as usize];
                 if let Some((begin, sender)) = begins.before(comm, k, member.rank).on_another_clock(clock) {
-                    let kind = Kind::collective(comm.instances[k].op, comm.size);
+                    let kind = BoundKind::collective(comm.instances[k].op, comm.size);
                     from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
                 }
             }
@@ -96,7 +96,7 @@ pub fn inspect(
     program: &Program,
     times: &[Vec<i64>],
     clocks: &[u32],
-    stretches: &[Stretch],
+    stretches: &[ClockInterval],
 ) -> Result<Option<Vec<Inspected>>> {
     let mut found: Vec<Vec<Inspected>> = vec![Vec::new(); stretches.len()];
     let mut see = |(a, b): (u32, u32), sent: i64, received: i64| {
@@ -172,6 +172,6 @@ fn messages<'a, 'c>(
             (channel, receiver) = (index, &times[end.destination as usize]);
         }
         let at = receiver[event as usize];
-        collector.message(Bound { distance: at - (bound - latency), at, kind: Kind::MESSAGE });
+        collector.message(Bound { distance: at - (bound - latency), at, kind: BoundKind::MESSAGE });
     }
 }

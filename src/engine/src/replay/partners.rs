@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// For the host of the sending end of a channel: which sends.
 #[derive(Serialize, Deserialize)]
-struct Question {
+struct ChannelQuery {
     /// Index of the sending end there.
     sending: u32,
     /// Index of the receiving end here.
@@ -30,17 +30,17 @@ pub fn senders<T: AsRef<[i64]>>(
     times: &[T],
     wanted: &[Vec<u32>],
 ) -> Result<Vec<Vec<EventPlace>>> {
-    let mut questions: BTreeMap<usize, Vec<Question>> = BTreeMap::new();
+    let mut questions: BTreeMap<usize, Vec<ChannelQuery>> = BTreeMap::new();
     for (receiving, (channel, wanted)) in (0..).zip(program.messages.incoming.iter().zip(wanted)) {
         if !wanted.is_empty() {
-            let question = Question { sending: channel.remote, receiving, wanted: wanted.clone() };
+            let question = ChannelQuery { sending: channel.remote, receiving, wanted: wanted.clone() };
             questions.entry(channel.host as usize).or_default().push(question);
         }
     }
     let mut answers: BTreeMap<usize, Vec<(u32, Vec<EventPlace>)>> = BTreeMap::new();
     for (asker, questions) in exchange_values(transport, questions)? {
         let answers = answers.entry(asker).or_default();
-        for Question { sending, receiving, wanted } in questions {
+        for ChannelQuery { sending, receiving, wanted } in questions {
             let channel = &program.messages.outgoing[sending as usize];
             let place_of = |k: u32| place(program, times, channel.source as usize, channel.sends[k as usize] as usize);
             answers.push((receiving, wanted.into_iter().map(place_of).collect()));

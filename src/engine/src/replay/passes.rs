@@ -3,7 +3,7 @@
 use crate::comm::local::LocalTransport;
 use crate::comm::{ReduceOp, Transport};
 use crate::replay::blocking::{self, Groups};
-use crate::replay::common::{Shared, sum};
+use crate::replay::common::{CommonCorrection, sum};
 use crate::replay::dataflow;
 use crate::replay::forward::Forward;
 use crate::replay::mirror::mirrored;
@@ -14,7 +14,7 @@ use clc_trace::workers::Workers;
 use clc_trace::{Fraction, Result, Ticks};
 use controlled_logical_clock::controller::{ONE_WAY_DECAY, error, next_decay, within};
 use controlled_logical_clock::forward::ForwardParameters;
-use controlled_logical_clock::{Form, Parameters};
+use controlled_logical_clock::{CorrectionForm, Parameters};
 
 /// One pass, for the report.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,9 +47,9 @@ pub struct Passes {
     /// D₀: the largest advance of the plain Lamport clock.
     pub least_advance: Ticks,
     /// Which correction the passes were made for.
-    pub form: Form,
+    pub form: CorrectionForm,
     /// What was done to all timelines together, when the passes were made into corrections; none in the publication's form.
-    pub shared: Option<Shared>,
+    pub shared: Option<CommonCorrection>,
     /// What was tried, in order; empty if nothing has to move.
     pub passes: Vec<Pass>,
     /// The communicators of the canonical replay, if it was used: one analysis rank per process, blocking operations.
@@ -106,7 +106,7 @@ impl Mirrored {
 impl Passes {
     /// Of a trace without violations: with every send before its receives already, LC = C is the least solution of the formula, and there is
     /// nothing to replay.
-    pub fn of_consistent(form: Form) -> Passes {
+    pub fn of_consistent(form: CorrectionForm) -> Passes {
         Passes {
             form,
             shared: None,
@@ -158,8 +158,8 @@ fn replay(
     let mut outcome =
         Passes { groups: blocking::prepare(transport, program)?, ..Passes::of_consistent(parameters.form) };
     let violation = match parameters.form {
-        Form::Common => Violation::of(transport, program)?,
-        Form::Paper => Violation::default(),
+        CorrectionForm::Common => Violation::of(transport, program)?,
+        CorrectionForm::Paper => Violation::default(),
     };
     let mut decay = parameters.decay.fraction();
     if violation.is_one_way() && decay < ONE_WAY_DECAY {
@@ -168,8 +168,8 @@ fn replay(
     let violation = violation.total;
     let constants = |decay| ForwardParameters { decay, separation: parameters.minimum_separation };
     let together = match (parameters.form, &outcome.groups) {
-        (Form::Common, None) if transport.size() > 1 => Together::InTurns,
-        (Form::Common, None) if workers.threads() > 1 => Together::OnThreads,
+        (CorrectionForm::Common, None) if transport.size() > 1 => Together::InTurns,
+        (CorrectionForm::Common, None) if workers.threads() > 1 => Together::OnThreads,
         _ => Together::No,
     };
     let mut mirror: Option<Mirrored> = None;
@@ -251,14 +251,14 @@ fn replay(
         let largest_advance = largest(transport, forward.largest_advance)?;
         let next = next_decay(decay).filter(|_| outcome.passes.len() as u32 + 1 < parameters.max_passes);
         let mut pass = match parameters.form {
-            Form::Paper => Pass {
+            CorrectionForm::Paper => Pass {
                 decay,
                 largest_advance,
                 error: error(largest_advance, least),
                 accepted: parameters.max_error.allows(largest_advance, least),
                 mirrored: None,
             },
-            Form::Common => {
+            CorrectionForm::Common => {
                 let jumps = sum(transport, &[forward.jumps])?[0];
                 let (error, accepted) = within(jumps, violation, parameters.max_error);
                 Pass { decay, largest_advance, error, accepted, mirrored: None }
@@ -266,7 +266,7 @@ fn replay(
         };
         progress.advance(program.events());
         // Where even the forward replay is not good enough, there is no need of the mirrored one.
-        if parameters.form == Form::Common && (pass.accepted || next.is_none()) {
+        if parameters.form == CorrectionForm::Common && (pass.accepted || next.is_none()) {
             let mut mirrored = match mirror.take() {
                 Some(mirrored) => mirrored,
                 None => Mirrored::new(transport, program, outcome.groups.as_ref())?,

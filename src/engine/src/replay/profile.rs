@@ -6,7 +6,7 @@
 use crate::comm::{Transport, broadcast_value, gather_values};
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
-use crate::replay::survey::{Candidate, Question, Worst, place, sender_of};
+use crate::replay::survey::{Candidate, SenderQuery, Worst, place, sender_of};
 use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
@@ -33,7 +33,7 @@ pub struct Classes<'a> {
 
 /// Messages from one group to another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pair {
+pub struct GroupPair {
     /// Checked.
     pub messages: u64,
     /// Too early.
@@ -52,7 +52,7 @@ pub struct Profile {
     /// Those too early by class of distance: messages, ends of collectives.
     pub distances: Vec<[u64; 2]>,
     /// Messages by group of sender and receiver.
-    pub pairs: BTreeMap<(u32, u32), Pair>,
+    pub pairs: BTreeMap<(u32, u32), GroupPair>,
     /// The worst ones, at most one per pair of processes (of a collective: per operation and receiving process), worst first.
     pub worst: Vec<Worst>,
 }
@@ -98,7 +98,7 @@ struct EarlyReceive {
     local: usize,
     event: usize,
     op: Option<CollectiveOp>,
-    question: Question,
+    question: SenderQuery,
 }
 
 impl Worsts {
@@ -124,7 +124,7 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
     classes: &Classes<'_>,
 ) -> Result<Profile> {
     let bounds = bounds(transport, program, times)?;
-    let view = View { program, times, bounds: &bounds, classes };
+    let view = ProfileInput { program, times, bounds: &bounds, classes };
     let lengths = program.messages.incoming.iter().map(|channel| channel.receives.len());
     let shares = shares(lengths, workers.threads());
     // Collectives are one more job.
@@ -183,23 +183,23 @@ fn shares(lengths: impl Iterator<Item = usize> + Clone, count: usize) -> Vec<Ran
 }
 
 /// All that one look needs.
-struct View<'a, T> {
+struct ProfileInput<'a, T> {
     program: &'a Program,
     times: &'a [T],
     bounds: &'a [Vec<i64>],
     classes: &'a Classes<'a>,
 }
 
-impl<T: AsRef<[i64]>> View<'_, T> {
+impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
     /// Looks at the messages of some incoming channels.
     fn messages(&self, channels: Range<usize>, profile: &mut Profile, worsts: &mut Worsts) {
-        let View { program, times, bounds, classes } = *self;
+        let ProfileInput { program, times, bounds, classes } = *self;
         for channel in &program.messages.incoming[channels] {
             let local = channel.destination as usize;
             let group = |timeline: u32| classes.group_of[program.process_of(timeline) as usize];
             let receiver = program.number(channel.destination);
             let groups = (group(channel.source), group(receiver));
-            let mut pair = Pair { messages: channel.receives.len() as u64, ..Pair::default() };
+            let mut pair = GroupPair { messages: channel.receives.len() as u64, ..GroupPair::default() };
             for (k, &event) in channel.receives.iter().enumerate() {
                 let event = event as usize;
                 let excess = bounds[local][event] - times[local].as_ref()[event];
@@ -207,7 +207,7 @@ impl<T: AsRef<[i64]>> View<'_, T> {
                 if excess > 0 {
                     pair.violated += 1;
                     pair.largest = pair.largest.max(excess);
-                    let question = Question::Message { host: channel.host, channel: channel.remote, k: k as u32 };
+                    let question = SenderQuery::Message { host: channel.host, channel: channel.remote, k: k as u32 };
                     let op = channel.trust.op();
                     let key = (op.map(|op| op.0), channel.source, receiver);
                     worsts.keep(key, EarlyReceive { excess, local, event, op, question });
@@ -225,7 +225,7 @@ impl<T: AsRef<[i64]>> View<'_, T> {
 
     /// Looks at the ends of all collective operations.
     fn collectives(&self, profile: &mut Profile, worsts: &mut Worsts) {
-        let View { program, times, bounds, classes } = *self;
+        let ProfileInput { program, times, bounds, classes } = *self;
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.timeline as usize;
@@ -240,7 +240,7 @@ impl<T: AsRef<[i64]>> View<'_, T> {
                     if excess > 0 {
                         let op = comm.instances[instance].op;
                         let question =
-                            Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                            SenderQuery::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
                         let key = (Some(op.0), u32::MAX, program.number(member.timeline));
                         worsts.keep(key, EarlyReceive { excess, local, event, op: Some(op), question });
                     }

@@ -1,6 +1,6 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
-use crate::matching::collectives::{CollectiveComm, Collectives, Member};
+use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::matched::Messages;
 use crate::matching::sync::SyncTimeline;
@@ -126,7 +126,7 @@ impl Program {
 pub(crate) fn instance_latency(
     comm: &CollectiveComm,
     instance: usize,
-    member: &Member,
+    member: &HostedMember,
     latency: &MinimumLatency,
     shared: i64,
 ) -> i64 {
@@ -152,7 +152,7 @@ pub(crate) fn instance_latency(
 pub(crate) fn contribution_latency(
     comm: &CollectiveComm,
     instance: usize,
-    member: &Member,
+    member: &HostedMember,
     latency: &MinimumLatency,
 ) -> i64 {
     let instance = &comm.instances[instance];

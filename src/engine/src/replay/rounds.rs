@@ -56,9 +56,9 @@ impl Rounds {
 
 /// Times that have come from another rank.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Times<'a>(&'a [u64]);
+pub(super) struct ReceivedTimes<'a>(&'a [u64]);
 
-impl<'a> Times<'a> {
+impl<'a> ReceivedTimes<'a> {
     /// How many.
     pub(super) fn len(self) -> usize {
         self.0.len()
@@ -87,14 +87,18 @@ impl TimeLists {
     ///
     /// # Errors
     /// Failures of the transport; a damaged message.
-    pub(super) fn exchange(self, transport: &mut dyn Transport, mut visit: impl FnMut(usize, Times<'_>)) -> Result<()> {
+    pub(super) fn exchange(
+        self,
+        transport: &mut dyn Transport,
+        mut visit: impl FnMut(usize, ReceivedTimes<'_>),
+    ) -> Result<()> {
         for (_, words) in sparse_exchange(transport, self.0.into_iter().collect())? {
             let mut rest = &words[..];
             while let Some(([channel, length], tail)) = rest.split_first_chunk() {
                 let Some((times, next)) = tail.split_at_checked(*length as usize) else {
                     return Err(Error::new("received a list of times that is cut off"));
                 };
-                visit(*channel as usize, Times(times));
+                visit(*channel as usize, ReceivedTimes(times));
                 rest = next;
             }
         }

@@ -8,7 +8,7 @@ use crate::comm::{ReduceOp, Transport};
 use crate::matching::sync::SyncKind;
 use crate::replay::dataflow::{self, Stopped};
 use crate::replay::program::Program;
-use crate::replay::stall::{Ends, doubtful};
+use crate::replay::stall::{ChannelId, doubtful};
 use clc_trace::{CollectiveOp, Result};
 
 /// Takes channels in doubt out of `program` until none is in a circle of waiting events. Costs nothing where no channel is in doubt. Collective
@@ -80,7 +80,7 @@ fn keep<T>(list: &mut Vec<T>, stays: &[bool]) {
 
 impl Program {
     /// Takes the pairs of a channel out of the replay, if an end of it is on this rank, `here`.
-    fn take_back(&mut self, here: u32, channel: &Ends) {
+    fn take_back(&mut self, here: u32, channel: &ChannelId) {
         if channel.sending.0 == here {
             let end = &mut self.messages.outgoing[channel.sending.1 as usize];
             let timeline = &mut self.timelines[end.source as usize];

@@ -19,7 +19,7 @@ type StalledInstance = (CommIndex, u32, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Waiting {
+struct StalledEvent {
     process: u32,
     location: LocationId,
     event: u64,
@@ -30,14 +30,14 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Cause {
     /// The send of a message.
-    Message { source: u32, channel: Ends },
+    Message { source: u32, channel: ChannelId },
     /// The begins of other members.
     Collective { op: CollectiveOp, instance: StalledInstance },
 }
 
 /// The two ends of a channel: analysis rank, and index of the end there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ends {
+pub struct ChannelId {
     /// What its pairs are.
     pub trust: Trust,
     /// In [`crate::matching::matched::Messages::outgoing`].
@@ -50,7 +50,7 @@ pub struct Ends {
 /// at the end of a prefix operation waits for that one, too.
 type Missing = BTreeMap<StalledInstance, u32>;
 
-impl Waiting {
+impl StalledEvent {
     fn waits_for(&self, missing: &Missing) -> Option<u32> {
         match self.cause {
             Cause::Message { source, .. } => Some(source),
@@ -119,7 +119,7 @@ pub fn doubtful(
     program: &Program,
     position: &[usize],
     bounds: &[Vec<i64>],
-) -> Result<Vec<Ends>> {
+) -> Result<Vec<ChannelId>> {
     let (waiting, missing) = everywhere(transport, program, position, bounds)?;
     let mut doubtful = Vec::new();
     for circle in circles(&waiting, &missing) {
@@ -143,16 +143,16 @@ fn everywhere(
     program: &Program,
     position: &[usize],
     bounds: &[Vec<i64>],
-) -> Result<(Vec<Waiting>, Missing)> {
+) -> Result<(Vec<StalledEvent>, Missing)> {
     let here = waiting_here(transport.rank(), program, position, bounds);
-    let mut waiting: Vec<Waiting> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
+    let mut waiting: Vec<StalledEvent> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
     waiting.sort_by_key(|w| w.process);
     let missing = missing(transport, program, position, &waiting)?;
     Ok((waiting, missing))
 }
 
 /// The waiting events of the hosted timelines.
-fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<Waiting> {
+fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<StalledEvent> {
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in program.timelines.iter().zip(position).enumerate() {
         if at >= timeline.len() || bounds[local][at] != PENDING {
@@ -167,7 +167,7 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
-                let ends = Ends { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
+                let ends = ChannelId { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
                 Cause::Message { source: channel.source, channel: ends }
             }
             _ => {
@@ -179,7 +179,7 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32, group) }
             }
         };
-        waiting.push(Waiting {
+        waiting.push(StalledEvent {
             process: program.number(local as u32),
             location: program.locations[local][timeline.location(at) as usize],
             event: timeline.number(at),
@@ -194,7 +194,7 @@ fn missing(
     transport: &mut dyn Transport,
     program: &Program,
     position: &[usize],
-    waiting: &[Waiting],
+    waiting: &[StalledEvent],
 ) -> Result<Missing> {
     let wanted: BTreeSet<StalledInstance> = waiting
         .iter()
@@ -224,8 +224,8 @@ fn missing(
 
 /// The circles of processes that wait for one another, each from its lowest one on, in the order of these. `waiting` is in the order of
 /// processes; everybody waits for somebody who waits, so that there is one.
-fn circles<'a>(waiting: &'a [Waiting], missing: &Missing) -> Vec<Vec<&'a Waiting>> {
-    let mut circles: Vec<Vec<&Waiting>> = Vec::new();
+fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a StalledEvent>> {
+    let mut circles: Vec<Vec<&StalledEvent>> = Vec::new();
     let mut seen = vec![false; waiting.len()];
     for start in 0..waiting.len() {
         let (mut path, mut at) = (Vec::new(), Some(start));

@@ -74,12 +74,12 @@ pub(super) struct Candidate {
     pub ticks: i64,
     pub receive: EventPlace,
     pub op: Option<CollectiveOp>,
-    pub question: Question,
+    pub question: SenderQuery,
 }
 
 /// Which send belongs to it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) enum Question {
+pub(super) enum SenderQuery {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
@@ -92,7 +92,7 @@ pub(super) enum Question {
 /// Failures of the transport.
 pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Survey> {
     let mut survey = Survey::default();
-    let mut worst: Option<Early> = None;
+    let mut worst: Option<EarlyEvent> = None;
     let messages = &mut survey.messages;
     let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
     // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
@@ -111,7 +111,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
         tally.checked += 1;
         if excess > 0 {
             tally.violated += 1;
-            Early { excess, timeline, event, channel }.keep_if_worse(&mut worst);
+            EarlyEvent { excess, timeline, event, channel }.keep_if_worse(&mut worst);
         }
     })?;
     let comms = &program.collectives.comms;
@@ -120,7 +120,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
         let excess = bound - times[member.timeline as usize].as_ref()[event as usize];
         if excess > 0 {
             early[comm][instance] = true;
-            Early { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
+            EarlyEvent { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
         }
     })?;
     collective_tallies(transport, program, &early, orders, &mut survey)?;
@@ -133,7 +133,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
 
 /// A logical receive that comes too early.
 #[derive(Debug, Clone, Copy)]
-struct Early {
+struct EarlyEvent {
     excess: i64,
     /// Local timeline.
     timeline: u32,
@@ -142,12 +142,13 @@ struct Early {
     channel: usize,
 }
 
-impl Early {
+impl EarlyEvent {
     /// Of equal ones, the first in the order of timelines and events stays.
     #[inline]
-    fn keep_if_worse(self, worst: &mut Option<Early>) {
-        let better =
-            |other: &Early| (other.excess, self.timeline, self.event) >= (self.excess, other.timeline, other.event);
+    fn keep_if_worse(self, worst: &mut Option<EarlyEvent>) {
+        let better = |other: &EarlyEvent| {
+            (other.excess, self.timeline, self.event) >= (self.excess, other.timeline, other.event)
+        };
         if !worst.as_ref().is_some_and(better) {
             *worst = Some(self);
         }
@@ -201,9 +202,9 @@ fn find_worst<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
-    worst: Option<Early>,
+    worst: Option<EarlyEvent>,
 ) -> Result<Option<Worst>> {
-    let candidate = worst.map(|Early { excess: ticks, timeline: local, event, channel }| {
+    let candidate = worst.map(|EarlyEvent { excess: ticks, timeline: local, event, channel }| {
         let (local, event) = (local as usize, event as usize);
         let timeline = &program.timelines[local];
         let link = timeline.link(event);
@@ -211,14 +212,15 @@ fn find_worst<T: AsRef<[i64]>>(
             SyncKind::Receive | SyncKind::Join => {
                 let channel = &program.messages.incoming[channel];
                 let k = channel.receives.iter().position(|&receive| receive as usize == event).unwrap_or(0);
-                (channel.trust.op(), Question::Message { host: channel.host, channel: channel.remote, k: k as u32 })
+                (channel.trust.op(), SenderQuery::Message { host: channel.host, channel: channel.remote, k: k as u32 })
             }
             _ => {
                 let membership = program.collectives.memberships[link];
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
                 let instance = member.ends.iter().position(|&end| end as usize == event).unwrap_or(0);
-                let question = Question::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                let question =
+                    SenderQuery::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
                 (Some(comm.instances[instance].op), question)
             }
         };
@@ -241,10 +243,10 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
-    question: Question,
+    question: SenderQuery,
 ) -> Result<Option<EventPlace>> {
     match question {
-        Question::Message { host, channel, k } => {
+        SenderQuery::Message { host, channel, k } => {
             let mut answer = None;
             if transport.rank() == host as usize {
                 let channel = &program.messages.outgoing[channel as usize];
@@ -252,7 +254,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             }
             broadcast_value(transport, host as usize, answer)
         }
-        Question::Instance { comm, instance, receiver } => {
+        SenderQuery::Instance { comm, instance, receiver } => {
             let mut answers = Vec::new();
             if let Some(&index) = program.comm_index.get(&comm) {
                 let comm = &program.collectives.comms[index as usize];

@@ -1,7 +1,7 @@
 //! The alarm: what is written when nothing has moved for as long as the user is patient, or when a process has ended too early.
 
 use crate::collect;
-use crate::diagnose::{Diagnosis, Verdict, diagnose};
+use crate::diagnose::{Diagnosis, JobVerdict, diagnose};
 use crate::jobs::{AgentFile, Alarm, Job};
 use crate::state::now;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub struct Watchman {
     number: u32,
     looked: Instant,
     /// What was said last: it is not said again.
-    raised: Option<(Verdict, Vec<u32>)>,
+    raised: Option<(JobVerdict, Vec<u32>)>,
 }
 
 impl Watchman {
@@ -41,8 +41,8 @@ impl Watchman {
         let (first, second) = collect::twice(job, PAUSE);
         let found = diagnose(Some(&first.snapshot), &second.snapshot);
         let due = match found.verdict {
-            Verdict::Failed => true,
-            Verdict::Still => found.quiet >= self.alarm.seconds,
+            JobVerdict::Failed => true,
+            JobVerdict::Still => found.quiet >= self.alarm.seconds,
             _ => {
                 self.raised = None;
                 false

@@ -10,7 +10,7 @@
 //! | `value NAME` | the value of a formula or an aggregate; `no` and why |
 //! | `node` | the number of this node and of all that are alive |
 
-use super::Shared;
+use super::AgentState;
 use crate::resources::Quantity;
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -29,7 +29,7 @@ const LINE: u64 = 1 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts to answer. Without a socket, because its name gets too long, nobody is answered.
-pub fn open(directory: &Path, shared: &Arc<Shared>) {
+pub fn open(directory: &Path, shared: &Arc<AgentState>) {
     let path = directory.join(NAME);
     // That of an agent that was killed; this one has its mark.
     let _ = std::fs::remove_file(&path);
@@ -60,7 +60,7 @@ pub fn open(directory: &Path, shared: &Arc<Shared>) {
 
 /// A request.
 #[derive(Debug, PartialEq)]
-enum Request<'a> {
+enum ProgramRequest<'a> {
     Put(&'a str, String),
     Get(&'a str),
     Read(&'a str),
@@ -69,7 +69,7 @@ enum Request<'a> {
 }
 
 /// Answers all requests of a connection, until it ends or one makes no sense.
-fn serve(stream: &UnixStream, answer: &dyn Fn(Request) -> Vec<u8>) -> Result<()> {
+fn serve(stream: &UnixStream, answer: &dyn Fn(ProgramRequest) -> Vec<u8>) -> Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut input = BufReader::new(stream);
     loop {
@@ -90,12 +90,12 @@ fn serve(stream: &UnixStream, answer: &dyn Fn(Request) -> Vec<u8>) -> Result<()>
                 if input.by_ref().take(length).read_to_end(&mut value)? as u64 != length {
                     return Ok(());
                 }
-                String::from_utf8(value).ok().map(|value| Request::Put(key, value))
+                String::from_utf8(value).ok().map(|value| ProgramRequest::Put(key, value))
             }
-            ["get", key] => Some(Request::Get(key)),
-            ["read", name] => Some(Request::Read(name)),
-            ["value", name] => Some(Request::Value(name)),
-            ["node"] => Some(Request::Node),
+            ["get", key] => Some(ProgramRequest::Get(key)),
+            ["read", name] => Some(ProgramRequest::Read(name)),
+            ["value", name] => Some(ProgramRequest::Value(name)),
+            ["node"] => Some(ProgramRequest::Node),
             _ => return Ok(()),
         };
         let bytes = request.map_or_else(|| b"no: not a text\n".to_vec(), answer);
@@ -103,7 +103,7 @@ fn serve(stream: &UnixStream, answer: &dyn Fn(Request) -> Vec<u8>) -> Result<()>
     }
 }
 
-fn answer(shared: &Shared, request: Request) -> Vec<u8> {
+fn answer(shared: &AgentState, request: ProgramRequest) -> Vec<u8> {
     let list = |values: Vec<(u32, String, String)>| {
         let mut bytes = Vec::new();
         for (number, host, value) in values {
@@ -114,19 +114,19 @@ fn answer(shared: &Shared, request: Request) -> Vec<u8> {
         bytes
     };
     match request {
-        Request::Put(key, value) => {
+        ProgramRequest::Put(key, value) => {
             if shared.put(key, &value) {
                 b"ok\n".to_vec()
             } else {
                 b"no: the data of a node are too long\n".to_vec()
             }
         }
-        Request::Get(key) => {
+        ProgramRequest::Get(key) => {
             let heard = super::lock(&shared.heard);
             let there = heard.data.iter().filter(|datum| datum.key == key);
             list(there.map(|datum| (datum.number, datum.host.clone(), datum.value.clone())).collect())
         }
-        Request::Read(name) => {
+        ProgramRequest::Read(name) => {
             let heard = super::lock(&shared.heard);
             let Some(quantity) = Quantity::named(name) else { return list(Vec::new()) };
             let there = heard.slow.readings.iter().filter_map(|(number, host, reading)| {
@@ -134,7 +134,7 @@ fn answer(shared: &Shared, request: Request) -> Vec<u8> {
             });
             list(there.collect())
         }
-        Request::Value(name) => {
+        ProgramRequest::Value(name) => {
             let heard = super::lock(&shared.heard);
             let formula = heard.slow.formulas.iter().find(|formula| formula.name == name).map(|formula| formula.value);
             let usual = heard.slow.job.iter().find(|value| value.0 == name).map(|value| Some(value.1));
@@ -144,7 +144,7 @@ fn answer(shared: &Shared, request: Request) -> Vec<u8> {
                 None => b"no: there is no formula of this name\n".to_vec(),
             }
         }
-        Request::Node => {
+        ProgramRequest::Node => {
             let heard = super::lock(&shared.heard);
             let alive = 1 + heard.members.iter().filter(|known| known.liveness == "alive").count();
             format!("{} {alive}\n", shared.number).into_bytes()

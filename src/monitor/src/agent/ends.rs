@@ -11,22 +11,22 @@ use std::time::Duration;
 const SOON: i32 = 50;
 
 #[derive(Default)]
-struct Known {
+struct WatchedProcesses {
     waiting: BTreeMap<u32, Arc<OwnedFd>>,
     ended: BTreeMap<u32, f64>,
 }
 
 /// The processes that are waited for, and when those ended that have.
-pub struct Ends(Arc<Mutex<Known>>);
+pub struct ProcessEnds(Arc<Mutex<WatchedProcesses>>);
 
-fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
+fn lock(known: &Mutex<WatchedProcesses>) -> MutexGuard<'_, WatchedProcesses> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ends {
+impl ProcessEnds {
     /// Starts the thread, which ends when nobody asks any more.
-    pub fn start() -> Ends {
-        let known = Arc::new(Mutex::new(Known::default()));
+    pub fn start() -> ProcessEnds {
+        let known = Arc::new(Mutex::new(WatchedProcesses::default()));
         let weak = Arc::downgrade(&known);
         // Without it, ends are seen when somebody looks.
         let _ = std::thread::Builder::new().name("ends".into()).spawn(move || {
@@ -34,7 +34,7 @@ impl Ends {
                 wait(&known);
             }
         });
-        Ends(known)
+        ProcessEnds(known)
     }
 
     /// Waits for one more; if the kernel cannot (before 5.3), its end is seen when somebody looks.
@@ -54,7 +54,7 @@ impl Ends {
     }
 }
 
-fn wait(known: &Mutex<Known>) {
+fn wait(known: &Mutex<WatchedProcesses>) {
     let waiting: Vec<(u32, Arc<OwnedFd>)> =
         lock(known).waiting.iter().map(|(&process, descriptor)| (process, Arc::clone(descriptor))).collect();
     if waiting.is_empty() {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_is_noticed_at_once() {
-        let ends = Ends::start();
+        let ends = ProcessEnds::start();
         let mut child = std::process::Command::new("sleep").arg("0.2").spawn().unwrap();
         ends.watch(child.id());
         assert_eq!(ends.of(child.id()), None);

@@ -1,6 +1,6 @@
 //! Sensors of the user's own: files of the node with a number in them, read once a second. In a thread of their own, for a file system may take its time.
 
-use super::{CHECK, Shared, lock};
+use super::{AgentState, CHECK, lock};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const LONGEST: u64 = 64;
 
 /// Reads what is set for all, again and again.
-pub fn read_on(shared: &Arc<Shared>) {
+pub fn read_on(shared: &Arc<AgentState>) {
     let shared = Arc::clone(shared);
     // Without it, there are no data of sensors.
     let _ = std::thread::Builder::new().name("files".into()).spawn(move || {

@@ -1,7 +1,7 @@
 //! The processes of the job on this node.
 
-use super::ends::Ends;
-use crate::stacks::Wanted;
+use super::ends::ProcessEnds;
+use crate::stacks::StackRequest;
 use crate::state::{Life, RankState, StateFile, layout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub struct Local {
     directory: PathBuf,
     host: String,
     files: BTreeMap<u32, StateFile>,
-    ends: Ends,
+    ends: ProcessEnds,
     /// What was last seen of each.
     seen: BTreeMap<u32, RankState>,
 }
@@ -23,7 +23,7 @@ impl Local {
             directory: directory.to_owned(),
             host: host.to_owned(),
             files: BTreeMap::new(),
-            ends: Ends::start(),
+            ends: ProcessEnds::start(),
             seen: BTreeMap::new(),
         }
     }
@@ -73,10 +73,10 @@ impl Local {
     }
 
     /// The processes of these ranks, as far as they are here.
-    pub fn processes(&self, ranks: &[u32]) -> Vec<Wanted> {
+    pub fn processes(&self, ranks: &[u32]) -> Vec<StackRequest> {
         let known = self.seen.iter().filter_map(|(process, state)| Some((state.rank?, self.files.get(process)?)));
         let wanted = known.filter(|(rank, _)| ranks.contains(rank));
-        wanted.map(|(rank, file)| Wanted { rank, process: file.process(), started: file.started() }).collect()
+        wanted.map(|(rank, file)| StackRequest { rank, process: file.process(), started: file.started() }).collect()
     }
 
     /// What all of them do, with their places in some communicators.

@@ -28,15 +28,15 @@ mod together;
 
 pub use detach::{become_independent, start_detached};
 
-use crate::history::Writer;
+use crate::history::HistoryWriter;
 use crate::jobs::{self, AgentFile, Job};
-use crate::query::{self, Question, Report};
+use crate::query::{self, AgentReport, Question};
 use crate::stacks;
 use crate::state::now;
 use alarm::Watchman;
 use local::Local;
-use peers::{Heard, Peers};
-use settings::Settings;
+use peers::{AgentPeers, PeerView};
+use settings::AgentSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::net::TcpListener;
@@ -59,15 +59,15 @@ const ANSWERS: usize = 16;
 const STACKS: Duration = Duration::from_secs(3);
 
 /// What the threads of an agent share.
-struct Shared {
+struct AgentState {
     job: Job,
     number: u32,
     host: String,
     local: Mutex<Local>,
     /// What was last heard of other agents.
-    heard: Mutex<Heard>,
+    heard: Mutex<PeerView>,
     data: Mutex<BTreeMap<String, String>>,
-    settings: Mutex<Settings>,
+    settings: Mutex<AgentSettings>,
     forged: AtomicU64,
     answering: AtomicUsize,
 }
@@ -102,10 +102,10 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
         ended: None,
         ranks: Vec::new(),
     };
-    let mut peers = Peers::new(&job, &own, socket)?;
+    let mut peers = AgentPeers::new(&job, &own, socket)?;
     own.write(&job)?;
     replace_killed(&job, &own);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(AgentState {
         job,
         number,
         host,
@@ -122,7 +122,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
     files::read_on(&shared);
     let mut watchman = shared.job.about.alarm.clone().map(|alarm| Watchman::new(&shared.job, alarm, number));
     // Without a log, it is watched all the same.
-    let mut log = Writer::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
+    let mut log = HistoryWriter::create(&AgentFile::log(&shared.job, number), number, &shared.host).ok();
     let begun = Instant::now();
     let (mut last_seen, mut checked) = (Instant::now(), Instant::now());
     loop {
@@ -167,7 +167,7 @@ pub fn run(directory: &Path, wanted: Option<&str>, holds: bool) -> Result<()> {
 }
 
 /// Notes what is seen now, if that is due or the last time. If it cannot be written, no more is noted.
-fn note(log: &mut Option<Writer>, shared: &Shared, last: bool) {
+fn note(log: &mut Option<HistoryWriter>, shared: &AgentState, last: bool) {
     let Some(writer) = log.as_mut().filter(|writer| last || writer.is_due(now())) else { return };
     let states = lock(&shared.local).states(&BTreeSet::new());
     let heard = lock(&shared.heard).clone();
@@ -199,7 +199,7 @@ fn wait_for(directory: &Path, wanted: Option<&str>) -> Result<Job> {
 }
 
 /// Leaves what it knows, and removes the states of processes that are gone.
-fn end(shared: &Shared, mut own: AgentFile) -> Result<()> {
+fn end(shared: &AgentState, mut own: AgentFile) -> Result<()> {
     // Of a job that was removed nothing is left behind, nor is anything put into a new one in its place.
     if shared.is_there() {
         jobs::write_json(&AgentFile::last(&shared.job, shared.number), &shared.report(&BTreeSet::new()))?;
@@ -218,7 +218,7 @@ fn end(shared: &Shared, mut own: AgentFile) -> Result<()> {
     Ok(())
 }
 
-fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
+fn serve(listener: &TcpListener, shared: &Arc<AgentState>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
             std::thread::sleep(LOOK);
@@ -241,7 +241,7 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-impl Shared {
+impl AgentState {
     /// Whether the directory of the job is still that of this one.
     fn is_there(&self) -> bool {
         Job::open(&self.job.directory).is_ok_and(|job| job.about.id == self.job.about.id)
@@ -281,10 +281,10 @@ impl Shared {
         fits
     }
 
-    fn report(&self, comms: &BTreeSet<u64>) -> Report {
-        let Heard { members, data, resources, mut traffic, slow } = lock(&self.heard).clone();
+    fn report(&self, comms: &BTreeSet<u64>) -> AgentReport {
+        let PeerView { members, data, resources, mut traffic, slow } = lock(&self.heard).clone();
         traffic.forged += self.forged.load(Ordering::Relaxed);
-        Report {
+        AgentReport {
             number: self.number,
             host: self.host.clone(),
             time: now(),

@@ -1,6 +1,6 @@
 //! The clocks of the nodes that this one gossips with: what they make together, and words about those that fail.
 
-use crate::clocks::{ClockKeeper, Remark, Verdict};
+use crate::clocks::{ClockFault, ClockKeeper, Remark};
 use crate::gossip::{RoundTrip, Time};
 use crate::query::{ClockRemark, SystemClocks};
 use crate::state::now;
@@ -67,14 +67,14 @@ impl Neighbours {
     }
 }
 
-fn words(verdict: Verdict) -> String {
+fn words(verdict: ClockFault) -> String {
     match verdict {
-        Verdict::Jumped(size) => {
+        ClockFault::Jumped(size) => {
             let direction = if size < 0.0 { "back" } else { "forward" };
             format!("jumped {direction} by {:.3} ms", size.abs() / 1e6)
         }
-        Verdict::RunsAway(rate) => format!("runs away: {:+.0} us per second", rate * 1e6),
-        Verdict::StandsStill => "stands still".to_owned(),
+        ClockFault::RunsAway(rate) => format!("runs away: {:+.0} us per second", rate * 1e6),
+        ClockFault::StandsStill => "stands still".to_owned(),
     }
 }
 

@@ -1,14 +1,14 @@
 //! The agents of other nodes: gossip with them, by UDP.
 
 use super::clock;
-use super::settings::{InForce, Settings};
+use super::settings::{AgentSettings, InForce};
 use super::together::{Together, of_group, of_others, wanted};
 use super::{neighbours::Neighbours, together};
-use crate::clocks::log::{ClockLog, Entry, Name};
+use crate::clocks::log::{ClockLog, ClockLogEntry, Name};
 use crate::gossip::{Arrival, Config, Liveness, MAX_DATUM, Node, NodeId, RoundTrip};
 use crate::jobs::{AgentFile, Job};
-use crate::query::{ClockRemark, Computed, Known, SystemClocks, Traffic};
-use crate::resources::{Quantity, Reading, Sensors, Summary};
+use crate::query::{AgentTraffic, ClockRemark, Computed, PeerAgent, SystemClocks};
+use crate::resources::{GroupAggregates, Quantity, Reading, Sensors};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::net::UdpSocket;
@@ -36,15 +36,15 @@ const LONGEST: usize = 1 << 16;
 
 /// What is known of other agents.
 #[derive(Debug, Clone, Default)]
-pub struct Heard {
+pub struct PeerView {
     /// Whether they live.
-    pub members: Vec<Known>,
+    pub members: Vec<PeerAgent>,
     /// The user's data, of all nodes.
     pub data: Vec<Datum>,
     /// The resources of this node: name, value, unit.
     pub resources: Vec<(String, f64, String)>,
     /// What came and went.
-    pub traffic: Traffic,
+    pub traffic: AgentTraffic,
     /// What is looked at less often.
     pub slow: Arc<Slow>,
 }
@@ -85,7 +85,7 @@ pub fn fits(data: &BTreeMap<String, String>) -> bool {
 }
 
 /// This node among others.
-pub struct Peers {
+pub struct AgentPeers {
     node: Node,
     socket: UdpSocket,
     joined: BTreeSet<u32>,
@@ -105,12 +105,12 @@ pub struct Peers {
     log: Option<ClockLog>,
 }
 
-impl Peers {
+impl AgentPeers {
     /// For the agent with this file.
     ///
     /// # Errors
     /// The interval of the job makes no sense.
-    pub fn new(job: &Job, own: &AgentFile, socket: UdpSocket) -> Result<Peers> {
+    pub fn new(job: &Job, own: &AgentFile, socket: UdpSocket) -> Result<AgentPeers> {
         let begun = (own.begun * 1e9) as u64;
         let mut config = Config::new(NodeId(own.number), own.gossip, job.key);
         config.name = own.host.clone();
@@ -128,7 +128,7 @@ impl Peers {
         let group = config.group_sizes.first().copied().unwrap_or(u32::MAX);
         let node =
             Node::new(config, clock::raw()).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
-        let mut peers = Peers {
+        let mut peers = AgentPeers {
             node,
             socket,
             joined: BTreeSet::new(),
@@ -163,7 +163,7 @@ impl Peers {
         loop {
             for packet in self.node.poll(clock::raw()) {
                 let name = Name { incarnation: self.node.config().incarnation, sequence: packet.sequence };
-                self.note(Entry::Sent(name, clock::raw()));
+                self.note(ClockLogEntry::Sent(name, clock::raw()));
                 // What gets lost is said again.
                 let _ = self.socket.send_to(&packet.bytes, packet.to);
             }
@@ -178,7 +178,7 @@ impl Peers {
                 let (came, now) = (clock::came(&self.socket), clock::raw());
                 self.node.receive_stamped(now, came, from, self.buffer.get(..length).unwrap_or_default());
                 if let Some(Arrival { incarnation, sequence, .. }) = self.node.arrived() {
-                    self.note(Entry::Came(Name { incarnation, sequence }, came));
+                    self.note(ClockLogEntry::Came(Name { incarnation, sequence }, came));
                 }
             }
         }
@@ -204,7 +204,7 @@ impl Peers {
         let first = self.node.id().0 / self.group * self.group;
         let group = of_group(&self.node, first..first.saturating_add(self.group), RESOURCES);
         let readings: Vec<Reading> = group.members.iter().map(|member| member.2.clone()).collect();
-        let own = Summary::of(&readings, &wanted(&in_force));
+        let own = GroupAggregates::of(&readings, &wanted(&in_force));
         let mut groups = of_others(&self.node, self.group, SUMMARY);
         let every = SUMMARISE[usize::from(self.large)];
         let due = self.summarised.is_none_or(|last| last.elapsed() > every);
@@ -227,7 +227,7 @@ impl Peers {
     }
 
     /// Tells others what this one was told to have all agents do.
-    pub fn set(&mut self, settings: &mut Settings) {
+    pub fn set(&mut self, settings: &mut AgentSettings) {
         settings.tell(&mut self.node);
     }
 
@@ -252,10 +252,10 @@ impl Peers {
 
     /// Tells the clock log that a rank is here.
     pub fn note_rank(&mut self, rank: u32) {
-        self.note(Entry::Rank(rank));
+        self.note(ClockLogEntry::Rank(rank));
     }
 
-    fn note(&mut self, entry: Entry) {
+    fn note(&mut self, entry: ClockLogEntry) {
         if let Some(log) = &mut self.log {
             log.push(entry);
         }
@@ -287,12 +287,12 @@ impl Peers {
     }
 
     /// All that is known of others.
-    pub fn heard(&self) -> Heard {
+    pub fn heard(&self) -> PeerView {
         let resources = Quantity::ALL.iter().filter_map(|quantity| {
             let value = self.reading.get(*quantity)?;
             Some((quantity.name().to_owned(), value, quantity.unit().to_owned()))
         });
-        Heard {
+        PeerView {
             members: self.known(),
             data: self.data(),
             resources: resources.collect(),
@@ -315,10 +315,10 @@ impl Peers {
     }
 
     /// What is known of other agents.
-    fn known(&self) -> Vec<Known> {
+    fn known(&self) -> Vec<PeerAgent> {
         let now = clock::raw();
         let others = self.node.members().filter(|member| member.id != self.node.id());
-        let known = others.map(|member| Known {
+        let known = others.map(|member| PeerAgent {
             number: member.id.0,
             host: member.name.to_owned(),
             liveness: match member.liveness {
@@ -357,9 +357,9 @@ impl Peers {
     }
 
     /// What came and went.
-    fn traffic(&self) -> Traffic {
+    fn traffic(&self) -> AgentTraffic {
         let counters = self.node.counters();
-        Traffic {
+        AgentTraffic {
             sent: counters.sent,
             sent_bytes: counters.sent_bytes,
             received: counters.received,

@@ -3,7 +3,7 @@
 
 use crate::gossip::{MAX_DATUM, Node};
 use crate::resources::Formula;
-use crate::setting::{Kind, Setting};
+use crate::setting::{Setting, SettingKind};
 use std::collections::BTreeMap;
 
 /// Settings are data of the agent that was told, from this key on.
@@ -13,22 +13,22 @@ const MOST: u16 = 64;
 
 /// The settings that this agent was told.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct AgentSettings {
     own: Vec<Setting>,
     /// Of those, so many are known to the others.
     told: Vec<Setting>,
 }
 
-impl Settings {
+impl AgentSettings {
     /// Takes one in.
     ///
     /// # Errors
     /// It is no formula, or too long, or there are too many.
     pub fn take(&mut self, setting: Setting) -> Result<(), String> {
-        if setting.kind == Kind::Formula && !setting.text.is_empty() {
+        if setting.kind == SettingKind::Formula && !setting.text.is_empty() {
             Formula::parse(&setting.text).map_err(|error| error.to_string())?;
         }
-        if setting.kind == Kind::Sensor && !(setting.text.is_empty() || setting.text.starts_with('/')) {
+        if setting.kind == SettingKind::Sensor && !(setting.text.is_empty() || setting.text.starts_with('/')) {
             return Err("a sensor is a file by its whole path, the same on all nodes".to_owned());
         }
         if setting.name.is_empty()
@@ -64,7 +64,7 @@ impl Settings {
 /// What holds of all that agents have said.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InForce {
-    all: BTreeMap<(Kind, String), Setting>,
+    all: BTreeMap<(SettingKind, String), Setting>,
 }
 
 impl InForce {
@@ -88,19 +88,19 @@ impl InForce {
         }
     }
 
-    fn named(&self, kind: Kind) -> impl Iterator<Item = (&str, &str)> {
+    fn named(&self, kind: SettingKind) -> impl Iterator<Item = (&str, &str)> {
         let there = self.all.values().filter(move |setting| setting.kind == kind && !setting.text.is_empty());
         there.map(|setting| (setting.name.as_str(), setting.text.as_str()))
     }
 
     /// Names and formulas. One that an agent of another version has taken and this one cannot read is left out.
     pub fn formulas(&self) -> impl Iterator<Item = (&str, Formula)> {
-        self.named(Kind::Formula).filter_map(|(name, text)| Some((name, Formula::parse(text).ok()?)))
+        self.named(SettingKind::Formula).filter_map(|(name, text)| Some((name, Formula::parse(text).ok()?)))
     }
 
     /// Names and paths.
     pub fn sensors(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.named(Kind::Sensor)
+        self.named(SettingKind::Sensor)
     }
 }
 
@@ -109,44 +109,44 @@ mod tests {
     use super::*;
     use crate::gossip::{Config, NodeId};
 
-    fn setting(kind: Kind, name: &str, text: &str, given: u64) -> Setting {
+    fn setting(kind: SettingKind, name: &str, text: &str, given: u64) -> Setting {
         Setting { kind, name: name.to_owned(), text: text.to_owned(), given }
     }
 
     #[test]
     fn what_makes_no_sense_is_not_taken() {
-        let mut settings = Settings::default();
+        let mut settings = AgentSettings::default();
         for (kind, name, text) in [
-            (Kind::Formula, "a", "load1"),
-            (Kind::Formula, "a b", "1"),
-            (Kind::Formula, "", "1"),
-            (Kind::Sensor, "power", "energy"),
+            (SettingKind::Formula, "a", "load1"),
+            (SettingKind::Formula, "a b", "1"),
+            (SettingKind::Formula, "", "1"),
+            (SettingKind::Sensor, "power", "energy"),
         ] {
             assert!(settings.take(setting(kind, name, text, 1)).is_err(), "{name} {text}");
         }
-        assert!(settings.take(setting(Kind::Sensor, "a", &format!("/{}", "a".repeat(MAX_DATUM)), 1)).is_err());
+        assert!(settings.take(setting(SettingKind::Sensor, "a", &format!("/{}", "a".repeat(MAX_DATUM)), 1)).is_err());
         for number in 0..MOST {
-            settings.take(setting(Kind::Formula, &format!("f{number}"), "nodes", 1)).unwrap();
+            settings.take(setting(SettingKind::Formula, &format!("f{number}"), "nodes", 1)).unwrap();
         }
-        assert!(settings.take(setting(Kind::Formula, "one_more", "nodes", 1)).is_err());
-        settings.take(setting(Kind::Formula, "f3", "2 * nodes", 2)).unwrap();
+        assert!(settings.take(setting(SettingKind::Formula, "one_more", "nodes", 1)).is_err());
+        settings.take(setting(SettingKind::Formula, "f3", "2 * nodes", 2)).unwrap();
     }
 
     #[test]
     fn the_later_one_holds_and_an_empty_one_takes_back() {
         let mut node = Node::new(Config::new(NodeId(0), "127.0.0.1:1".parse().unwrap(), [0; 32]), 0).unwrap();
-        let mut settings = Settings::default();
-        settings.take(setting(Kind::Formula, "spread", "load1_max - load1_min", 1)).unwrap();
-        settings.take(setting(Kind::Sensor, "power", "/sys/power", 1)).unwrap();
+        let mut settings = AgentSettings::default();
+        settings.take(setting(SettingKind::Formula, "spread", "load1_max - load1_min", 1)).unwrap();
+        settings.take(setting(SettingKind::Sensor, "power", "/sys/power", 1)).unwrap();
         settings.tell(&mut node);
         let mut in_force = InForce::of(&node);
         assert_eq!(in_force.sensors().collect::<Vec<_>>(), [("power", "/sys/power")]);
-        in_force.take(setting(Kind::Formula, "spread", "1", 0));
+        in_force.take(setting(SettingKind::Formula, "spread", "1", 0));
         assert_eq!(
             in_force.formulas().map(|(_, formula)| formula.text().to_owned()).collect::<Vec<_>>(),
             ["load1_max - load1_min"]
         );
-        in_force.take(setting(Kind::Formula, "spread", "", 2));
+        in_force.take(setting(SettingKind::Formula, "spread", "", 2));
         assert_eq!(in_force.formulas().count(), 0);
     }
 }

@@ -5,7 +5,7 @@
 use super::settings::InForce;
 use crate::gossip::{Liveness, Node};
 use crate::query::Computed;
-use crate::resources::{Aggregate, Formula, MAX_AGGREGATES, Quantity, Reading, Summary, Variable};
+use crate::resources::{Aggregate, Formula, GroupAggregates, MAX_AGGREGATES, Quantity, Reading, Variable};
 use std::collections::BTreeMap;
 
 /// What is told of each job without being asked.
@@ -29,7 +29,7 @@ const USUAL: [(Quantity, Aggregate); 14] = [
 /// What is computed of all nodes.
 #[derive(Debug, Clone, Default)]
 pub struct Together {
-    groups: Vec<Summary>,
+    groups: Vec<GroupAggregates>,
     /// The user's data that are numbers: by key, of all nodes.
     data: BTreeMap<String, Vec<f64>>,
     nodes: usize,
@@ -52,7 +52,7 @@ pub fn wanted(in_force: &InForce) -> Vec<(Quantity, Aggregate)> {
 }
 
 /// A group of nodes that live.
-pub struct Group {
+pub struct LiveGroup {
     /// Number, name and reading of each that has told one.
     pub members: Vec<(u32, String, Reading)>,
     /// Whether this node is the lowest of them.
@@ -60,7 +60,7 @@ pub struct Group {
 }
 
 /// The group of this node, with what its members read under that key.
-pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> Group {
+pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> LiveGroup {
     let members = node.members().filter(|member| group.contains(&member.id.0) && is_there(member.liveness));
     let members: Vec<_> = members.collect();
     let is_lowest = members.iter().map(|member| member.id).min() == Some(node.id());
@@ -68,7 +68,7 @@ pub fn of_group(node: &Node, group: std::ops::Range<u32>, readings: u16) -> Grou
         let reading = Reading::decode(node.get(member.id, readings)?).ok()?;
         Some((member.id.0, member.name.to_owned(), reading))
     });
-    Group { members: read.collect(), is_lowest }
+    LiveGroup { members: read.collect(), is_lowest }
 }
 
 /// Whether data of such a node count.
@@ -77,11 +77,11 @@ pub fn is_there(liveness: Liveness) -> bool {
 }
 
 /// The groups of other nodes, as the lowest living node of each tells of it.
-pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<Summary> {
+pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<GroupAggregates> {
     let own = node.id().0 / size;
     let mut groups = BTreeMap::new();
     for member in node.members().filter(|member| member.id.0 / size != own && is_there(member.liveness)) {
-        if let Some(summary) = node.get(member.id, summaries).and_then(|bytes| Summary::decode(bytes).ok()) {
+        if let Some(summary) = node.get(member.id, summaries).and_then(|bytes| GroupAggregates::decode(bytes).ok()) {
             groups.entry(member.id.0 / size).or_insert(summary);
         }
     }
@@ -90,7 +90,7 @@ pub fn of_others(node: &Node, size: u32, summaries: u16) -> Vec<Summary> {
 
 impl Together {
     /// Of all groups, and all data of the user's as key and value.
-    pub fn new<'a>(groups: Vec<Summary>, data: impl Iterator<Item = (&'a str, &'a str)>) -> Together {
+    pub fn new<'a>(groups: Vec<GroupAggregates>, data: impl Iterator<Item = (&'a str, &'a str)>) -> Together {
         let mut numbers = BTreeMap::<String, Vec<f64>>::new();
         for (key, value) in data {
             if let Ok(number) = value.trim().parse::<f64>()
@@ -106,7 +106,7 @@ impl Together {
     /// The usual aggregates.
     pub fn usual(&self) -> Vec<(String, f64, String)> {
         let value = |&(quantity, how): &(Quantity, Aggregate)| {
-            let value = Summary::together(&self.groups, quantity, how)?;
+            let value = GroupAggregates::together(&self.groups, quantity, how)?;
             Some((format!("{}_{}", quantity.name(), how.name()), value, quantity.unit().to_owned()))
         };
         let mut values: Vec<_> = USUAL.iter().filter_map(value).collect();
@@ -122,7 +122,7 @@ impl Together {
     pub fn value(&self, formula: &Formula) -> Option<f64> {
         formula.value(|variable| match variable {
             Variable::Nodes => Some(self.nodes as f64),
-            Variable::Of(quantity, how) => Summary::together(&self.groups, *quantity, *how),
+            Variable::Of(quantity, how) => GroupAggregates::together(&self.groups, *quantity, *how),
             Variable::Data(key, how) => how.of(self.data.get(key)?.iter().copied()),
         })
     }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn formulas_see_groups_and_data() {
-        let summary = |nodes, mean, most| Summary {
+        let summary = |nodes, mean, most| GroupAggregates {
             nodes,
             values: vec![(Quantity::Load1, Aggregate::Mean, mean), (Quantity::Load1, Aggregate::Maximum, most)],
         };

@@ -1,6 +1,6 @@
 //! All clocks that a node hears of, watched while a job runs: the time that they make together, what each is ahead of it, and a word about one that fails.
 
-use super::{ClockWatch, Difference, Limits, Nearest, SystemTime, Verdict, system_time};
+use super::{ClockFault, ClockLimits, ClockWatch, Difference, Nearest, SystemTime, system_time};
 use crate::gossip::{RoundTrip, SECOND, Time};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Other {
             nearest: Nearest::new(WINDOW),
             latest: None,
             first: 0,
-            watch: ClockWatch::new(Limits::default()),
+            watch: ClockWatch::new(ClockLimits::default()),
             seen: 0,
         }
     }
@@ -51,12 +51,12 @@ pub struct Remark {
     /// When it was seen, by the clock of this node.
     pub at: Time,
     /// What is wrong.
-    pub verdict: Verdict,
+    pub verdict: ClockFault,
 }
 
 /// All clocks at a time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Clocks {
+pub struct ClockComparison {
     /// What the system time is ahead of this node's clock, in nanoseconds: median, mean, harmonic mean.
     pub system: [Option<f64>; 3],
     /// What each clock is ahead of the median, and what that can be wrong by, in nanoseconds: by number of the node, this one included.
@@ -66,7 +66,7 @@ pub struct Clocks {
 impl ClockKeeper {
     /// Of a node that has heard nothing.
     pub fn new(own: u32) -> ClockKeeper {
-        ClockKeeper { own, others: BTreeMap::new(), watch: ClockWatch::new(Limits::default()), compared: None }
+        ClockKeeper { own, others: BTreeMap::new(), watch: ClockWatch::new(ClockLimits::default()), compared: None }
     }
 
     /// Takes a round trip, with `correction` nanoseconds to be added to its difference: of clocks that gossip does not measure by.
@@ -86,11 +86,11 @@ impl ClockKeeper {
     }
 
     /// All clocks as they are, at a time of this node's clock; `elapsed` is what it has counted since the clocks were set, for the harmonic mean.
-    pub fn clocks(&self, now: Time, elapsed: f64) -> Clocks {
+    pub fn clocks(&self, now: Time, elapsed: f64) -> ClockComparison {
         let recent: Vec<(u32, f64, f64)> =
             self.recent(now).map(|(node, _, latest)| (node, latest.ahead as f64, latest.uncertainty as f64)).collect();
         if recent.is_empty() {
-            return Clocks::default();
+            return ClockComparison::default();
         }
         // Its own clock it knows exactly, but not those that it is compared with.
         let best = recent.iter().map(|clock| clock.2).fold(f64::INFINITY, f64::min);
@@ -101,7 +101,7 @@ impl ClockKeeper {
         let median = system[0].unwrap_or(0.0);
         let mut distances: Vec<_> = all.into_iter().map(|(node, ahead, doubt)| (node, ahead - median, doubt)).collect();
         distances.sort_by_key(|distance| distance.0);
-        Clocks { system, distances }
+        ClockComparison { system, distances }
     }
 
     /// Compares the clocks if it is time: what is new to say of any.
@@ -118,9 +118,9 @@ impl ClockKeeper {
         }
         if !same {
             // Another set of clocks has another middle, which is no jump of any: it begins anew.
-            self.watch = ClockWatch::new(Limits::default());
+            self.watch = ClockWatch::new(ClockLimits::default());
             for (_, other) in self.others.iter_mut().filter(|(node, _)| there.contains(node)) {
-                other.watch = ClockWatch::new(Limits::default());
+                other.watch = ClockWatch::new(ClockLimits::default());
                 other.first = other.latest.map_or(0, |latest| latest.ahead);
             }
         }
@@ -155,7 +155,7 @@ mod tests {
     const CLOCKS: u32 = 5;
 
     /// What is said in two minutes by node `own` of five clocks that show `clock(node, true time)`, both in nanoseconds.
-    fn said(own: u32, clock: impl Fn(u32, u64) -> i64) -> (Vec<Remark>, Clocks) {
+    fn said(own: u32, clock: impl Fn(u32, u64) -> i64) -> (Vec<Remark>, ClockComparison) {
         let read = |node: u32, time: u64| (1_000_000_000_000 + time as i64 + clock(node, time)) as u64;
         let (mut keeper, mut remarks) = (ClockKeeper::new(own), Vec::new());
         let (mut seed, mut now) = (7_u64, 0);
@@ -195,7 +195,7 @@ mod tests {
     fn a_clock_that_jumps_is_named_by_all_its_own_node_too() {
         for own in 0..CLOCKS {
             let (remarks, _) = said(own, |node, time| if node == 3 && time > 60 * SECOND { 5_000_000 } else { 0 });
-            let [Remark { node: 3, verdict: Verdict::Jumped(size), .. }] = remarks[..] else {
+            let [Remark { node: 3, verdict: ClockFault::Jumped(size), .. }] = remarks[..] else {
                 panic!("{own}: {remarks:?}")
             };
             assert!((size - 5e6).abs() < 1e6, "{own}: {size}");
@@ -205,10 +205,13 @@ mod tests {
     #[test]
     fn a_clock_that_runs_away_or_stands_still_is_named() {
         let (remarks, _) = said(1, |node, time| if node == 4 { time as i64 / 1_000 } else { 0 });
-        assert!(matches!(remarks[..], [Remark { node: 4, verdict: Verdict::RunsAway(_), .. }]), "{remarks:?}");
+        assert!(matches!(remarks[..], [Remark { node: 4, verdict: ClockFault::RunsAway(_), .. }]), "{remarks:?}");
         let still = 60 * SECOND;
         let (remarks, _) = said(1, |node, time| if node == 0 { -(time.saturating_sub(still) as i64) } else { 0 });
-        assert!(remarks.iter().any(|remark| (remark.node, remark.verdict) == (0, Verdict::StandsStill)), "{remarks:?}");
+        assert!(
+            remarks.iter().any(|remark| (remark.node, remark.verdict) == (0, ClockFault::StandsStill)),
+            "{remarks:?}"
+        );
         assert!(remarks.iter().all(|remark| remark.node == 0), "{remarks:?}");
     }
 

@@ -31,7 +31,7 @@ pub struct Name {
 
 /// What an agent has noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum ClockLogEntry {
     /// This node has sent a packet at that time.
     Sent(Name, u64),
     /// A packet of another node has arrived at that time.
@@ -40,27 +40,27 @@ pub enum Entry {
     Rank(u32),
 }
 
-impl Entry {
+impl ClockLogEntry {
     fn encode(self) -> [u8; LENGTH] {
         let words = match self {
-            Entry::Sent(name, time) => [SENT, name.incarnation, name.sequence, time],
-            Entry::Came(name, time) => [CAME, name.incarnation, name.sequence, time],
-            Entry::Rank(rank) => [RANK | u64::from(rank) << 32, 0, 0, 0],
+            ClockLogEntry::Sent(name, time) => [SENT, name.incarnation, name.sequence, time],
+            ClockLogEntry::Came(name, time) => [CAME, name.incarnation, name.sequence, time],
+            ClockLogEntry::Rank(rank) => [RANK | u64::from(rank) << 32, 0, 0, 0],
         };
         let mut bytes = [0; LENGTH];
         bytes.chunks_exact_mut(8).zip(words).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Entry> {
+    fn decode(bytes: &[u8]) -> Option<ClockLogEntry> {
         let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
         let [what, incarnation, sequence, time] = [words.next()?, words.next()?, words.next()?, words.next()?];
         let name = Name { incarnation, sequence };
         match what & u64::from(u32::MAX) {
             // A reading of a clock fits; anything else is damage.
-            SENT if time < 1 << 62 => Some(Entry::Sent(name, time)),
-            CAME if time < 1 << 62 => Some(Entry::Came(name, time)),
-            RANK => Some(Entry::Rank((what >> 32) as u32)),
+            SENT if time < 1 << 62 => Some(ClockLogEntry::Sent(name, time)),
+            CAME if time < 1 << 62 => Some(ClockLogEntry::Came(name, time)),
+            RANK => Some(ClockLogEntry::Rank((what >> 32) as u32)),
             _ => None,
         }
     }
@@ -86,7 +86,7 @@ impl ClockLog {
     }
 
     /// Notes an entry. Nobody is told if there is no room for it.
-    pub fn push(&mut self, entry: Entry) {
+    pub fn push(&mut self, entry: ClockLogEntry) {
         self.written += LENGTH;
         if self.written > MOST {
             self.flush();
@@ -114,10 +114,10 @@ impl ClockLog {
 ///
 /// # Errors
 /// The file cannot be read, or is none.
-pub fn read(path: &Path) -> Result<Vec<Entry>> {
+pub fn read(path: &Path) -> Result<Vec<ClockLogEntry>> {
     let bytes = std::fs::read(path)?;
     let entries = bytes.strip_prefix(&MAGIC).ok_or(std::io::ErrorKind::InvalidData)?;
-    Ok(entries.chunks_exact(LENGTH).filter_map(Entry::decode).collect())
+    Ok(entries.chunks_exact(LENGTH).filter_map(ClockLogEntry::decode).collect())
 }
 
 #[cfg(test)]
@@ -129,7 +129,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("0.clocks");
         let name = Name { incarnation: 1 << 60, sequence: 7 };
-        let entries = [Entry::Rank(3), Entry::Sent(name, 10), Entry::Came(Name { sequence: 8, ..name }, 20)];
+        let entries = [
+            ClockLogEntry::Rank(3),
+            ClockLogEntry::Sent(name, 10),
+            ClockLogEntry::Came(Name { sequence: 8, ..name }, 20),
+        ];
         let mut log = ClockLog::create(&path).unwrap();
         entries.into_iter().for_each(|entry| log.push(entry));
         log.flush();
@@ -148,7 +152,7 @@ mod tests {
     fn a_full_disk_ends_a_log_and_nothing_else() {
         let Ok(full) = File::options().write(true).open("/dev/full") else { return };
         let mut log = ClockLog { file: Some(BufWriter::new(full)), written: 0 };
-        (0..10_000).for_each(|rank| log.push(Entry::Rank(rank)));
+        (0..10_000).for_each(|rank| log.push(ClockLogEntry::Rank(rank)));
         log.flush();
         assert!(log.file.is_none());
     }

@@ -10,7 +10,7 @@ mod nearest;
 mod system;
 mod watch;
 
-pub use keeper::{ClockKeeper, Clocks, Remark};
+pub use keeper::{ClockComparison, ClockKeeper, Remark};
 pub use nearest::{Difference, Nearest};
 pub use system::{SystemTime, distances, system_time};
-pub use watch::{ClockWatch, Limits, Verdict};
+pub use watch::{ClockFault, ClockLimits, ClockWatch};

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// From when on a clock is remarked on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct ClockLimits {
     /// Nanoseconds of a sudden change of the distance, beside uncertainty and the rate so far.
     pub jump: f64,
     /// Rate against the system time: 100e-6 is 100 us per second. Oscillators that work are good to some 10e-6.
@@ -15,15 +15,15 @@ pub struct Limits {
     pub window: Time,
 }
 
-impl Default for Limits {
+impl Default for ClockLimits {
     fn default() -> Self {
-        Limits { jump: 100_000.0, rate: 200e-6, window: 5 * SECOND }
+        ClockLimits { jump: 100_000.0, rate: 200e-6, window: 5 * SECOND }
     }
 }
 
 /// What is wrong with a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
+pub enum ClockFault {
     /// It went forward (or back) by so many nanoseconds at once.
     Jumped(f64),
     /// It runs at a rate of so much more (or less) than the others.
@@ -35,7 +35,7 @@ pub enum Verdict {
 /// The clock of one node.
 #[derive(Debug, Clone)]
 pub struct ClockWatch {
-    limits: Limits,
+    limits: ClockLimits,
     /// When, distance, uncertainty, since the last step that was none of a good clock.
     recent: VecDeque<(Time, f64, f64)>,
     /// Size and rate of such a step: whether it was a jump shows the next one.
@@ -52,13 +52,13 @@ const ENOUGH: usize = 4;
 
 impl ClockWatch {
     /// A clock of which nothing is known yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: ClockLimits) -> Self {
         ClockWatch { limits, recent: VecDeque::new(), pending: None, running: false, still: false }
     }
 
     /// Takes what the clock is ahead of the system time and what that can be wrong by, at a time of a good clock. Gives a verdict when it is a
     /// new one: that a clock runs away or stands still is said once; that it jumped each time, one observation later.
-    pub fn observe(&mut self, at: Time, distance: f64, uncertainty: f64) -> Option<Verdict> {
+    pub fn observe(&mut self, at: Time, distance: f64, uncertainty: f64) -> Option<ClockFault> {
         let uncertainty = uncertainty.max(0.0);
         if !distance.is_finite() || self.recent.back().is_some_and(|last| at <= last.0) {
             return None;
@@ -83,26 +83,26 @@ impl ClockWatch {
         }
         if still {
             self.pending = None;
-            return (!std::mem::replace(&mut self.still, true)).then_some(Verdict::StandsStill);
+            return (!std::mem::replace(&mut self.still, true)).then_some(ClockFault::StandsStill);
         }
         self.still = false;
         if bad {
             return match self.pending.replace((off, rate)) {
                 Some((_, before)) if (before - rate).abs() < 0.2 * rate.abs() => self.runs_away(rate),
-                Some((jump, _)) if !self.running => Some(Verdict::Jumped(jump)),
+                Some((jump, _)) if !self.running => Some(ClockFault::Jumped(jump)),
                 _ => None,
             };
         }
-        let jump = self.pending.take().filter(|_| !self.running).map(|(jump, _)| Verdict::Jumped(jump));
+        let jump = self.pending.take().filter(|_| !self.running).map(|(jump, _)| ClockFault::Jumped(jump));
         jump.or_else(|| self.slope())
     }
 
-    fn runs_away(&mut self, rate: f64) -> Option<Verdict> {
-        (!std::mem::replace(&mut self.running, true)).then_some(Verdict::RunsAway(rate))
+    fn runs_away(&mut self, rate: f64) -> Option<ClockFault> {
+        (!std::mem::replace(&mut self.running, true)).then_some(ClockFault::RunsAway(rate))
     }
 
     /// A rate that shows over the window only.
-    fn slope(&mut self) -> Option<Verdict> {
+    fn slope(&mut self) -> Option<ClockFault> {
         let (&first, &last) = (self.recent.front()?, self.recent.back()?);
         if self.recent.len() < ENOUGH || last.0 - first.0 < self.limits.window / 2 {
             return None;

@@ -1,7 +1,7 @@
 //! For whom or what all that wait do so in the end.
 
 use super::Snapshot;
-use super::waits::{Strength, Waits};
+use super::waits::{Strength, WaitGraph};
 use super::windows::Missing;
 use super::words::{Ranks, duration};
 use crate::state::layout::NOBODY;
@@ -25,7 +25,7 @@ pub struct Cause {
 const TOLD: usize = 6;
 
 /// The gravest cause that there is.
-pub fn find(now: &Snapshot, all: &Waits) -> Option<Cause> {
+pub fn find(now: &Snapshot, all: &WaitGraph) -> Option<Cause> {
     let context = Context { now, all };
     context
         .dead()
@@ -46,7 +46,7 @@ fn more_wait(count: usize) -> String {
 
 struct Context<'a> {
     now: &'a Snapshot,
-    all: &'a Waits<'a>,
+    all: &'a WaitGraph<'a>,
 }
 
 impl Context<'_> {

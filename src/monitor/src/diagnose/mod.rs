@@ -49,7 +49,7 @@ pub struct SilentNode {
 /// What can be said of a job in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum JobVerdict {
     /// No process is known.
     Unknown,
     /// Calls of MPI come back.
@@ -66,7 +66,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// In a word.
-    pub verdict: Verdict,
+    pub verdict: JobVerdict,
     /// In a sentence.
     pub sentence: String,
     /// Seconds since anything moved.
@@ -89,24 +89,24 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
     let moving = moving(earlier, now);
     let newest = now.ranks.iter().map(|rank| rank.moved.max(rank.phase_since)).fold(f64::MIN, f64::max);
     let quiet = if newest == f64::MIN || !moving.is_empty() { 0.0 } else { (now.time - newest).max(0.0) };
-    let waits = waits::Waits::new(now);
+    let waits = waits::WaitGraph::new(now);
     let cause = causes::find(now, &waits);
     let over = |rank: &RankState| rank.phase == Phase::Finalized;
     let complete =
         now.ranks.iter().filter_map(|rank| rank.size).max().is_none_or(|size| size as usize <= now.ranks.len());
     let failed = !now.silent.is_empty() || now.ranks.iter().any(RankState::died);
     let verdict = match () {
-        () if now.ranks.is_empty() && now.silent.is_empty() => Verdict::Unknown,
-        () if failed => Verdict::Failed,
-        () if complete && now.ranks.iter().all(over) => Verdict::Finished,
-        () if quiet < STILL => Verdict::Moves,
-        () => Verdict::Still,
+        () if now.ranks.is_empty() && now.silent.is_empty() => JobVerdict::Unknown,
+        () if failed => JobVerdict::Failed,
+        () if complete && now.ranks.iter().all(over) => JobVerdict::Finished,
+        () if quiet < STILL => JobVerdict::Moves,
+        () => JobVerdict::Still,
     };
     let sentence = match (verdict, &cause) {
-        (Verdict::Unknown, _) => "no process of the job is known yet".to_owned(),
-        (Verdict::Failed, Some(cause)) => cause.sentence.clone(),
-        (Verdict::Finished, _) => format!("all {} ranks have left MPI", now.ranks.len()),
-        (Verdict::Moves, cause) => {
+        (JobVerdict::Unknown, _) => "no process of the job is known yet".to_owned(),
+        (JobVerdict::Failed, Some(cause)) => cause.sentence.clone(),
+        (JobVerdict::Finished, _) => format!("all {} ranks have left MPI", now.ranks.len()),
+        (JobVerdict::Moves, cause) => {
             let moved = match earlier {
                 Some(earlier) if now.time > earlier.time => {
                     let during = duration(now.time - earlier.time);
@@ -130,7 +130,7 @@ pub fn diagnose(earlier: Option<&Snapshot>, now: &Snapshot) -> Diagnosis {
         (_, Some(cause)) => format!("nothing has moved for {}: {}", duration(quiet), cause.sentence),
         (_, None) => format!("nothing has moved for {}: no rank waits in MPI; {}", duration(quiet), outside(now)),
     };
-    let ranks = cause.filter(|_| verdict != Verdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
+    let ranks = cause.filter(|_| verdict != JobVerdict::Finished).map(|cause| cause.ranks).unwrap_or_default();
     Diagnosis { verdict, sentence, quiet, ranks, rows: table::ranks(now), comms: table::comms(now) }
 }
 

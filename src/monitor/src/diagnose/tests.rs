@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::state::layout::{ANY, NOBODY, WORLD};
-use crate::state::{Call, Epoch, EpochKind, Membership, Operation};
+use crate::state::{CommMembership, EpochKind, MpiCall, Operation, WindowEpoch};
 
 const NOW: f64 = 1_000_000.0;
 /// When everything stopped.
@@ -25,7 +25,7 @@ fn job(size: u32, sequence: u64) -> Snapshot {
         moved: SINCE,
         vain: 0,
         cpu: 1.0,
-        comms: vec![Membership { comm: WORLD, rank, size, inter: false, second: false, window: false, sequence }],
+        comms: vec![CommMembership { comm: WORLD, rank, size, inter: false, second: false, window: false, sequence }],
         epochs: Vec::new(),
         lost: 0,
     };
@@ -46,8 +46,14 @@ impl Snapshot {
             }
         }
         let function = operation.function.clone();
-        state.call =
-            Some(Call { function, since: SINCE, what: Some(operation), waits: Vec::new(), requests: 0, polls: false });
+        state.call = Some(MpiCall {
+            function,
+            since: SINCE,
+            what: Some(operation),
+            waits: Vec::new(),
+            requests: 0,
+            polls: false,
+        });
         state
     }
 
@@ -56,7 +62,7 @@ impl Snapshot {
     }
 
     #[track_caller]
-    fn says(&self, verdict: Verdict, ranks: &[u32], parts: &[&str]) {
+    fn says(&self, verdict: JobVerdict, ranks: &[u32], parts: &[&str]) {
         let found = diagnose(None, self);
         for part in parts {
             assert!(found.sentence.contains(part), "{part:?} is not in: {}", found.sentence);
@@ -77,7 +83,7 @@ fn who_is_missing_in_a_collective_operation_is_named() {
         "where ranks 0-2, 4-7 have waited for 42.0 s",
         "it computes in region solve, outside of MPI for 42.0 s",
     ];
-    job.says(Verdict::Still, &[3], &parts);
+    job.says(JobVerdict::Still, &[3], &parts);
     let comm = &diagnose(None, &job).comms[0];
     assert_eq!((comm.sequence, comm.waiting, comm.size, &comm.behind[..]), (17, 7, 8, &[3][..]));
 }
@@ -90,7 +96,7 @@ fn who_waits_for_those_that_wait_is_traced_to_the_end() {
     (2..4).for_each(|rank| job.barrier(rank, 1));
     job.ranks[1].comms[0].sequence = 1;
     job.says(
-        Verdict::Still,
+        JobVerdict::Still,
         &[1],
         &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Recv from rank 1 (tag 7)", "(2 more"],
     );
@@ -108,7 +114,7 @@ fn circles_of_receives_are_told_with_their_tags() {
         "rank 2 in MPI_Recv from rank 0 (tag 12)",
         "1 more waits for these",
     ];
-    job.says(Verdict::Still, &[0, 1, 2], &parts);
+    job.says(JobVerdict::Still, &[0, 1, 2], &parts);
 }
 
 #[test]
@@ -119,7 +125,11 @@ fn a_message_on_its_way_is_no_circle() {
     assert!(!diagnose(None, &one).sentence.contains("circle"));
     // With another tag it is.
     one.put(1, operation("Recv", WORLD, 0, 6, 0));
-    one.says(Verdict::Still, &[0, 1], &["in a circle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"]);
+    one.says(
+        JobVerdict::Still,
+        &[0, 1],
+        &["in a circle", "MPI_Send to rank 1 (tag 5)", "MPI_Recv from rank 0 (tag 6)"],
+    );
 }
 
 #[test]
@@ -133,7 +143,11 @@ fn requests_that_may_be_complete_make_no_circle_where_somebody_computes() {
         call.requests = 2;
         call.waits = peers.iter().map(|&peer| operation("Irecv", WORLD, peer, 1, 0)).collect();
     }
-    job.says(Verdict::Still, &[2], &["rank 1 has waited for rank 2", "MPI_Irecv from rank 2 (tag 1)", "it computes"]);
+    job.says(
+        JobVerdict::Still,
+        &[2],
+        &["rank 1 has waited for rank 2", "MPI_Irecv from rank 2 (tag 1)", "it computes"],
+    );
 }
 
 #[test]
@@ -143,9 +157,13 @@ fn different_operations_and_roots_are_told() {
     job.put(3, operation("Allreduce", WORLD, NOBODY, 0, 5));
     let parts =
         ["operation 5 of MPI_COMM_WORLD is not the same", "rank 3 is in MPI_Allreduce", "ranks 0-2 are in MPI_Bcast"];
-    job.says(Verdict::Still, &[3], &parts);
+    job.says(JobVerdict::Still, &[3], &parts);
     job.put(3, operation("Bcast", WORLD, 1, 0, 5));
-    job.says(Verdict::Still, &[3], &["rank 3 is in MPI_Bcast with root 1", "ranks 0-2 are in MPI_Bcast with root 0"]);
+    job.says(
+        JobVerdict::Still,
+        &[3],
+        &["rank 3 is in MPI_Bcast with root 1", "ranks 0-2 are in MPI_Bcast with root 0"],
+    );
 }
 
 #[test]
@@ -154,7 +172,7 @@ fn communicators_are_told_by_their_members() {
     let mut job = job(8, 3);
     for rank in 0..8_u32 {
         let comm = if rank % 2 == 0 { 0xabcd_0123_0000_0001 } else { 0x1234_5678_0000_0002 };
-        job.ranks[rank as usize].comms.push(Membership {
+        job.ranks[rank as usize].comms.push(CommMembership {
             comm,
             rank: rank / 2,
             size: 4,
@@ -168,7 +186,7 @@ fn communicators_are_told_by_their_members() {
         }
     }
     let parts = ["rank 6 is missing in MPI_Allreduce, operation 9 of communicator abcd0123 of 4 ranks 0, 2, 4, 6"];
-    job.says(Verdict::Still, &[6], &parts);
+    job.says(JobVerdict::Still, &[6], &parts);
     // Peers are ranks of the communicator.
     job.put(0, operation("Recv", 0xabcd_0123_0000_0001, 3, 2, 0));
     assert!(diagnose(None, &job).rows[0].call.contains("MPI_Recv from rank 6 (tag 2, communicator abcd0123"));
@@ -179,7 +197,8 @@ fn fences_of_windows_are_operations_of_their_own() {
     let mut job = job(4, 3);
     let window = 0xabcd_0123_0000_0007;
     for rank in 0..4_u32 {
-        let part = Membership { comm: window, rank, size: 4, inter: false, second: false, window: true, sequence: 1 };
+        let part =
+            CommMembership { comm: window, rank, size: 4, inter: false, second: false, window: true, sequence: 1 };
         job.ranks[rank as usize].comms.push(part);
         if rank != 2 {
             job.put(rank, operation("Win_fence", window, NOBODY, 0, 2));
@@ -187,10 +206,10 @@ fn fences_of_windows_are_operations_of_their_own() {
     }
     let parts =
         ["rank 2 is missing in MPI_Win_fence, operation 2 of window abcd0123 of 4 ranks 0-3, where ranks 0, 1, 3"];
-    job.says(Verdict::Still, &[2], &parts);
+    job.says(JobVerdict::Still, &[2], &parts);
     // Who frees it where the others meet in a fence is told.
     job.put(2, operation("Win_free", window, NOBODY, 0, 2));
-    job.says(Verdict::Still, &[2], &["operation 2 of window abcd0123", "rank 2 is in MPI_Win_free"]);
+    job.says(JobVerdict::Still, &[2], &["operation 2 of window abcd0123", "rank 2 is in MPI_Win_free"]);
 }
 
 const WINDOW: u64 = 0xabcd_0123_0000_0007;
@@ -199,16 +218,16 @@ const WINDOW: u64 = 0xabcd_0123_0000_0007;
 fn job_with_window(size: u32) -> Snapshot {
     let mut job = job(size, 3);
     for rank in 0..size {
-        let part = Membership { comm: WINDOW, rank, size, inter: false, second: false, window: true, sequence: 1 };
+        let part = CommMembership { comm: WINDOW, rank, size, inter: false, second: false, window: true, sequence: 1 };
         job.ranks[rank as usize].comms.push(part);
     }
     job
 }
 
 /// An epoch that began so many seconds ago, and ended later, if it did.
-fn epoch(kind: EpochKind, target: i32, members: &[u32], since: f64, ended: Option<f64>) -> Epoch {
+fn epoch(kind: EpochKind, target: i32, members: &[u32], since: f64, ended: Option<f64>) -> WindowEpoch {
     let ended = ended.map(|ended| NOW - ended);
-    Epoch { window: WINDOW, kind, target, members: members.to_vec(), since: NOW - since, ended }
+    WindowEpoch { window: WINDOW, kind, target, members: members.to_vec(), since: NOW - since, ended }
 }
 
 #[test]
@@ -220,30 +239,30 @@ fn who_holds_a_lock_is_waited_for() {
         "rank 0 has waited for rank 1 for 42.0 s, in MPI_Win_lock of rank 2 (exclusive, window abcd0123 of 4 ranks 0-3)",
         ", of which rank 1 holds a lock; it computes",
     ];
-    job.says(Verdict::Still, &[1], &parts);
+    job.says(JobVerdict::Still, &[1], &parts);
     // What it has given back is in nobody's way, nor is a lock of another part.
     for other in
         [epoch(EpochKind::Exclusive, 2, &[], 50.0, Some(45.0)), epoch(EpochKind::Exclusive, 3, &[], 50.0, None)]
     {
         job.ranks[1].epochs = vec![other];
-        job.says(Verdict::Still, &[2], &["rank 0 has waited for rank 2", "for which it may have to be in MPI"]);
+        job.says(JobVerdict::Still, &[2], &["rank 0 has waited for rank 2", "for which it may have to be in MPI"]);
     }
     // Shared locks are in the way of exclusive ones only.
     job.ranks[1].epochs = vec![epoch(EpochKind::All, NOBODY, &[], 50.0, None)];
-    job.says(Verdict::Still, &[1], &["of which rank 1 holds a lock"]);
+    job.says(JobVerdict::Still, &[1], &["of which rank 1 holds a lock"]);
     job.put(0, operation("Win_lock", WINDOW, 2, 0, 0));
-    job.says(Verdict::Still, &[2], &["MPI_Win_lock of rank 2 (shared, window"]);
+    job.says(JobVerdict::Still, &[2], &["MPI_Win_lock of rank 2 (shared, window"]);
     // Where both believe to have it, as libraries do that get it later, it is the one that is not waiting.
     job.ranks[0].epochs = vec![epoch(EpochKind::Exclusive, 2, &[], 60.0, None)];
     job.put(0, operation("Win_unlock", WINDOW, 2, 0, 0));
     job.ranks[3].epochs = vec![epoch(EpochKind::Shared, 2, &[], 40.0, None)];
     job.put(3, operation("Win_flush", WINDOW, 2, 0, 0));
-    job.says(Verdict::Still, &[1], &["rank 0 has waited for rank 1", "in MPI_Win_unlock of rank 2 (window"]);
+    job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1", "in MPI_Win_unlock of rank 2 (window"]);
     // The target is in MPI, and nobody has a lock: then nobody is to blame.
     [1, 3].iter().for_each(|&rank: &usize| job.ranks[rank].epochs.clear());
     job.ranks[3].call = None;
     job.put(2, operation("Iprobe", WORLD, ANY, ANY, 0));
-    job.says(Verdict::Still, &[0], &["rank 0 waits in MPI_Win_unlock", "who is to blame cannot be told"]);
+    job.says(JobVerdict::Still, &[0], &["rank 0 waits in MPI_Win_unlock", "who is to blame cannot be told"]);
 }
 
 #[test]
@@ -253,7 +272,11 @@ fn locks_that_are_waited_for_by_turns_are_a_circle() {
         job.ranks[rank].epochs = vec![epoch(EpochKind::Exclusive, rank as i32, &[], 50.0, None)];
         job.put(rank as u32, operation("Win_lock", WINDOW, target, 1, 0));
     }
-    job.says(Verdict::Still, &[0, 1], &["ranks 0, 1 wait in a circle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"]);
+    job.says(
+        JobVerdict::Still,
+        &[0, 1],
+        &["ranks 0, 1 wait in a circle", "rank 0 in MPI_Win_lock of rank 1 (exclusive,"],
+    );
 }
 
 #[test]
@@ -264,36 +287,36 @@ fn groups_of_windows_wait_for_those_that_have_not_come() {
     job.ranks[1].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0, 3], 43.0, None)];
     job.put(0, operation("Win_start", WINDOW, NOBODY, 0, 0));
     let parts = ["rank 0 has waited for rank 2", "MPI_Win_start (window abcd0123", "MPI_Win_post is missing there"];
-    job.says(Verdict::Still, &[2], &parts);
+    job.says(JobVerdict::Still, &[2], &parts);
     // An earlier epoch of it, or one for others, is none for this one.
     for epoch in [
         epoch(EpochKind::Exposure, NOBODY, &[0], 50.0, Some(45.0)),
         epoch(EpochKind::Exposure, NOBODY, &[3], 41.0, None),
     ] {
         job.ranks[2].epochs = vec![epoch];
-        job.says(Verdict::Still, &[2], &["MPI_Win_post is missing there"]);
+        job.says(JobVerdict::Still, &[2], &["MPI_Win_post is missing there"]);
     }
     // 1 waits for 0, which waits for 2, and for 3, which was here before 1 let it in, and has not come again.
     job.put(1, operation("Win_wait", WINDOW, NOBODY, 0, 0));
     job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[1], 50.0, Some(44.0))];
     job.ranks[2].epochs = vec![epoch(EpochKind::Exposure, NOBODY, &[0], 41.0, None)];
     job.ranks[0].call = None;
-    job.says(Verdict::Still, &[0, 3], &["rank 1 has waited for ranks 0, 3", "MPI_Win_complete is missing there"]);
+    job.says(JobVerdict::Still, &[0, 3], &["rank 1 has waited for ranks 0, 3", "MPI_Win_complete is missing there"]);
     // Both have gone again; or it is not known, since 3 was with others since.
     job.ranks[0].epochs[0].ended = Some(NOW - 2.0);
     job.ranks[3].epochs = vec![epoch(EpochKind::Access, NOBODY, &[2], 30.0, None)];
-    job.says(Verdict::Still, &[1], &["rank 1 waits in MPI_Win_wait", "who is to blame cannot be told"]);
+    job.says(JobVerdict::Still, &[1], &["rank 1 waits in MPI_Win_wait", "who is to blame cannot be told"]);
     // Who tests for it waits the least.
     job.ranks[0].epochs[0].ended = None;
     job.put(1, operation("Win_test", WINDOW, NOBODY, 0, 0)).call.as_mut().unwrap().polls = true;
-    job.says(Verdict::Still, &[0], &["rank 1 has waited for rank 0", "in repeated MPI_Win_test (window"]);
+    job.says(JobVerdict::Still, &[0], &["rank 1 has waited for rank 0", "in repeated MPI_Win_test (window"]);
 }
 
 #[test]
 fn who_is_probed_for_is_waited_for() {
     let mut job = job(3, 0);
     job.put(0, operation("Probe", WORLD, 1, 5, 0));
-    job.says(Verdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Probe from rank 1 (tag 5)"]);
+    job.says(JobVerdict::Still, &[1], &["rank 0 has waited for rank 1 for 42.0 s, in MPI_Probe from rank 1 (tag 5)"]);
     // Its message is on its way.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
     assert!(!diagnose(None, &job).sentence.contains("circle"));
@@ -306,24 +329,28 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
     let mut job = job(6, 0);
     for rank in 0..6_u32 {
         let (second, window) = (rank % 2 == 1, false);
-        let part = Membership { comm: inter, rank: rank / 2, size: 3, inter: true, second, window, sequence: 4 };
+        let part = CommMembership { comm: inter, rank: rank / 2, size: 3, inter: true, second, window, sequence: 4 };
         job.ranks[rank as usize].comms.push(part);
     }
     // Rank 1 of the other group is 3 for those of the first one, and 2 for those of the second one.
     let name = "inter-communicator abcd0123 of 3 ranks 0, 2, 4 and 3 ranks 1, 3, 5";
     job.put(0, operation("Recv", inter, 1, 7, 0));
-    job.says(Verdict::Still, &[3], &["rank 0 has waited for rank 3", &format!("MPI_Recv from rank 3 (tag 7, {name})")]);
+    job.says(
+        JobVerdict::Still,
+        &[3],
+        &["rank 0 has waited for rank 3", &format!("MPI_Recv from rank 3 (tag 7, {name})")],
+    );
     job.put(3, operation("Recv", inter, 1, 8, 0));
-    job.says(Verdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more waits for these); it computes"]);
+    job.says(JobVerdict::Still, &[2], &["rank 3 has waited for rank 2", "(1 more waits for these); it computes"]);
     job.put(3, operation("Recv", inter, 0, 8, 0));
-    job.says(Verdict::Still, &[0, 3], &["ranks 0, 3 wait in a circle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
+    job.says(JobVerdict::Still, &[0, 3], &["ranks 0, 3 wait in a circle", "rank 3 in MPI_Recv from rank 0 (tag 8"]);
     job.put(3, operation("Send", inter, 0, 7, 0));
     assert!(!diagnose(None, &job).sentence.contains("circle"));
     // A barrier needs all; a root is needed by the other group, and needs that.
     (0..6).for_each(|rank| drop(job.put(rank, operation("Barrier", inter, NOBODY, 0, 5)).call.clone()));
     (job.ranks[4].call, job.ranks[4].comms[1].sequence) = (None, 4);
     job.says(
-        Verdict::Still,
+        JobVerdict::Still,
         &[4],
         &[&format!("rank 4 is missing in MPI_Barrier, operation 5 of {name}, where ranks 0-3, 5")],
     );
@@ -356,7 +383,7 @@ fn peers_of_inter_communicators_are_in_the_other_group() {
     assert!(found.sentence.ends_with("all members that are needed have begun it"), "{}", found.sentence);
     // Other operations are told, other roots of the two groups are none.
     job.put(0, operation("Reduce", inter, NOBODY, 0, 5));
-    job.says(Verdict::Still, &[0], &["operation 5 of inter-communicator abcd0123", "rank 0 is in MPI_Reduce"]);
+    job.says(JobVerdict::Still, &[0], &["operation 5 of inter-communicator abcd0123", "rank 0 is in MPI_Reduce"]);
 }
 
 #[test]
@@ -366,19 +393,19 @@ fn who_is_looked_for_again_and_again_is_waited_for_the_least() {
     job.put(0, operation("Iprobe", WORLD, 1, 5, 0)).call.as_mut().unwrap().polls = true;
     [2, 3].iter().for_each(|&rank| drop(job.put(rank, operation("Recv", WORLD, 0, 1, 0)).call.clone()));
     let parts = ["rank 0 has waited for rank 1 for 42.0 s, in repeated MPI_Iprobe from rank 1 (tag 5) (2 more wait"];
-    job.says(Verdict::Still, &[1], &parts);
+    job.says(JobVerdict::Still, &[1], &parts);
     assert_eq!(diagnose(None, &job).rows[0].call, "tests in vain with MPI_Iprobe from rank 1 (tag 5)");
     // Where somebody waits more than that for somebody else, that one is named.
     job.put(2, operation("Recv", WORLD, 3, 1, 0));
     job.ranks[3].call = None;
-    job.says(Verdict::Still, &[3], &["rank 2 has waited for rank 3"]);
+    job.says(JobVerdict::Still, &[3], &["rank 2 has waited for rank 3"]);
     // A circle over it is one, if there is no better reason.
     job.put(3, operation("Recv", WORLD, 2, 1, 0));
-    job.says(Verdict::Still, &[2, 3], &["ranks 2, 3 wait in a circle"]);
+    job.says(JobVerdict::Still, &[2, 3], &["ranks 2, 3 wait in a circle"]);
     job.put(1, operation("Send", WORLD, 0, 6, 0));
     [2, 3].iter().for_each(|&rank: &usize| job.ranks[rank].call = None);
     let parts = ["ranks 0, 1 wait in a circle", "rank 0 in MPI_Iprobe from rank 1 (tag 5)", "rank 1 in MPI_Send to"];
-    job.says(Verdict::Still, &[0, 1], &parts);
+    job.says(JobVerdict::Still, &[0, 1], &parts);
     // Its message is on its way; then it would take one of anybody, so it holds up the other one.
     job.put(1, operation("Send", WORLD, 0, 5, 0));
     assert!(!diagnose(None, &job).sentence.contains("circle"));
@@ -386,7 +413,7 @@ fn who_is_looked_for_again_and_again_is_waited_for_the_least() {
     job.put(1, operation("Recv", WORLD, 0, 6, 0));
     let parts =
         ["rank 1 has waited for rank 0", "it tests in vain with MPI_Improbe from any rank (any tag), for 42.0 s"];
-    job.says(Verdict::Still, &[0], &parts);
+    job.says(JobVerdict::Still, &[0], &parts);
 }
 
 #[test]
@@ -394,7 +421,11 @@ fn who_waits_for_anybody_may_be_missing_elsewhere() {
     let mut job = job(3, 0);
     [0, 2].iter().for_each(|&rank| job.barrier(rank, 1));
     job.put(1, operation("Recv", WORLD, ANY, ANY, 0));
-    job.says(Verdict::Still, &[1], &["rank 1 is missing in MPI_Barrier, operation 1", "it is in MPI_Recv, for 42.0 s"]);
+    job.says(
+        JobVerdict::Still,
+        &[1],
+        &["rank 1 is missing in MPI_Barrier, operation 1", "it is in MPI_Recv, for 42.0 s"],
+    );
 }
 
 #[test]
@@ -404,19 +435,19 @@ fn dead_stopped_and_silent_ones_come_first() {
     job.ranks[5].life = Life::Stopped;
     job.ranks[5].life_since = Some(NOW - 40.0);
     job.says(
-        Verdict::Still,
+        JobVerdict::Still,
         &[5],
         &["rank 5 is stopped (process 105 on n1) by a signal or a debugger, for 40.0 s", "in MPI_Barrier"],
     );
     job.silent.push(SilentNode { host: "n7".into(), since: NOW - 3.0, ranks: vec![8, 9] });
-    job.says(Verdict::Failed, &[8, 9], &["node n7 has been silent for 3.0 s, where ranks 8, 9 are"]);
+    job.says(JobVerdict::Failed, &[8, 9], &["node n7 has been silent for 3.0 s, where ranks 8, 9 are"]);
     job.ranks[3].life = Life::Gone;
     job.ranks[3].life_since = Some(NOW - 0.5);
     job.ranks[6].life = Life::Gone;
     job.ranks[6].life_since = Some(NOW - 0.4);
     let parts =
         ["rank 3 (process 103 on n0) ended 0.5 s ago without MPI_Finalize, outside of MPI; after it rank 6 ended"];
-    job.says(Verdict::Failed, &[3], &parts);
+    job.says(JobVerdict::Failed, &[3], &parts);
 }
 
 #[test]
@@ -424,20 +455,20 @@ fn the_beginning_and_the_end_of_mpi() {
     let mut job = job(4, 0);
     job.ranks.iter_mut().for_each(|state| state.phase = Phase::Init);
     job.ranks.iter_mut().for_each(|state| state.phase_since = SINCE);
-    job.says(Verdict::Still, &[0, 1, 2, 3], &["all 4 ranks have been in MPI_Init for 42.0 s"]);
+    job.says(JobVerdict::Still, &[0, 1, 2, 3], &["all 4 ranks have been in MPI_Init for 42.0 s"]);
     job.ranks.remove(2);
-    job.says(Verdict::Still, &[2], &["rank 2 has not called MPI_Init, where ranks 0, 1, 3 wait for 42.0 s"]);
+    job.says(JobVerdict::Still, &[2], &["rank 2 has not called MPI_Init, where ranks 0, 1, 3 wait for 42.0 s"]);
     let mut job = self::job(3, 2);
     for rank in [0, 2] {
         job.ranks[rank].phase = Phase::Finalizing;
         job.ranks[rank].phase_since = SINCE;
     }
-    job.says(Verdict::Still, &[1], &["rank 1 is missing in MPI_Finalize, where ranks 0, 2 have waited"]);
+    job.says(JobVerdict::Still, &[1], &["rank 1 is missing in MPI_Finalize, where ranks 0, 2 have waited"]);
     job.put(1, operation("Recv", WORLD, 0, 9, 0));
-    job.says(Verdict::Still, &[0, 1], &["in a circle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
+    job.says(JobVerdict::Still, &[0, 1], &["in a circle", "rank 1 in MPI_Recv from rank 0 (tag 9)"]);
     job.ranks.iter_mut().for_each(|state| (state.phase, state.life) = (Phase::Finalized, Life::Gone));
-    job.says(Verdict::Finished, &[], &["all 3 ranks have left MPI"]);
-    Snapshot { time: NOW, ..Snapshot::default() }.says(Verdict::Unknown, &[], &["no process"]);
+    job.says(JobVerdict::Finished, &[], &["all 3 ranks have left MPI"]);
+    Snapshot { time: NOW, ..Snapshot::default() }.says(JobVerdict::Unknown, &[], &["no process"]);
 }
 
 #[test]
@@ -449,7 +480,7 @@ fn slow_is_not_hanging() {
     // Rank 3 receives messages, while the others wait for it.
     now.ranks[3].moves += 2;
     let found = diagnose(Some(&earlier), &now);
-    assert_eq!(found.verdict, Verdict::Moves);
+    assert_eq!(found.verdict, JobVerdict::Moves);
     assert!(
         found
             .sentence
@@ -466,7 +497,7 @@ fn waits_for_anybody_and_tests_in_vain_are_told() {
     job.put(0, operation("Recv", WORLD, ANY, ANY, 0));
     job.put(1, operation("Recv", WORLD, ANY, ANY, 0));
     job.says(
-        Verdict::Still,
+        JobVerdict::Still,
         &[0, 1],
         &["wait in MPI_Recv from any rank (any tag)", "nobody has sent it a message that fits"],
     );

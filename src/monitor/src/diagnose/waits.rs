@@ -1,7 +1,7 @@
 //! Who waits for whom.
 
 use super::Snapshot;
-use super::windows::{self, Known, Missing};
+use super::windows::{self, Missing, RankStates};
 use super::words::Comms;
 use crate::state::layout::{ANY, NOBODY};
 use crate::state::{Life, Operation, Phase, RankState};
@@ -21,7 +21,7 @@ pub enum Strength {
 
 /// For whom a rank waits.
 #[derive(Debug, Clone, Default)]
-pub struct Wait {
+pub struct RankWait {
     /// For all of them, as far as it is known. Ranks of which no state is known may be among them.
     pub on: BTreeSet<u32>,
     /// How sure that is.
@@ -36,26 +36,26 @@ pub struct Wait {
 
 /// Who waits for whom in a snapshot.
 #[derive(Debug)]
-pub struct Waits<'a> {
+pub struct WaitGraph<'a> {
     /// What is known of each rank.
     pub states: BTreeMap<u32, &'a RankState>,
     /// Ranks that wait.
-    pub waits: BTreeMap<u32, Wait>,
+    pub waits: BTreeMap<u32, RankWait>,
     /// Communicators.
     pub comms: Comms,
     /// Number of ranks of the job.
     pub size: u32,
 }
 
-impl<'a> Waits<'a> {
+impl<'a> WaitGraph<'a> {
     /// Of a snapshot.
-    pub fn new(now: &'a Snapshot) -> Waits<'a> {
+    pub fn new(now: &'a Snapshot) -> WaitGraph<'a> {
         let states: BTreeMap<u32, &RankState> =
             now.ranks.iter().filter_map(|state| Some((state.rank?, state))).collect();
         let silent = now.silent.iter().flat_map(|node| node.ranks.iter().copied()).max();
         let size = now.ranks.iter().filter_map(|state| state.size).max().unwrap_or(0);
         let size = size.max(states.keys().copied().chain(silent).max().map_or(0, |last| last + 1));
-        let mut all = Waits { states, waits: BTreeMap::new(), comms: Comms::new(&now.ranks), size };
+        let mut all = WaitGraph { states, waits: BTreeMap::new(), comms: Comms::new(&now.ranks), size };
         let states: Vec<(u32, &RankState)> = all.states.iter().map(|(&rank, &state)| (rank, state)).collect();
         for (rank, state) in states {
             if state.life == Life::Runs
@@ -67,8 +67,8 @@ impl<'a> Waits<'a> {
         all
     }
 
-    fn wait(&self, rank: u32, state: &RankState) -> Option<Wait> {
-        let mut wait = Wait { since: state.phase_since, strength: Strength::Certain, ..Wait::default() };
+    fn wait(&self, rank: u32, state: &RankState) -> Option<RankWait> {
+        let mut wait = RankWait { since: state.phase_since, strength: Strength::Certain, ..RankWait::default() };
         match state.phase {
             // Both wait for everybody who is not as far.
             Phase::Init => wait.on = self.not_yet(|phase| phase == Phase::Init || phase == Phase::Running),
@@ -109,14 +109,14 @@ impl<'a> Waits<'a> {
         (0..self.size).filter(|rank| !self.states.get(rank).is_some_and(|state| is_there(state.phase))).collect()
     }
 
-    fn add(&self, wait: &mut Wait, rank: u32, operation: &Operation) {
+    fn add(&self, wait: &mut RankWait, rank: u32, operation: &Operation) {
         if operation.sequence > 0 {
             wait.on.extend(self.behind(rank, operation));
             return;
         }
         if operation.on_epoch() {
             if let Some((epoch, on)) =
-                windows::waits_for(&Known { states: &self.states, comms: &self.comms }, rank, operation)
+                windows::waits_for(&RankStates { states: &self.states, comms: &self.comms }, rank, operation)
             {
                 wait.epoch = Some(epoch);
                 wait.on.extend(on);
@@ -184,7 +184,7 @@ impl<'a> Waits<'a> {
         seen
     }
 
-    fn at_least(&self, rank: u32, least: Strength) -> Option<&Wait> {
+    fn at_least(&self, rank: u32, least: Strength) -> Option<&RankWait> {
         self.waits.get(&rank).filter(|wait| wait.strength >= least)
     }
 

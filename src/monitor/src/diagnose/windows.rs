@@ -2,7 +2,7 @@
 
 use super::words::Comms;
 use crate::state::layout::NOBODY;
-use crate::state::{Epoch, EpochKind, Life, Operation, Phase, RankState};
+use crate::state::{EpochKind, Life, Operation, Phase, RankState, WindowEpoch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one who waits in an epoch of a window needs of others.
@@ -19,7 +19,7 @@ pub enum Missing {
 }
 
 /// What is known of the ranks.
-pub struct Known<'a> {
+pub struct RankStates<'a> {
     /// States by ranks.
     pub states: &'a BTreeMap<u32, &'a RankState>,
     /// Communicators.
@@ -27,7 +27,7 @@ pub struct Known<'a> {
 }
 
 /// What a rank needs in this call, and of whom; none if it waits for nobody who is known.
-pub fn waits_for(known: &Known, rank: u32, operation: &Operation) -> Option<(Missing, BTreeSet<u32>)> {
+pub fn waits_for(known: &RankStates, rank: u32, operation: &Operation) -> Option<(Missing, BTreeSet<u32>)> {
     let window = operation.comm?;
     let (missing, on) = match operation.function.strip_prefix("MPI_Win_")? {
         "start" | "complete" => (Missing::Post, known.not_posted(window, rank)),
@@ -41,20 +41,20 @@ pub fn waits_for(known: &Known, rank: u32, operation: &Operation) -> Option<(Mis
     (!on.is_empty()).then_some((missing, on))
 }
 
-impl Known<'_> {
-    fn epochs(&self, rank: u32, window: u64) -> impl Iterator<Item = &Epoch> {
+impl RankStates<'_> {
+    fn epochs(&self, rank: u32, window: u64) -> impl Iterator<Item = &WindowEpoch> {
         let epochs = self.states.get(&rank).into_iter().flat_map(|state| &state.epochs);
         epochs.filter(move |epoch| epoch.window == window)
     }
 
-    fn latest(&self, rank: u32, window: u64, kind: EpochKind) -> Option<&Epoch> {
+    fn latest(&self, rank: u32, window: u64, kind: EpochKind) -> Option<&WindowEpoch> {
         self.epochs(rank, window).find(|epoch| epoch.kind == kind)
     }
 
     /// Of the targets of its group, those that have not let it in.
     fn not_posted(&self, window: u64, rank: u32) -> BTreeSet<u32> {
         let Some(own) = self.latest(rank, window, EpochKind::Access) else { return BTreeSet::new() };
-        let lets_in = |epoch: &Epoch| epoch.ended.is_none() && epoch.members.contains(&rank);
+        let lets_in = |epoch: &WindowEpoch| epoch.ended.is_none() && epoch.members.contains(&rank);
         let closed = |target: &u32| !self.latest(*target, window, EpochKind::Exposure).is_some_and(lets_in);
         own.members.iter().copied().filter(closed).collect()
     }
@@ -79,7 +79,7 @@ impl Known<'_> {
         } else {
             own.is_some_and(|own| own.kind == EpochKind::Exclusive)
         };
-        let in_the_way = |epoch: &Epoch| {
+        let in_the_way = |epoch: &WindowEpoch| {
             is_lock(epoch) && covers(epoch, operation.peer) && (exclusive || epoch.kind == EpochKind::Exclusive)
         };
         let waits = |state: &RankState| {
@@ -106,11 +106,11 @@ impl Known<'_> {
     }
 }
 
-fn is_lock(epoch: &Epoch) -> bool {
+fn is_lock(epoch: &WindowEpoch) -> bool {
     epoch.ended.is_none() && matches!(epoch.kind, EpochKind::All | EpochKind::Shared | EpochKind::Exclusive)
 }
 
 /// Whether a lock is one of this part of the window, or of any if all are meant.
-fn covers(epoch: &Epoch, target: i32) -> bool {
+fn covers(epoch: &WindowEpoch, target: i32) -> bool {
     epoch.kind == EpochKind::All || target == NOBODY || epoch.target == target
 }

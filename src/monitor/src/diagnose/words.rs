@@ -1,7 +1,7 @@
 //! Ranks, operations and times as text.
 
 use crate::state::layout::{self, ANY, NOBODY};
-use crate::state::{Membership, Operation, RankState};
+use crate::state::{CommMembership, Operation, RankState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
@@ -81,14 +81,14 @@ pub fn duration(seconds: f64) -> String {
 pub struct Comms {
     /// Members' ranks in the whole job by their ranks in the communicator. An inter-communicator has two groups.
     members: BTreeMap<(u64, Group), BTreeMap<u32, u32>>,
-    about: BTreeMap<(u64, Group), Membership>,
+    about: BTreeMap<(u64, Group), CommMembership>,
     /// Members of the second groups of inter-communicators, by their ranks in the job.
     second: BTreeSet<(u64, u32)>,
 }
 
 /// One of the two groups of an inter-communicator; others have the first one only.
 type Group = bool;
-/// See [`Membership::second`].
+/// See [`CommMembership::second`].
 const FIRST: Group = false;
 
 impl Comms {
@@ -145,7 +145,7 @@ impl Comms {
         self.size_of(comm, FIRST) + self.size_of(comm, !FIRST)
     }
 
-    fn about(&self, comm: u64) -> Option<&Membership> {
+    fn about(&self, comm: u64) -> Option<&CommMembership> {
         self.about.get(&(comm, FIRST)).or_else(|| self.about.get(&(comm, !FIRST)))
     }
 

@@ -3,7 +3,7 @@
 use super::config::MAX_NAME;
 use super::message::Contact;
 use super::types::NodeId;
-use crate::wire::{Malformed, Reader, put_address, put_bytes, put_number};
+use crate::wire::{Malformed, PacketReader, put_address, put_bytes, put_number};
 
 /// Key of the record; data of callers have lower ones.
 pub(crate) const KEY: u16 = u16::MAX;
@@ -19,7 +19,7 @@ pub(crate) fn encode(contact: &Contact, name: &str) -> Vec<u8> {
 
 /// Contact and name of the node with that number.
 pub(crate) fn decode(id: NodeId, bytes: &[u8]) -> Result<(Contact, &str), Malformed> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = PacketReader::new(bytes);
     let (incarnation, address) = (reader.number()?, reader.address()?);
     let name = std::str::from_utf8(reader.bytes()?).map_err(|_| Malformed::Unknown)?;
     Ok((Contact { id, address, incarnation }, name))

@@ -2,10 +2,10 @@
 
 use super::identity;
 use super::layer::Change;
-use super::message::{Contact, Message, Record, RecordKey};
+use super::message::{Contact, GossipRecord, PacketContent, RecordKey};
 use super::node::{Distant, Node, died};
 use super::outgoing::Outgoing;
-use super::seal::{ANYBODY, Header, Kind, Refused, open};
+use super::seal::{ANYBODY, PacketHeader, PacketKind, Refused, open};
 use super::status;
 use super::types::{Arrival, EventKind, Liveness, NodeId, RoundTrip, Time};
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ impl Node {
         if header.from == self.config.id || header.from == ANYBODY {
             return self.counters.misdirected += 1;
         }
-        if header.kind == Kind::Join {
+        if header.kind == PacketKind::Join {
             if self.outgoing.len() < MOST_WELCOMES {
                 self.outgoing.push(Outgoing::Welcome(sender));
             }
@@ -56,9 +56,9 @@ impl Node {
         if !self.peers.admit(header.from, header.incarnation, header.sequence) {
             return self.counters.replayed += 1;
         }
-        let Ok(message) = Message::decode(content, header.heartbeat) else { return self.counters.malformed += 1 };
+        let Ok(message) = PacketContent::decode(content, header.heartbeat) else { return self.counters.malformed += 1 };
         self.counted(bytes);
-        let Header { from: peer, incarnation, sequence, .. } = header;
+        let PacketHeader { from: peer, incarnation, sequence, .. } = header;
         self.arrival = Some(Arrival { peer, incarnation, sequence });
         let restarted = self.learn(sender, false);
         self.greet(&header, sender, &message);
@@ -101,12 +101,12 @@ impl Node {
     }
 
     /// Newcomers get everything; a newcomer itself goes on to ever nearer nodes until it is in its group.
-    fn greet(&mut self, header: &Header, sender: Contact, message: &Message) {
-        if header.kind == Kind::Welcome {
+    fn greet(&mut self, header: &PacketHeader, sender: Contact, message: &PacketContent) {
+        if header.kind == PacketKind::Welcome {
             self.outgoing.push(Outgoing::Hello(sender));
             self.closest = self.closest.min(self.common(sender.id).map_or(usize::MAX, |(level, _)| level));
         }
-        if header.kind == Kind::Gossip {
+        if header.kind == PacketKind::Gossip {
             self.joining.retain(|&(address, _)| address != sender.address);
         }
         let mut nearest = self.closest;
@@ -130,7 +130,7 @@ impl Node {
     }
 
     /// A packet from a node itself is the proof that it lives, and so does its group.
-    fn heard_directly(&mut self, header: &Header, restarted: bool, now: Time) {
+    fn heard_directly(&mut self, header: &PacketHeader, restarted: bool, now: Time) {
         let Some((level, index)) = self.common(header.from) else { return };
         let layer = &mut self.layers[level];
         let number = layer.base + index as u32;
@@ -156,7 +156,7 @@ impl Node {
         }
     }
 
-    fn take_record(&mut self, record: &Record, from_afar: bool, now: Time) {
+    fn take_record(&mut self, record: &GossipRecord, from_afar: bool, now: Time) {
         let RecordKey { layer, id, key } = record.key;
         if layer == 0 && id == self.config.id.0 {
             return self.keep_own(record);
@@ -196,12 +196,12 @@ impl Node {
     }
 
     /// What this node said before it was started anew comes back from others: it is replaced.
-    fn keep_own(&mut self, record: &Record) {
+    fn keep_own(&mut self, record: &GossipRecord) {
         let mine = self.records.get(record.key).map(|mine| (mine.version, mine.everywhere, mine.bytes.to_vec()));
         let (version, everywhere, bytes) = mine.unwrap_or((0, record.everywhere, Vec::new()));
         if record.version > version || (record.version == version && record.bytes != bytes) {
             let version = record.version.saturating_add(1);
-            self.records.take(&Record { key: record.key, everywhere, version, bytes: &bytes });
+            self.records.take(&GossipRecord { key: record.key, everywhere, version, bytes: &bytes });
         }
     }
 

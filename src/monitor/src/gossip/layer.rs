@@ -10,7 +10,7 @@ use super::types::{Liveness, Time};
 
 /// A member of the group.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct LayerEntry {
     pub heartbeat: u64,
     /// When the heartbeat rose.
     pub heard: Time,
@@ -49,7 +49,7 @@ pub(crate) struct Layer {
     per_doubling: Time,
     consensus: Time,
     witnesses: usize,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<LayerEntry>>,
     /// Nobody is called dead before: while nodes still meet, those who know each other are too few to judge.
     calm: Time,
 }
@@ -96,21 +96,21 @@ impl Layer {
         number.checked_sub(self.base).map(|local| local as usize).filter(|&local| local < self.most)
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Entry> {
+    pub(crate) fn get(&self, index: usize) -> Option<&LayerEntry> {
         self.entries.get(index)?.as_ref()
     }
 
-    fn get_mut(&mut self, index: usize) -> Option<&mut Entry> {
+    fn get_mut(&mut self, index: usize) -> Option<&mut LayerEntry> {
         self.entries.get_mut(index)?.as_mut()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &LayerEntry)> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.as_ref()?)))
     }
 
     /// Local indices in a state, without the own one.
     pub(crate) fn others(&self, wanted: impl Fn(Liveness) -> bool) -> Vec<usize> {
-        let wanted = |(index, entry): &(usize, &Entry)| *index != self.own && wanted(entry.liveness);
+        let wanted = |(index, entry): &(usize, &LayerEntry)| *index != self.own && wanted(entry.liveness);
         self.iter().filter(wanted).map(|(index, _)| index).collect()
     }
 
@@ -128,7 +128,7 @@ impl Layer {
         }
         self.calm = self.calm.max(now + 2 * self.patience());
         let (liveness, row) = (Liveness::Alive, Set::default());
-        self.entries[index] = Some(Entry { heartbeat, heard: now, liveness, since: now, agreed: None, row });
+        self.entries[index] = Some(LayerEntry { heartbeat, heard: now, liveness, since: now, agreed: None, row });
         true
     }
 

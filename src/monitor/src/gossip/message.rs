@@ -6,7 +6,7 @@
 
 use super::sets::{MOST, Set};
 use super::types::{NodeId, Time};
-use crate::wire::{Malformed, Reader, put_address, put_bytes, put_difference, put_number};
+use crate::wire::{Malformed, PacketReader, put_address, put_bytes, put_difference, put_number};
 use std::net::SocketAddr;
 
 /// Where another node can be reached, and which start of it.
@@ -39,7 +39,7 @@ pub(crate) struct RecordKey {
 
 /// A datum on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Record<'a> {
+pub(crate) struct GossipRecord<'a> {
     pub key: RecordKey,
     /// Whether it goes to all groups.
     pub everywhere: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Record<'a> {
 
 /// The content of a packet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Message<'a> {
+pub(crate) struct PacketContent<'a> {
     pub sections: Vec<Section>,
-    pub records: Vec<Record<'a>>,
+    pub records: Vec<GossipRecord<'a>>,
     pub contacts: Vec<Contact>,
     /// The sender asks for an answer with times.
     pub probe: bool,
@@ -69,7 +69,7 @@ const PROBE: u8 = 4;
 const ECHO: u8 = 5;
 const HELLO: u8 = 6;
 
-impl<'a> Message<'a> {
+impl<'a> PacketContent<'a> {
     /// Appends the message. `base` is a heartbeat near those in it; the reader needs the same.
     pub(crate) fn encode(&self, base: u64, out: &mut Vec<u8>) {
         for section in &self.sections {
@@ -111,8 +111,8 @@ impl<'a> Message<'a> {
 
     /// Reads what [`encode`](Self::encode) wrote, from a packet that may hold anything.
     pub(crate) fn decode(bytes: &'a [u8], base: u64) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
-        let mut message = Message::default();
+        let mut reader = PacketReader::new(bytes);
+        let mut message = PacketContent::default();
         while !reader.is_empty() {
             match reader.byte()? {
                 SECTION => message.sections.push(Section::decode(&mut reader, base)?),
@@ -138,13 +138,13 @@ impl<'a> Message<'a> {
     }
 }
 
-fn decode_record<'a>(reader: &mut Reader<'a>, base: u64) -> Result<Record<'a>, Malformed> {
+fn decode_record<'a>(reader: &mut PacketReader<'a>, base: u64) -> Result<GossipRecord<'a>, Malformed> {
     let head = reader.byte()?;
     let id = reader.number32()?;
     let key = u16::try_from(reader.number()?).map_err(|_| Malformed::Range)?;
     let version = reader.difference(base)?;
     let key = RecordKey { layer: head >> 1, id, key };
-    Ok(Record { key, everywhere: head & 1 == 1, version, bytes: reader.bytes()? })
+    Ok(GossipRecord { key, everywhere: head & 1 == 1, version, bytes: reader.bytes()? })
 }
 
 impl Section {
@@ -164,7 +164,7 @@ impl Section {
         }
     }
 
-    fn decode(reader: &mut Reader, base: u64) -> Result<Self, Malformed> {
+    fn decode(reader: &mut PacketReader, base: u64) -> Result<Self, Malformed> {
         let mut section = Section { level: reader.byte()?, ..Section::default() };
         let mut next = 0;
         for _ in 0..reader.count(2)? {
@@ -185,24 +185,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn example() -> Message<'static> {
+    fn example() -> PacketContent<'static> {
         let sections = vec![Section {
             level: 1,
             heartbeats: vec![(0, 990), (1, 1_001), (7, 1_000)],
             rows: vec![([0, 1].into_iter().collect(), [7].into_iter().collect())],
         }];
         let key = RecordKey { layer: 0, id: 3, key: 9 };
-        let records = vec![Record { key, everywhere: true, version: 1_003, bytes: b"load" }];
+        let records = vec![GossipRecord { key, everywhere: true, version: 1_003, bytes: b"load" }];
         let address = "10.0.0.7:5000".parse().expect("an address");
         let contacts = vec![Contact { id: NodeId(7), address, incarnation: 1 << 60 }];
-        Message { sections, records, contacts, probe: true, hello: true, echo: Some((5, u64::MAX)) }
+        PacketContent { sections, records, contacts, probe: true, hello: true, echo: Some((5, u64::MAX)) }
     }
 
     #[test]
     fn a_message_comes_back_and_is_small() {
         let mut bytes = Vec::new();
         example().encode(1_000, &mut bytes);
-        assert_eq!(Message::decode(&bytes, 1_000), Ok(example()));
+        assert_eq!(PacketContent::decode(&bytes, 1_000), Ok(example()));
         assert!(bytes.len() < 64, "{}", bytes.len());
     }
 
@@ -211,13 +211,13 @@ mod tests {
         let mut bytes = Vec::new();
         example().encode(1_000, &mut bytes);
         for length in 0..bytes.len() {
-            let _ = Message::decode(&bytes[..length], 1_000);
+            let _ = PacketContent::decode(&bytes[..length], 1_000);
         }
         for place in 0..bytes.len() {
             for value in 0..=255 {
                 let mut changed = bytes.clone();
                 changed[place] = value;
-                let _ = Message::decode(&changed, 1_000);
+                let _ = PacketContent::decode(&changed, 1_000);
             }
         }
     }
@@ -225,7 +225,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>, base: u64) {
-            let _ = Message::decode(&bytes, base);
+            let _ = PacketContent::decode(&bytes, base);
         }
     }
 }

@@ -27,6 +27,6 @@ mod tests;
 pub use config::{Choice, Config, MAX_DATUM, MAX_LAYERS, MAX_NAME, Unusable};
 pub use node::{Node, NotPut};
 pub use types::{
-    Arrival, Counters, Event, EventKind, GroupView, Liveness, MILLISECOND, Member, NodeId, Packet, RoundTrip, SECOND,
-    Time,
+    Arrival, Counters, Event, EventKind, GroupView, KnownNode, Liveness, MILLISECOND, NodeId, Packet, RoundTrip,
+    SECOND, Time,
 };

@@ -3,12 +3,12 @@
 use super::config::{Config, MAX_DATUM, Unusable};
 use super::identity;
 use super::layer::{Change, Layer};
-use super::message::{Contact, Record, RecordKey};
+use super::message::{Contact, GossipRecord, RecordKey};
 use super::outgoing::Outgoing;
-use super::peers::Peers;
-use super::records::Records;
+use super::peers::PeerContacts;
+use super::records::RecordStore;
 use super::status;
-use super::types::{Arrival, Counters, Event, EventKind, GroupView, Liveness, Member, NodeId, RoundTrip, Time};
+use super::types::{Arrival, Counters, Event, EventKind, GroupView, KnownNode, Liveness, NodeId, RoundTrip, Time};
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,8 +26,8 @@ pub(crate) struct Distant {
 pub struct Node {
     pub(crate) config: Config,
     pub(crate) layers: Vec<Layer>,
-    pub(crate) records: Records,
-    pub(crate) peers: Peers,
+    pub(crate) records: RecordStore,
+    pub(crate) peers: PeerContacts,
     /// Nodes of other groups that a record told of.
     pub(crate) distant: BTreeMap<NodeId, Distant>,
     pub(crate) random: Random,
@@ -74,8 +74,8 @@ impl Node {
         let next_round = now + random.below(config.interval);
         let mut node = Node {
             layers,
-            records: Records::default(),
-            peers: Peers::default(),
+            records: RecordStore::default(),
+            peers: PeerContacts::default(),
             distant: BTreeMap::new(),
             random,
             sequence: 0,
@@ -151,7 +151,7 @@ impl Node {
         let key = RecordKey { layer: 0, id: self.config.id.0, key };
         let last = self.records.version(key).unwrap_or(0);
         let version = self.heartbeat().max(last.saturating_add(1));
-        self.records.take_as(&Record { key, everywhere, version, bytes }, key.key == identity::KEY);
+        self.records.take_as(&GossipRecord { key, everywhere, version, bytes }, key.key == identity::KEY);
     }
 
     /// A datum of a node, by its key.
@@ -166,7 +166,7 @@ impl Node {
     }
 
     /// All nodes known, this one included, by number.
-    pub fn members(&self) -> impl Iterator<Item = Member<'_>> {
+    pub fn members(&self) -> impl Iterator<Item = KnownNode<'_>> {
         let group = &self.layers[0];
         let near = group.iter().map(|(index, _)| NodeId(group.base + index as u32));
         let mut ids: Vec<NodeId> = near.chain(self.distant.keys().copied()).collect();
@@ -175,7 +175,7 @@ impl Node {
     }
 
     /// One node.
-    pub fn member(&self, id: NodeId) -> Option<Member<'_>> {
+    pub fn member(&self, id: NodeId) -> Option<KnownNode<'_>> {
         let mut name = "";
         let mut address = self.peers.get(id).map(|contact| contact.address);
         let (mut data, mut newest) = (Vec::new(), 0);
@@ -200,7 +200,7 @@ impl Node {
             }
         };
         let address = address.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-        Some(Member { id, address, name, liveness, heartbeat, since, heard, data })
+        Some(KnownNode { id, address, name, liveness, heartbeat, since, heard, data })
     }
 
     /// A node of another group is dead also if a group that it is in is.
@@ -291,7 +291,7 @@ impl Node {
         let heartbeat = layer.get(index).map_or(0, |entry| entry.heartbeat);
         let key = status::key(layer.level, layer.base + index as u32);
         let version = status::version(heartbeat, liveness);
-        if self.records.take(&Record { key, everywhere: true, version, bytes: &status::encode(liveness) }) {
+        if self.records.take(&GossipRecord { key, everywhere: true, version, bytes: &status::encode(liveness) }) {
             self.news[0].push(key);
         }
     }

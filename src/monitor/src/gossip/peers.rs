@@ -1,7 +1,7 @@
 //! How other nodes are reached, and which of their packets were let in.
 
 use super::message::Contact;
-use super::seal::Window;
+use super::seal::AntiReplayWindow;
 use super::types::{NodeId, Time};
 use crate::random::Random;
 use std::collections::HashMap;
@@ -11,16 +11,16 @@ const CONTACTS: usize = 4;
 
 /// Contacts and windows against replays.
 #[derive(Debug, Default)]
-pub(crate) struct Peers {
+pub(crate) struct PeerContacts {
     contacts: HashMap<NodeId, Contact>,
-    windows: HashMap<NodeId, Window>,
+    windows: HashMap<NodeId, AntiReplayWindow>,
     /// Nodes of other groups by layer and local index of their group.
     groups: HashMap<(u8, usize), Vec<NodeId>>,
     /// When the last probe went to whom.
     probes: HashMap<NodeId, Time>,
 }
 
-impl Peers {
+impl PeerContacts {
     pub(crate) fn get(&self, id: NodeId) -> Option<Contact> {
         self.contacts.get(&id).copied()
     }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_few_contacts_of_each_other_group_are_kept_and_later_starts_replace_earlier() {
-        let (mut peers, mut random) = (Peers::default(), Random::new(1));
+        let (mut peers, mut random) = (PeerContacts::default(), Random::new(1));
         (0..20).for_each(|id| assert!(!peers.learn(contact(id, 5), Some((2, 7)), false, &mut random)));
         assert_eq!(peers.contacts().count(), CONTACTS);
         let someone = peers.of_group(2, 7, &mut random).expect("somebody");
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_answered_once() {
-        let mut peers = Peers::default();
+        let mut peers = PeerContacts::default();
         peers.probed(NodeId(1), 40);
         assert!(!peers.answered(NodeId(1), 39) && peers.answered(NodeId(1), 40) && !peers.answered(NodeId(1), 40));
     }

@@ -5,7 +5,7 @@
 //! gets what it missed. What goes to all nodes has at most half of a message if there are data of the group to tell: names of a thousand
 //! nodes that start do not hold back what the group has to say.
 
-use super::message::{Record, RecordKey};
+use super::message::{GossipRecord, RecordKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
@@ -24,27 +24,27 @@ const OFTEN_BEFORE_DATA: u32 = 8;
 
 /// Everything known, by what it is about.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
+pub(crate) struct RecordStore {
     stored: BTreeMap<RecordKey, Stored>,
     /// What to tell next, of the group and everywhere: how often told, order of arrival, what.
     queues: [BTreeSet<(u32, u64, RecordKey)>; 2],
     arrivals: u64,
 }
 
-impl Records {
+impl RecordStore {
     /// Takes a record in if it is newer than what is there. Whether it is.
-    pub(crate) fn take(&mut self, record: &Record) -> bool {
+    pub(crate) fn take(&mut self, record: &GossipRecord) -> bool {
         self.take_as(record, record.key.layer > 0)
     }
 
     /// The same; urgent ones are told before others, and more often.
-    pub(crate) fn take_as(&mut self, record: &Record, urgent: bool) -> bool {
+    pub(crate) fn take_as(&mut self, record: &GossipRecord, urgent: bool) -> bool {
         if self.stored.get(&record.key).is_some_and(|known| known.version >= record.version) {
             return false;
         }
         self.arrivals += 1;
         let place = (if urgent { 0 } else { OFTEN_BEFORE_DATA }, self.arrivals);
-        let Record { version, everywhere, .. } = *record;
+        let GossipRecord { version, everywhere, .. } = *record;
         let stored = Stored { version, everywhere, bytes: record.bytes.into(), place };
         if let Some(old) = self.stored.insert(record.key, stored) {
             self.queues[usize::from(old.everywhere)].remove(&(old.place.0, old.place.1, record.key));
@@ -53,9 +53,9 @@ impl Records {
         true
     }
 
-    pub(crate) fn get(&self, key: RecordKey) -> Option<Record<'_>> {
+    pub(crate) fn get(&self, key: RecordKey) -> Option<GossipRecord<'_>> {
         let stored = self.stored.get(&key)?;
-        Some(Record { key, everywhere: stored.everywhere, version: stored.version, bytes: &stored.bytes })
+        Some(GossipRecord { key, everywhere: stored.everywhere, version: stored.version, bytes: &stored.bytes })
     }
 
     pub(crate) fn version(&self, key: RecordKey) -> Option<u64> {
@@ -63,11 +63,11 @@ impl Records {
     }
 
     /// The records of one node or entry, by key.
-    pub(crate) fn of(&self, layer: u8, id: u32) -> impl Iterator<Item = Record<'_>> {
+    pub(crate) fn of(&self, layer: u8, id: u32) -> impl Iterator<Item = GossipRecord<'_>> {
         let (first, last) = (RecordKey { layer, id, key: 0 }, RecordKey { layer, id, key: u16::MAX });
         self.stored.range(first..=last).map(|(&key, stored)| {
             let Stored { version, everywhere, ref bytes, .. } = *stored;
-            Record { key, everywhere, version, bytes }
+            GossipRecord { key, everywhere, version, bytes }
         })
     }
 
@@ -147,13 +147,13 @@ fn size(stored: &Stored) -> usize {
 mod tests {
     use super::*;
 
-    fn record(id: u32, version: u64, bytes: &[u8]) -> Record<'_> {
-        Record { key: RecordKey { layer: 0, id, key: 1 }, everywhere: id.is_multiple_of(2), version, bytes }
+    fn record(id: u32, version: u64, bytes: &[u8]) -> GossipRecord<'_> {
+        GossipRecord { key: RecordKey { layer: 0, id, key: 1 }, everywhere: id.is_multiple_of(2), version, bytes }
     }
 
     #[test]
     fn newer_data_wins() {
-        let mut records = Records::default();
+        let mut records = RecordStore::default();
         assert!(records.take(&record(1, 5, b"five")));
         assert!(!records.take(&record(1, 5, b"other")) && !records.take(&record(1, 4, b"four")));
         assert!(records.take(&record(1, 6, b"six")));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn news_goes_first_and_the_rest_in_turn() {
-        let mut records = Records::default();
+        let mut records = RecordStore::default();
         (0..4).for_each(|id| assert!(records.take(&record(id, 1, &[0; 30]))));
         let ids = |keys: Vec<RecordKey>| keys.iter().map(|key| key.id).collect::<Vec<_>>();
         assert_eq!(ids(records.pick(80, false)), [0, 1], "half for all, half for the group");
@@ -174,7 +174,8 @@ mod tests {
         assert_eq!(ids(records.pick(160, false)), [2, 3]);
         assert_eq!(ids(records.pick(160, true)), [0], "only what goes everywhere");
         records.take(&record(2, 2, b"new"));
-        let death = Record { key: RecordKey { layer: 1, id: 9, key: 0 }, everywhere: true, version: 1, bytes: b"D" };
+        let death =
+            GossipRecord { key: RecordKey { layer: 1, id: 9, key: 0 }, everywhere: true, version: 1, bytes: b"D" };
         records.take(&death);
         assert_eq!(ids(records.pick(15, true)), [9], "deaths before data");
         assert_eq!(records.slices(80, false).len(), 2);

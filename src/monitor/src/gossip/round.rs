@@ -1,10 +1,10 @@
 //! What a node sends: one gossip message per interval, in higher layers some, answers, and all it knows to newcomers.
 
 use super::config::Choice;
-use super::message::{Contact, Message, RecordKey};
+use super::message::{Contact, PacketContent, RecordKey};
 use super::node::Node;
 use super::outgoing::Outgoing;
-use super::seal::{ANYBODY, Header, Kind, seal};
+use super::seal::{ANYBODY, PacketHeader, PacketKind, seal};
 use super::types::{Liveness, NodeId, Packet, Time};
 
 /// Every how many rounds one who is dead gets a message all the same, in case it is not.
@@ -177,16 +177,16 @@ impl Node {
 
     fn packet(&mut self, outgoing: Outgoing, now: Time) -> Packet {
         let (kind, to) = match outgoing {
-            Outgoing::Join(address) => (Kind::Join, Contact { id: ANYBODY, address, incarnation: 0 }),
-            Outgoing::Welcome(contact) => (Kind::Welcome, contact),
+            Outgoing::Join(address) => (PacketKind::Join, Contact { id: ANYBODY, address, incarnation: 0 }),
+            Outgoing::Welcome(contact) => (PacketKind::Welcome, contact),
             Outgoing::Hello(contact)
             | Outgoing::Gossip(contact)
             | Outgoing::Everything(contact, _)
             | Outgoing::News(contact, _)
-            | Outgoing::Answer(contact, ..) => (Kind::Gossip, contact),
+            | Outgoing::Answer(contact, ..) => (PacketKind::Gossip, contact),
         };
         self.sequence += 1;
-        let header = Header {
+        let header = PacketHeader {
             kind,
             from: self.config.id,
             to: to.id,
@@ -197,7 +197,7 @@ impl Node {
             heartbeat: self.heartbeat(),
         };
         let mut keys = Vec::new();
-        let mut message = Message::default();
+        let mut message = PacketContent::default();
         match outgoing {
             Outgoing::Join(_) => {}
             Outgoing::Welcome(contact) => message.contacts = self.introductions(contact.id),
@@ -224,12 +224,13 @@ impl Node {
     }
 
     /// A gossip message for that node, and the keys of the records in it.
-    fn gossip(&mut self, to: Contact, now: Time) -> (Message<'static>, Vec<RecordKey>) {
+    fn gossip(&mut self, to: Contact, now: Time) -> (PacketContent<'static>, Vec<RecordKey>) {
         let level = self.common(to.id).map_or(self.layers.len(), |(level, _)| level);
         // At random, for the targets of every second or third round may never be some of the group.
         let upper = level > 0 || self.random.below(u64::from(self.config.upper_every)) == 0;
         let layers = self.layers.iter().skip(level).filter(|layer| layer.level == 1 || upper);
-        let mut message = Message { sections: layers.map(|layer| layer.section()).collect(), ..Message::default() };
+        let mut message =
+            PacketContent { sections: layers.map(|layer| layer.section()).collect(), ..PacketContent::default() };
         let keys = self.records.pick(self.config.budget, level > 0);
         if !self.config.directory && self.layers.len() > 1 {
             let mut groups = Vec::new();

@@ -6,7 +6,7 @@
 //! and change nothing.
 
 use super::types::{NodeId, Time};
-use crate::wire::{Malformed, Reader, put_difference, put_number};
+use crate::wire::{Malformed, PacketReader, put_difference, put_number};
 
 /// First byte of every packet: changes with the format.
 const VERSION: u8 = 0x71;
@@ -17,7 +17,7 @@ pub(crate) const ANYBODY: NodeId = NodeId(u32::MAX);
 
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PacketKind {
     Gossip,
     Join,
     Welcome,
@@ -25,8 +25,8 @@ pub(crate) enum Kind {
 
 /// What stands before the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub kind: Kind,
+pub(crate) struct PacketHeader {
+    pub kind: PacketKind,
     pub from: NodeId,
     pub to: NodeId,
     /// Lower half of the addressee's incarnation, 0 for anybody.
@@ -39,7 +39,7 @@ pub(crate) struct Header {
     pub heartbeat: u64,
 }
 
-impl Header {
+impl PacketHeader {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(VERSION);
         out.push(self.kind as u8);
@@ -52,14 +52,14 @@ impl Header {
         put_difference(out, self.heartbeat, 0);
     }
 
-    fn decode(reader: &mut Reader) -> Result<Self, Malformed> {
+    fn decode(reader: &mut PacketReader) -> Result<Self, Malformed> {
         if reader.byte()? != VERSION {
             return Err(Malformed::Unknown);
         }
         let kind = match reader.byte()? {
-            0 => Kind::Gossip,
-            1 => Kind::Join,
-            2 => Kind::Welcome,
+            0 => PacketKind::Gossip,
+            1 => PacketKind::Join,
+            2 => PacketKind::Welcome,
             _ => return Err(Malformed::Unknown),
         };
         let from = NodeId(reader.number32()?);
@@ -69,7 +69,7 @@ impl Header {
             addressee |= u32::from(reader.byte()?) << shift;
         }
         let (incarnation, sequence, time) = (reader.number()?, reader.number()?, reader.number()?);
-        Ok(Header { kind, from, to, addressee, incarnation, sequence, time, heartbeat: reader.difference(0)? })
+        Ok(PacketHeader { kind, from, to, addressee, incarnation, sequence, time, heartbeat: reader.difference(0)? })
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Refused {
 }
 
 /// Header and message of a packet whose seal is right.
-pub(crate) fn open<'a>(key: &[u8; 32], packet: &'a [u8]) -> Result<(Header, &'a [u8]), Refused> {
+pub(crate) fn open<'a>(key: &[u8; 32], packet: &'a [u8]) -> Result<(PacketHeader, &'a [u8]), Refused> {
     let length = packet.len().checked_sub(SEAL).ok_or(Refused::Forged)?;
     let (content, seal) = packet.split_at(length);
     // Compared as whole hashes are, in constant time.
@@ -101,24 +101,24 @@ pub(crate) fn open<'a>(key: &[u8; 32], packet: &'a [u8]) -> Result<(Header, &'a 
     if ours != blake3::Hash::from_bytes(theirs) {
         return Err(Refused::Forged);
     }
-    let mut reader = Reader::new(content);
-    let header = Header::decode(&mut reader).map_err(|_| Refused::Malformed)?;
+    let mut reader = PacketReader::new(content);
+    let header = PacketHeader::decode(&mut reader).map_err(|_| Refused::Malformed)?;
     Ok((header, reader.rest()))
 }
 
 /// Which packets of a sender have been let in: the newest incarnation and the 128 sequence numbers up to the highest.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Window {
+pub(crate) struct AntiReplayWindow {
     pub incarnation: u64,
     highest: u64,
     seen: u128,
 }
 
-impl Window {
+impl AntiReplayWindow {
     /// Whether the packet is new. If so it is not from then on.
     pub(crate) fn admit(&mut self, incarnation: u64, sequence: u64) -> bool {
         if incarnation > self.incarnation {
-            *self = Window { incarnation, highest: sequence, seen: 1 };
+            *self = AntiReplayWindow { incarnation, highest: sequence, seen: 1 };
             return true;
         }
         if incarnation < self.incarnation {
@@ -145,9 +145,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    fn header() -> Header {
-        Header {
-            kind: Kind::Gossip,
+    fn header() -> PacketHeader {
+        PacketHeader {
+            kind: PacketKind::Gossip,
             from: NodeId(3),
             to: ANYBODY,
             addressee: 77,
@@ -180,7 +180,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_window_lets_nothing_in_twice(numbers in proptest::collection::vec((1u64..3, 0u64..200), 0..300)) {
-            let (mut window, mut seen) = (Window::default(), HashSet::new());
+            let (mut window, mut seen) = (AntiReplayWindow::default(), HashSet::new());
             for (incarnation, sequence) in numbers {
                 if window.admit(incarnation, sequence) {
                     prop_assert!(seen.insert((incarnation, sequence)));
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn packets_out_of_order_are_let_in() {
-        let mut window = Window::default();
+        let mut window = AntiReplayWindow::default();
         assert!([5, 3, 4, 135, 8].iter().all(|&sequence| window.admit(1, sequence)));
         assert!(!window.admit(1, 5), "too old to be remembered, so refused");
         assert!(window.admit(2, 1));

@@ -1,6 +1,6 @@
 //! Sets of members of a group: as words of bits in memory, as gaps or as bits in packets, whichever is shorter.
 
-use crate::wire::{Malformed, Reader, put_number};
+use crate::wire::{Malformed, PacketReader, put_number};
 
 /// Most members of a group, of the last layer too.
 pub(crate) const MOST: usize = 1 << 16;
@@ -50,7 +50,7 @@ impl Set {
         }
     }
 
-    pub(crate) fn decode(reader: &mut Reader) -> Result<Set, Malformed> {
+    pub(crate) fn decode(reader: &mut PacketReader) -> Result<Set, Malformed> {
         let head = reader.number()?;
         let mut set = Set::default();
         if head & 1 == 1 {
@@ -99,13 +99,13 @@ mod tests {
             let mut out = Vec::new();
             set.encode(&mut out);
             prop_assert!(out.len() <= 700 / 8 + 3);
-            prop_assert_eq!(Set::decode(&mut Reader::new(&out)), Ok(set.clone()));
+            prop_assert_eq!(Set::decode(&mut PacketReader::new(&out)), Ok(set.clone()));
             prop_assert_eq!(set.is_empty(), indices.is_empty());
         }
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in vec(any::<u8>(), 0..200)) {
-            let _ = Set::decode(&mut Reader::new(&bytes));
+            let _ = Set::decode(&mut PacketReader::new(&bytes));
         }
     }
 }

@@ -37,7 +37,7 @@ pub enum Liveness {
 
 /// A node as this node knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct KnownNode<'a> {
     /// Its number in the job.
     pub id: NodeId,
     /// Where it receives packets.

@@ -1,7 +1,7 @@
 //! What the readings of a group have in common (the aggregates of GEMS: Raman, Raj, George et al. 2002).
 
 use super::{Quantity, Reading};
-use crate::wire::{Malformed, Reader, put_number};
+use crate::wire::{Malformed, PacketReader, put_number};
 
 /// Most nodes of a group.
 const MOST: u32 = 4_096;
@@ -71,20 +71,20 @@ impl Aggregate {
 
 /// Aggregates of a group, as its lowest living node tells them to all groups.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Summary {
+pub struct GroupAggregates {
     /// How many nodes they are of.
     pub nodes: u32,
     /// What was aggregated how, and the number.
     pub values: Vec<(Quantity, Aggregate, f64)>,
 }
 
-impl Summary {
+impl GroupAggregates {
     /// Those of `wanted` that the readings give, the first [`MAX_AGGREGATES`].
     pub fn of(readings: &[Reading], wanted: &[(Quantity, Aggregate)]) -> Self {
         let value =
             |&(quantity, how): &(Quantity, Aggregate)| Some((quantity, how, how.of_readings(readings, quantity)?));
         let values = wanted.iter().filter_map(value).take(MAX_AGGREGATES).collect();
-        Summary { nodes: readings.len() as u32, values }
+        GroupAggregates { nodes: readings.len() as u32, values }
     }
 
     /// One of its values.
@@ -94,7 +94,7 @@ impl Summary {
 
     /// An aggregate of all groups. Exact but for medians, which are the medians of the groups' medians, each as often as it has nodes, and for means of what
     /// only some nodes of a group can read; none if no group has it.
-    pub fn together(groups: &[Summary], quantity: Quantity, how: Aggregate) -> Option<f64> {
+    pub fn together(groups: &[GroupAggregates], quantity: Quantity, how: Aggregate) -> Option<f64> {
         let values = groups.iter().filter_map(|group| Some((group.nodes.clamp(1, MOST), group.get(quantity, how)?)));
         match how {
             Aggregate::Mean => {
@@ -125,8 +125,8 @@ impl Summary {
 
     /// Reads what [`encode`](Self::encode) wrote, from bytes that may be anything.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
-        let mut summary = Summary { nodes: reader.number32()?, values: Vec::new() };
+        let mut reader = PacketReader::new(bytes);
+        let mut summary = GroupAggregates { nodes: reader.number32()?, values: Vec::new() };
         while !reader.is_empty() {
             let quantity = *Quantity::ALL.get(usize::from(reader.byte()?)).ok_or(Malformed::Unknown)?;
             let how = *Aggregate::ALL.get(usize::from(reader.byte()?)).ok_or(Malformed::Unknown)?;
@@ -161,11 +161,11 @@ mod tests {
             (Quantity::CpuUse, Aggregate::Maximum),
             (Quantity::Temperature, Aggregate::Maximum),
         ];
-        let summary = Summary::of(&readings, &wanted);
+        let summary = GroupAggregates::of(&readings, &wanted);
         assert_eq!(summary.nodes, 3);
         let means = [(Quantity::CpuUse, Aggregate::Mean, 15.0), (Quantity::CpuUse, Aggregate::Maximum, 20.0)];
         assert_eq!(summary.values, means, "nobody has a temperature");
-        assert_eq!(Summary::decode(&summary.encode()), Ok(summary));
+        assert_eq!(GroupAggregates::decode(&summary.encode()), Ok(summary));
     }
 
     #[test]
@@ -178,19 +178,23 @@ mod tests {
             })
             .collect();
         let wanted = Aggregate::ALL.map(|how| (Quantity::Load1, how));
-        let groups = [Summary::of(&readings[..2], &wanted), Summary::of(&readings[2..], &wanted)];
+        let groups = [GroupAggregates::of(&readings[..2], &wanted), GroupAggregates::of(&readings[2..], &wanted)];
         for how in Aggregate::ALL.into_iter().filter(|&how| how != Aggregate::Median) {
             let all = how.of_readings(&readings, Quantity::Load1);
-            assert_eq!(Summary::together(&groups, Quantity::Load1, how), all, "{how:?}");
+            assert_eq!(GroupAggregates::together(&groups, Quantity::Load1, how), all, "{how:?}");
         }
-        assert_eq!(Summary::together(&groups, Quantity::Load1, Aggregate::Median), Some(16.0), "2 of 0.5, 5 of 16");
-        assert_eq!(Summary::together(&groups, Quantity::CpuUse, Aggregate::Mean), None);
+        assert_eq!(
+            GroupAggregates::together(&groups, Quantity::Load1, Aggregate::Median),
+            Some(16.0),
+            "2 of 0.5, 5 of 16"
+        );
+        assert_eq!(GroupAggregates::together(&groups, Quantity::CpuUse, Aggregate::Mean), None);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-            let _ = Summary::decode(&bytes);
+            let _ = GroupAggregates::decode(&bytes);
         }
 
         #[test]

@@ -9,7 +9,7 @@ mod quantity;
 mod reading;
 mod sensors;
 
-pub use aggregate::{Aggregate, MAX_AGGREGATES, Summary};
+pub use aggregate::{Aggregate, GroupAggregates, MAX_AGGREGATES};
 pub use formula::{Formula, MAX_FORMULA, NoFormula, Variable};
 pub use quantity::Quantity;
 pub use reading::Reading;

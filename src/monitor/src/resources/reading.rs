@@ -2,7 +2,7 @@
 
 use super::Quantity;
 use crate::gossip::MAX_DATUM;
-use crate::wire::{Malformed, Reader, put_number};
+use crate::wire::{Malformed, PacketReader, put_number};
 
 /// Values of a node at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,7 +41,7 @@ impl Reading {
 
     /// Reads what [`encode`](Self::encode) wrote, from bytes that may be anything.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = PacketReader::new(bytes);
         let mask = reader.number()?;
         if mask >> Quantity::ALL.len() != 0 {
             return Err(Malformed::Unknown);

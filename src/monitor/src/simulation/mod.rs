@@ -1,7 +1,7 @@
 //! Discrete-event simulation of the protocol: the nodes are [`gossip::Node`](crate::gossip::Node)s, the very code that an
 //! agent runs; only network and time are made up.
 //!
-//! A [`Scenario`] says how many nodes, which network, what fails when; [`Scenario::run`] gives an [`Outcome`]: who was named
+//! A [`GossipScenario`] says how many nodes, which network, what fails when; [`GossipScenario::run`] gives an [`Outcome`]: who was named
 //! dead when, who falsely, and the bytes that it took. Everything follows from the seed.
 
 mod network;
@@ -43,7 +43,7 @@ pub struct Pauses {
 
 /// A run.
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub struct GossipScenario {
     /// How many nodes.
     pub nodes: u32,
     /// Parameters of all nodes but number, address, name, incarnation, seed.
@@ -70,10 +70,10 @@ pub struct Scenario {
     pub aggregates: Option<(Time, usize)>,
 }
 
-impl Scenario {
+impl GossipScenario {
     /// Nodes in layers of about the square root, a network with 50 us and some jitter, no faults.
     pub fn new(nodes: u32) -> Self {
-        Scenario {
+        GossipScenario {
             nodes,
             config: Config::new(NodeId(0), address(0), [7; 32]).layered(nodes),
             seed: 1,
@@ -94,7 +94,7 @@ impl Scenario {
     /// # Panics
     /// If `config` is not usable ([`Config::check`]).
     pub fn run(&self) -> Outcome {
-        run::Run::new(self).finish()
+        run::GossipRun::new(self).finish()
     }
 
     fn node_config(&self, id: u32, incarnation: u64) -> Config {

@@ -1,6 +1,6 @@
 //! The simulated network: who reaches whom, what is lost, how long it takes.
 
-use super::Scenario;
+use super::GossipScenario;
 use crate::gossip::Time;
 use crate::random::Random;
 use std::ops::Range;
@@ -16,8 +16,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let Scenario { loss, delay, jitter, seed, .. } = *scenario;
+    pub(super) fn new(scenario: &GossipScenario) -> Self {
+        let GossipScenario { loss, delay, jitter, seed, .. } = *scenario;
         Network { random: Random::new(seed ^ 0x006e_6574), loss, delay, jitter, cuts: Vec::new() }
     }
 

@@ -2,7 +2,7 @@
 
 use super::network::{Network, exponential};
 use super::outcome::{Detection, Outcome};
-use super::{Fault, HEADERS, LOOK, START, Scenario, address, number};
+use super::{Fault, GossipScenario, HEADERS, LOOK, START, address, number};
 use crate::gossip::{EventKind, Liveness, Node, NodeId, Packet, Time};
 use crate::random::Random;
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ const SENSORS: u16 = 1;
 const AGGREGATES: u16 = 2;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum GossipEvent {
     Poll(u32),
     Deliver(u32, u32, Vec<u8>),
     Resume(u32),
@@ -28,7 +28,7 @@ enum Kind {
 }
 
 /// A place in the simulated machine.
-struct Place {
+struct SimulatedNode {
     node: Option<Node>,
     /// When it is polled next, so that older events of the heap are passed over.
     next: Time,
@@ -46,23 +46,23 @@ struct Death {
     detection: Detection,
 }
 
-pub(super) struct Run<'a> {
-    scenario: &'a Scenario,
+pub(super) struct GossipRun<'a> {
+    scenario: &'a GossipScenario,
     network: Network,
     random: Random,
-    heap: BinaryHeap<Reverse<(Time, u64, Kind)>>,
+    heap: BinaryHeap<Reverse<(Time, u64, GossipEvent)>>,
     order: u64,
-    places: Vec<Place>,
+    places: Vec<SimulatedNode>,
     deaths: HashMap<u32, Death>,
     outcome: Outcome,
     counting: Time,
     end: Time,
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(scenario: &'a Scenario) -> Self {
+impl<'a> GossipRun<'a> {
+    pub(super) fn new(scenario: &'a GossipScenario) -> Self {
         let counting = START + scenario.settle;
-        let mut run = Run {
+        let mut run = GossipRun {
             scenario,
             network: Network::new(scenario),
             random: Random::new(scenario.seed),
@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
             end: counting + scenario.duration,
         };
         for id in 0..scenario.nodes {
-            run.places.push(Place {
+            run.places.push(SimulatedNode {
                 node: None,
                 next: 0,
                 stopped_until: 0,
@@ -86,25 +86,25 @@ impl<'a> Run<'a> {
             run.start(id, START);
             if let Some((period, _)) = scenario.sensors {
                 let first = START + run.random.below(period);
-                run.push(first, Kind::Sensors(id));
+                run.push(first, GossipEvent::Sensors(id));
             }
             if let Some((period, _)) = scenario.aggregates {
                 let first = START + run.random.below(period);
-                run.push(first, Kind::Aggregates(id));
+                run.push(first, GossipEvent::Aggregates(id));
             }
             if let Some(pauses) = scenario.pauses {
                 let first = counting + exponential(&mut run.random, pauses.every);
-                run.push(first, Kind::RandomPause(id));
+                run.push(first, GossipEvent::RandomPause(id));
             }
         }
         for (place, (at, _)) in scenario.faults.iter().enumerate() {
-            run.push(counting + at, Kind::Fault(place));
+            run.push(counting + at, GossipEvent::Fault(place));
         }
-        run.push(counting, Kind::Look);
+        run.push(counting, GossipEvent::Look);
         run
     }
 
-    fn push(&mut self, at: Time, kind: Kind) {
+    fn push(&mut self, at: Time, kind: GossipEvent) {
         self.order += 1;
         self.heap.push(Reverse((at, self.order, kind)));
     }
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         let next = node.next_deadline().max(now);
         if place.next <= now || next < place.next {
             place.next = next;
-            self.push(next, Kind::Poll(id));
+            self.push(next, GossipEvent::Poll(id));
         }
     }
 
@@ -134,17 +134,17 @@ impl<'a> Run<'a> {
                 break;
             }
             match kind {
-                Kind::Poll(id) if self.places[id as usize].next == now => self.poll(id, now),
-                Kind::Poll(_) => {}
-                Kind::Deliver(to, from, bytes) => self.deliver(to, from, bytes, now),
-                Kind::Resume(id) => self.resume(id, now),
-                Kind::RandomPause(id) => self.random_pause(id, now),
-                Kind::Sensors(id) => self.put(id, SENSORS, now),
-                Kind::Aggregates(id) => self.put(id, AGGREGATES, now),
-                Kind::Fault(place) => self.fault(&self.scenario.faults[place].1, now),
-                Kind::Look => {
+                GossipEvent::Poll(id) if self.places[id as usize].next == now => self.poll(id, now),
+                GossipEvent::Poll(_) => {}
+                GossipEvent::Deliver(to, from, bytes) => self.deliver(to, from, bytes, now),
+                GossipEvent::Resume(id) => self.resume(id, now),
+                GossipEvent::RandomPause(id) => self.random_pause(id, now),
+                GossipEvent::Sensors(id) => self.put(id, SENSORS, now),
+                GossipEvent::Aggregates(id) => self.put(id, AGGREGATES, now),
+                GossipEvent::Fault(place) => self.fault(&self.scenario.faults[place].1, now),
+                GossipEvent::Look => {
                     self.look(now);
-                    self.push(now + LOOK, Kind::Look);
+                    self.push(now + LOOK, GossipEvent::Look);
                 }
             }
         }
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             let Some(to) = number(to).filter(|&to| to < self.scenario.nodes) else { continue };
             if let Some(arrival) = self.network.arrival(now, id, to) {
                 self.order += 1;
-                self.heap.push(Reverse((arrival, self.order, Kind::Deliver(to, id, bytes))));
+                self.heap.push(Reverse((arrival, self.order, GossipEvent::Deliver(to, id, bytes))));
             }
         }
         place.next = 0;
@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
         let until = place.stopped_until;
         // A suspicion of a node that stands still is true; so it is for as long as word of its return takes.
         place.excused_until = place.excused_until.max(until + self.scenario.config.cleanup);
-        self.push(until, Kind::Resume(id));
+        self.push(until, GossipEvent::Resume(id));
     }
 
     fn random_pause(&mut self, id: u32, now: Time) {
@@ -210,7 +210,7 @@ impl<'a> Run<'a> {
         let time = self.random.below(pauses.longest);
         self.pause(id, now, time);
         let next = now + time + exponential(&mut self.random, pauses.every);
-        self.push(next, Kind::RandomPause(id));
+        self.push(next, GossipEvent::RandomPause(id));
     }
 
     /// A datum whose first bytes are the time, so that its age can be told.
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
             };
             debug_assert!(put.is_ok());
         }
-        let kind = if key == SENSORS { Kind::Sensors(id) } else { Kind::Aggregates(id) };
+        let kind = if key == SENSORS { GossipEvent::Sensors(id) } else { GossipEvent::Aggregates(id) };
         self.push(now + period, kind);
     }
 
@@ -339,7 +339,7 @@ impl<'a> Run<'a> {
                 }
             }
             self.outcome.incomplete_at_end += u64::from(!complete);
-            let wrong = |member: &crate::gossip::Member| {
+            let wrong = |member: &crate::gossip::KnownNode| {
                 member.liveness == Liveness::Dead && living.get(member.id.0 as usize) == Some(&true)
             };
             self.outcome.wrong_at_end += node.members().filter(wrong).count() as u64;

@@ -7,7 +7,7 @@
 
 use super::network::{Network, exponential};
 use super::outcome::{Detection, Outcome};
-use super::{Fault, HEADERS, Scenario};
+use super::{Fault, GossipScenario, HEADERS};
 use crate::gossip::Time;
 use crate::random::Random;
 use std::cmp::Reverse;
@@ -23,17 +23,17 @@ const NEWS: u64 = 6;
 const MOST_NEWS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum SwimState {
     Alive,
     Suspect,
     Dead,
 }
 
 /// State of a member: of two pieces of news the later incarnation counts, of one incarnation the worse. Death is final.
-type News = (u32, u32, State);
+type News = (u32, u32, SwimState);
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Message {
+enum SwimMessage {
     /// Who asks (a helper is asked by another node), and its period.
     Ping(Option<u32>, u64),
     /// Who answers for whom.
@@ -42,8 +42,8 @@ enum Message {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Deliver(u32, u32, Message, Vec<News>),
+enum SwimEvent {
+    Deliver(u32, u32, SwimMessage, Vec<News>),
     Period(u32),
     AskHelp(u32, u64),
     Expire(u32, u32, u32),
@@ -51,11 +51,11 @@ enum Kind {
     Fault(usize),
 }
 
-struct Member {
+struct SwimNode {
     lives: bool,
     stopped_until: Time,
     excused_until: Time,
-    view: Vec<(u32, State)>,
+    view: Vec<(u32, SwimState)>,
     order: Vec<u32>,
     period: u64,
     pinged: Option<u32>,
@@ -66,27 +66,27 @@ struct Member {
     sent_bytes: u64,
 }
 
-struct Run<'a> {
-    scenario: &'a Scenario,
+struct SwimRun<'a> {
+    scenario: &'a GossipScenario,
     period: Time,
     limit: u32,
     random: Random,
     network: Network,
-    heap: BinaryHeap<Reverse<(Time, u64, Kind)>>,
+    heap: BinaryHeap<Reverse<(Time, u64, SwimEvent)>>,
     count: u64,
-    members: Vec<Member>,
+    members: Vec<SwimNode>,
     deaths: Vec<(Time, Detection, Vec<bool>)>,
     outcome: Outcome,
 }
 
 /// Runs a scenario with SWIM in place of gossip: its nodes, network, pauses, kills. `period` is its protocol period.
-pub fn swim(scenario: &Scenario, period: Time) -> Outcome {
+pub fn swim(scenario: &GossipScenario, period: Time) -> Outcome {
     let nodes = scenario.nodes;
-    let member = || Member {
+    let member = || SwimNode {
         lives: true,
         stopped_until: 0,
         excused_until: 0,
-        view: vec![(0, State::Alive); nodes as usize],
+        view: vec![(0, SwimState::Alive); nodes as usize],
         order: Vec::new(),
         period: 0,
         pinged: None,
@@ -96,7 +96,7 @@ pub fn swim(scenario: &Scenario, period: Time) -> Outcome {
         sent: 0,
         sent_bytes: 0,
     };
-    let mut run = Run {
+    let mut run = SwimRun {
         scenario,
         period,
         // Both the number of times that news are told and the periods of suspicion, as in the publication.
@@ -111,20 +111,20 @@ pub fn swim(scenario: &Scenario, period: Time) -> Outcome {
     };
     for id in 0..nodes {
         let first = run.random.below(period);
-        run.push(first, Kind::Period(id));
+        run.push(first, SwimEvent::Period(id));
         if let Some(pauses) = scenario.pauses {
             let first = exponential(&mut run.random, pauses.every);
-            run.push(first, Kind::Pause(id));
+            run.push(first, SwimEvent::Pause(id));
         }
     }
     for (place, (at, _)) in scenario.faults.iter().enumerate() {
-        run.push(*at, Kind::Fault(place));
+        run.push(*at, SwimEvent::Fault(place));
     }
     run.finish()
 }
 
-impl Run<'_> {
-    fn push(&mut self, at: Time, kind: Kind) {
+impl SwimRun<'_> {
+    fn push(&mut self, at: Time, kind: SwimEvent) {
         self.count += 1;
         self.heap.push(Reverse((at, self.count, kind)));
     }
@@ -137,14 +137,14 @@ impl Run<'_> {
             self.happen(now, kind);
         }
         let seconds = self.scenario.duration as f64 / 1e9;
-        let living: Vec<&Member> = self.members.iter().filter(|member| member.lives).collect();
+        let living: Vec<&SwimNode> = self.members.iter().filter(|member| member.lives).collect();
         let count = living.len().max(1) as f64;
-        let bits = |member: &Member| ((member.sent_bytes + member.sent * HEADERS) * 8) as f64 / seconds;
+        let bits = |member: &SwimNode| ((member.sent_bytes + member.sent * HEADERS) * 8) as f64 / seconds;
         self.outcome.bits_per_second = living.iter().map(|member| bits(member)).sum::<f64>() / count;
         self.outcome.most_bits_per_second = living.iter().map(|member| bits(member)).fold(0.0, f64::max);
         self.outcome.packets_per_second = living.iter().map(|member| member.sent).sum::<u64>() as f64 / seconds / count;
-        let wrong = |member: &&Member| {
-            let dead = member.view.iter().zip(&self.members).filter(|(view, of)| view.1 == State::Dead && of.lives);
+        let wrong = |member: &&SwimNode| {
+            let dead = member.view.iter().zip(&self.members).filter(|(view, of)| view.1 == SwimState::Dead && of.lives);
             dead.count() as u64
         };
         self.outcome.wrong_at_end = living.iter().map(wrong).sum();
@@ -158,11 +158,14 @@ impl Run<'_> {
         self.outcome
     }
 
-    fn happen(&mut self, now: Time, kind: Kind) {
+    fn happen(&mut self, now: Time, kind: SwimEvent) {
         // What happens to one that stands still happens when it goes on.
         let whom = match kind {
-            Kind::Deliver(to, ..) | Kind::Period(to) | Kind::AskHelp(to, _) | Kind::Expire(to, ..) => Some(to),
-            Kind::Pause(_) | Kind::Fault(_) => None,
+            SwimEvent::Deliver(to, ..)
+            | SwimEvent::Period(to)
+            | SwimEvent::AskHelp(to, _)
+            | SwimEvent::Expire(to, ..) => Some(to),
+            SwimEvent::Pause(_) | SwimEvent::Fault(_) => None,
         };
         if let Some(member) = whom.map(|id| &self.members[id as usize]) {
             if !member.lives {
@@ -174,24 +177,24 @@ impl Run<'_> {
             }
         }
         match kind {
-            Kind::Period(id) => self.start_period(id, now),
-            Kind::AskHelp(id, period) => self.ask_help(id, period, now),
-            Kind::Deliver(to, from, message, news) => self.deliver(to, from, message, news, now),
-            Kind::Expire(id, suspect, incarnation) => {
-                if self.members[id as usize].view[suspect as usize] == (incarnation, State::Suspect) {
-                    self.learn(id, (suspect, incarnation, State::Dead), now);
+            SwimEvent::Period(id) => self.start_period(id, now),
+            SwimEvent::AskHelp(id, period) => self.ask_help(id, period, now),
+            SwimEvent::Deliver(to, from, message, news) => self.deliver(to, from, message, news, now),
+            SwimEvent::Expire(id, suspect, incarnation) => {
+                if self.members[id as usize].view[suspect as usize] == (incarnation, SwimState::Suspect) {
+                    self.learn(id, (suspect, incarnation, SwimState::Dead), now);
                 }
             }
-            Kind::Pause(id) => {
+            SwimEvent::Pause(id) => {
                 let Some(pauses) = self.scenario.pauses else { return };
                 let time = self.random.below(pauses.longest);
                 let member = &mut self.members[id as usize];
                 member.stopped_until = now + time;
                 member.excused_until = now + time + self.period;
                 let next = now + time + exponential(&mut self.random, pauses.every);
-                self.push(next, Kind::Pause(id));
+                self.push(next, SwimEvent::Pause(id));
             }
-            Kind::Fault(place) => {
+            SwimEvent::Fault(place) => {
                 if let Fault::Kill(nodes) = &self.scenario.faults[place].1 {
                     for node in nodes.clone() {
                         self.members[node as usize].lives = false;
@@ -207,11 +210,11 @@ impl Run<'_> {
         let member = &mut self.members[id as usize];
         if let Some(silent) = member.pinged.take().filter(|_| !member.answered) {
             let (incarnation, state) = member.view[silent as usize];
-            if state == State::Alive {
+            if state == SwimState::Alive {
                 if self.members[silent as usize].lives && now > self.members[silent as usize].excused_until {
                     self.outcome.false_suspicions += 1;
                 }
-                self.learn(id, (silent, incarnation, State::Suspect), now);
+                self.learn(id, (silent, incarnation, SwimState::Suspect), now);
             }
         }
         let member = &mut self.members[id as usize];
@@ -223,7 +226,7 @@ impl Run<'_> {
         }
         let mut next = None;
         while let Some(other) = member.order.pop() {
-            if member.view[other as usize].1 != State::Dead {
+            if member.view[other as usize].1 != SwimState::Dead {
                 next = Some(other);
                 break;
             }
@@ -231,10 +234,10 @@ impl Run<'_> {
         let period = member.period;
         if let Some(other) = next {
             (member.pinged, member.answered) = (Some(other), false);
-            self.send(id, other, Message::Ping(None, period), now);
-            self.push(now + self.period / 3, Kind::AskHelp(id, period));
+            self.send(id, other, SwimMessage::Ping(None, period), now);
+            self.push(now + self.period / 3, SwimEvent::AskHelp(id, period));
         }
-        self.push(now + self.period, Kind::Period(id));
+        self.push(now + self.period, SwimEvent::Period(id));
     }
 
     fn ask_help(&mut self, id: u32, period: u64, now: Time) {
@@ -242,30 +245,31 @@ impl Run<'_> {
         let Some(silent) = member.pinged.filter(|_| !member.answered && member.period == period) else { return };
         for _ in 0..HELPERS {
             let helper = self.random.below(u64::from(self.scenario.nodes)) as u32;
-            if helper != id && helper != silent && self.members[id as usize].view[helper as usize].1 == State::Alive {
-                self.send(id, helper, Message::Help(silent, period), now);
+            if helper != id && helper != silent && self.members[id as usize].view[helper as usize].1 == SwimState::Alive
+            {
+                self.send(id, helper, SwimMessage::Help(silent, period), now);
             }
         }
     }
 
-    fn deliver(&mut self, to: u32, from: u32, message: Message, news: Vec<News>, now: Time) {
+    fn deliver(&mut self, to: u32, from: u32, message: SwimMessage, news: Vec<News>, now: Time) {
         for piece in news {
             self.learn(to, piece, now);
         }
         match message {
-            Message::Ping(asker, period) => self.send(to, from, Message::Answer(to, asker, period), now),
-            Message::Help(silent, period) => self.send(to, silent, Message::Ping(Some(from), period), now),
-            Message::Answer(of, Some(asker), period) if asker != to => {
-                self.send(to, asker, Message::Answer(of, None, period), now);
+            SwimMessage::Ping(asker, period) => self.send(to, from, SwimMessage::Answer(to, asker, period), now),
+            SwimMessage::Help(silent, period) => self.send(to, silent, SwimMessage::Ping(Some(from), period), now),
+            SwimMessage::Answer(of, Some(asker), period) if asker != to => {
+                self.send(to, asker, SwimMessage::Answer(of, None, period), now);
             }
-            Message::Answer(of, _, period) => {
+            SwimMessage::Answer(of, _, period) => {
                 let member = &mut self.members[to as usize];
                 member.answered |= member.period == period && member.pinged == Some(of);
             }
         }
     }
 
-    fn send(&mut self, from: u32, to: u32, message: Message, now: Time) {
+    fn send(&mut self, from: u32, to: u32, message: SwimMessage, now: Time) {
         let limit = self.limit;
         let member = &mut self.members[from as usize];
         member.queue.sort_by_key(|(told, _)| *told);
@@ -275,7 +279,7 @@ impl Run<'_> {
         member.sent += 1;
         member.sent_bytes += PACKET + NEWS * news.len() as u64;
         if let Some(arrival) = self.network.arrival(now, from, to) {
-            self.push(arrival, Kind::Deliver(to, from, message, news));
+            self.push(arrival, SwimEvent::Deliver(to, from, message, news));
         }
     }
 
@@ -283,25 +287,25 @@ impl Run<'_> {
         let member = &mut self.members[id as usize];
         if of == id {
             // Nobody who lives lets that stand.
-            if state != State::Alive && incarnation >= member.incarnation {
+            if state != SwimState::Alive && incarnation >= member.incarnation {
                 member.incarnation = incarnation + 1;
-                let news = (id, member.incarnation, State::Alive);
+                let news = (id, member.incarnation, SwimState::Alive);
                 member.queue.retain(|(_, (about, ..))| *about != id);
                 member.queue.push((0, news));
             }
             return;
         }
         let known = member.view[of as usize];
-        let newer = known.1 != State::Dead && (state == State::Dead || (incarnation, state) > known);
+        let newer = known.1 != SwimState::Dead && (state == SwimState::Dead || (incarnation, state) > known);
         if !newer {
             return;
         }
         member.view[of as usize] = (incarnation, state);
         member.queue.retain(|(_, (about, ..))| *about != of);
         member.queue.push((0, (of, incarnation, state)));
-        if state == State::Suspect {
-            self.push(now + u64::from(self.limit) * self.period, Kind::Expire(id, of, incarnation));
-        } else if state == State::Dead {
+        if state == SwimState::Suspect {
+            self.push(now + u64::from(self.limit) * self.period, SwimEvent::Expire(id, of, incarnation));
+        } else if state == SwimState::Dead {
             match self.deaths.iter_mut().find(|(_, detection, _)| detection.node == of) {
                 Some((at, detection, knowing)) => {
                     detection.first.get_or_insert(now - *at);
@@ -324,7 +328,8 @@ mod tests {
     fn a_death_is_named_after_the_time_of_suspicion_and_nobody_else() {
         let faults = vec![(2 * SECOND, Fault::Kill(9..10))];
         let pauses = Some(Pauses { every: 20 * SECOND, longest: 300 * MILLISECOND });
-        let scenario = Scenario { faults, pauses, loss: 10_000, duration: 20 * SECOND, ..Scenario::new(32) };
+        let scenario =
+            GossipScenario { faults, pauses, loss: 10_000, duration: 20 * SECOND, ..GossipScenario::new(32) };
         let outcome = swim(&scenario, 200 * MILLISECOND);
         let wait = 15 * 200 * MILLISECOND;
         let all = outcome.detections[0].all.expect("named");

@@ -6,7 +6,8 @@ use super::*;
 fn a_killed_node_of_64_is_named_by_all_within_two_seconds() {
     for seed in 1..4 {
         let faults = vec![(SECOND, Fault::Kill(21..22))];
-        let outcome = Scenario { faults, seed, loss: 10_000, duration: 6 * SECOND, ..Scenario::new(64) }.run();
+        let outcome =
+            GossipScenario { faults, seed, loss: 10_000, duration: 6 * SECOND, ..GossipScenario::new(64) }.run();
         let all = outcome.detections[0].all.unwrap_or_else(|| panic!("seed {seed}: {outcome:?}"));
         assert!((SECOND..=1_900 * MILLISECOND).contains(&all), "seed {seed}: {} ms", all / MILLISECOND);
         assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0, 0));
@@ -16,7 +17,8 @@ fn a_killed_node_of_64_is_named_by_all_within_two_seconds() {
 #[test]
 fn nobody_is_called_dead_while_nodes_still_meet() {
     for (seed, group_sizes) in [(1, vec![]), (2, vec![]), (3, vec![8]), (4, vec![4, 4])] {
-        let mut scenario = Scenario { settle: 0, seed, loss: 10_000, duration: 8 * SECOND, ..Scenario::new(64) };
+        let mut scenario =
+            GossipScenario { settle: 0, seed, loss: 10_000, duration: 8 * SECOND, ..GossipScenario::new(64) };
         scenario.config.group_sizes = group_sizes;
         assert_eq!(scenario.run().false_deaths, 0, "seed {seed}");
     }
@@ -25,25 +27,26 @@ fn nobody_is_called_dead_while_nodes_still_meet() {
 #[test]
 fn a_start_of_many_nodes_with_names_and_data_alarms_nobody() {
     let sensors = Some((2 * SECOND, 104));
-    let scenario = Scenario { settle: 0, loss: 10_000, duration: 8 * SECOND, sensors, ..Scenario::new(400) };
+    let scenario =
+        GossipScenario { settle: 0, loss: 10_000, duration: 8 * SECOND, sensors, ..GossipScenario::new(400) };
     let outcome = scenario.run();
     assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.refused), (0, 0, 0));
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let scenario = Scenario { loss: 50_000, duration: 3 * SECOND, ..Scenario::new(20) };
+    let scenario = GossipScenario { loss: 50_000, duration: 3 * SECOND, ..GossipScenario::new(20) };
     assert_eq!(scenario.run(), scenario.run());
-    assert_ne!(scenario.run(), Scenario { seed: 2, ..scenario }.run());
+    assert_ne!(scenario.run(), GossipScenario { seed: 2, ..scenario }.run());
 }
 
 #[test]
 fn pauses_below_the_patience_alarm_nobody_and_longer_ones_are_named_and_forgiven() {
     let pauses = Some(Pauses { every: 5 * SECOND, longest: 800 * MILLISECOND });
-    let outcome = Scenario { pauses, loss: 10_000, duration: 60 * SECOND, ..Scenario::new(36) }.run();
+    let outcome = GossipScenario { pauses, loss: 10_000, duration: 60 * SECOND, ..GossipScenario::new(36) }.run();
     assert_eq!((outcome.false_deaths, outcome.wrong_at_end), (0, 0));
     let faults = vec![(SECOND, Fault::Pause(7..8, 5 * SECOND))];
-    let outcome = Scenario { faults, duration: 12 * SECOND, ..Scenario::new(36) }.run();
+    let outcome = GossipScenario { faults, duration: 12 * SECOND, ..GossipScenario::new(36) }.run();
     assert_eq!((outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0));
 }
 
@@ -51,7 +54,7 @@ fn pauses_below_the_patience_alarm_nobody_and_longer_ones_are_named_and_forgiven
 fn a_network_that_was_cut_heals() {
     for group_sizes in [vec![], vec![6]] {
         let faults = vec![(SECOND, Fault::Cut(0..18, 10 * SECOND))];
-        let mut scenario = Scenario { faults, duration: 40 * SECOND, ..Scenario::new(36) };
+        let mut scenario = GossipScenario { faults, duration: 40 * SECOND, ..GossipScenario::new(36) };
         scenario.config.group_sizes = group_sizes;
         let outcome = scenario.run();
         assert_eq!((outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0), "{:?}", scenario.config.group_sizes);
@@ -60,7 +63,7 @@ fn a_network_that_was_cut_heals() {
 
 #[test]
 fn a_failing_group_is_named_and_comes_back() {
-    let mut scenario = Scenario { duration: 8 * SECOND, ..Scenario::new(36) };
+    let mut scenario = GossipScenario { duration: 8 * SECOND, ..GossipScenario::new(36) };
     scenario.faults = vec![(SECOND, Fault::Kill(6..12))];
     let outcome = scenario.run();
     assert!(outcome.detections.iter().all(|death| death.all.is_some_and(|all| all <= 4 * SECOND)), "{outcome:?}");
@@ -72,7 +75,7 @@ fn a_failing_group_is_named_and_comes_back() {
 
 #[test]
 fn three_layers_without_a_directory_find_a_death() {
-    let mut scenario = Scenario { duration: 8 * SECOND, ..Scenario::new(125) };
+    let mut scenario = GossipScenario { duration: 8 * SECOND, ..GossipScenario::new(125) };
     (scenario.config.group_sizes, scenario.config.directory) = (vec![5, 5], false);
     scenario.faults = vec![(SECOND, Fault::Kill(63..64))];
     let outcome = scenario.run();
@@ -83,7 +86,7 @@ fn three_layers_without_a_directory_find_a_death() {
 #[test]
 fn data_arrive_and_stay_fresh() {
     let sensors = Some((SECOND, 100));
-    let outcome = Scenario { sensors, loss: 10_000, duration: 10 * SECOND, ..Scenario::new(64) }.run();
+    let outcome = GossipScenario { sensors, loss: 10_000, duration: 10 * SECOND, ..GossipScenario::new(64) }.run();
     assert!((0.01..2.0).contains(&outcome.data_age), "{} s", outcome.data_age);
     assert!(outcome.round_trips > 64);
 }
@@ -91,7 +94,8 @@ fn data_arrive_and_stay_fresh() {
 #[test]
 fn all_meet_though_one_packet_in_five_is_lost() {
     for (seed, group_sizes) in [(1, vec![]), (2, vec![6]), (3, vec![6]), (4, vec![3, 4])] {
-        let mut scenario = Scenario { seed, loss: 200_000, settle: 0, duration: 20 * SECOND, ..Scenario::new(36) };
+        let mut scenario =
+            GossipScenario { seed, loss: 200_000, settle: 0, duration: 20 * SECOND, ..GossipScenario::new(36) };
         scenario.config.group_sizes = group_sizes;
         scenario.faults = vec![(12 * SECOND, Fault::Kill(5..6))];
         let outcome = scenario.run();

@@ -6,14 +6,14 @@ use std::ops::Range;
 
 /// The memory of a process, which goes on meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Memory {
+pub struct ProcessMemory {
     process: libc::pid_t,
 }
 
-impl Memory {
+impl ProcessMemory {
     /// Of the process with this id.
-    pub fn of(process: u32) -> Memory {
-        Memory { process: process as libc::pid_t }
+    pub fn of(process: u32) -> ProcessMemory {
+        ProcessMemory { process: process as libc::pid_t }
     }
 
     /// What is at an address; less than `length` bytes if there is no more.
@@ -48,7 +48,7 @@ pub struct Copied {
 
 impl Copied {
     /// As much of a range as can be read.
-    pub fn of(memory: &Memory, range: Range<u64>) -> Copied {
+    pub fn of(memory: &ProcessMemory, range: Range<u64>) -> Copied {
         let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         Copied { start: range.start, bytes: memory.read(range.start, length).unwrap_or_default() }
     }
@@ -62,7 +62,7 @@ impl Copied {
 }
 
 /// Where a thread was at a moment.
-pub struct Snapshot {
+pub struct ThreadSnapshot {
     /// Address of the next instruction.
     pub code: u64,
     /// Stack pointer.

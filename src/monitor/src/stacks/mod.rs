@@ -17,9 +17,9 @@ mod modules;
 pub mod symbols;
 mod threads;
 
-use crate::state::{Life, Process};
-use memory::Memory;
-use modules::{Modules, Place};
+use crate::state::{Life, ProcessStatus};
+use memory::ProcessMemory;
+use modules::{CodeAddress, ProcessModules};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -58,14 +58,14 @@ pub struct ThreadStack {
     /// What the kernel calls it.
     pub name: String,
     /// The functions that it is in, from the inside.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<StackFrame>,
     /// Why there is nothing, or no more.
     pub note: Option<String>,
 }
 
 /// A function that a thread is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct StackFrame {
     /// Its name, if there is a symbol.
     pub function: Option<String>,
     /// The file that it is in; empty if there is none.
@@ -80,7 +80,7 @@ pub struct Frame {
 
 /// A process that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct StackRequest {
     /// Its rank.
     pub rank: u32,
     /// Process id.
@@ -90,24 +90,24 @@ pub struct Wanted {
 }
 
 /// A thread, and where it is; names come later.
-struct Found {
+struct UnwoundThread {
     thread: u32,
     name: String,
-    places: Vec<Place>,
+    places: Vec<CodeAddress>,
     note: Option<String>,
 }
 
 /// What was seen of a process.
-struct Seen {
-    threads: Vec<Found>,
+struct UnwoundProcess {
+    threads: Vec<UnwoundThread>,
     note: Option<String>,
 }
 
 /// The stacks of these processes of this node, after so long at the latest.
-pub fn of(wanted: &[Wanted], host: &str, limit: Duration) -> Vec<ProcessStacks> {
+pub fn of(wanted: &[StackRequest], host: &str, limit: Duration) -> Vec<ProcessStacks> {
     let end = Instant::now() + limit;
     let unwound = end - limit.mul_f64(FOR_NAMES);
-    let one_of = |(place, one): (usize, &Wanted)| {
+    let one_of = |(place, one): (usize, &StackRequest)| {
         // A process that the kernel does not answer for leaves time for the others.
         let left = unwound.saturating_duration_since(Instant::now());
         let share = if place + 1 < wanted.len() { left / 2 } else { left };
@@ -115,8 +115,8 @@ pub fn of(wanted: &[Wanted], host: &str, limit: Duration) -> Vec<ProcessStacks> 
     };
     let found: Vec<_> = wanted.iter().enumerate().map(one_of).collect();
     let mut symbols = Symbols::default();
-    let with_names = |(one, found): (&Wanted, Result<Seen, String>)| {
-        let seen = found.unwrap_or_else(|why| Seen { threads: Vec::new(), note: Some(why) });
+    let with_names = |(one, found): (&StackRequest, Result<UnwoundProcess, String>)| {
+        let seen = found.unwrap_or_else(|why| UnwoundProcess { threads: Vec::new(), note: Some(why) });
         let threads = seen.threads.into_iter().map(|found| named(found, &mut symbols, end)).collect();
         ProcessStacks { rank: one.rank, process: one.process, host: host.to_owned(), threads, note: seen.note }
     };
@@ -127,7 +127,7 @@ pub fn of(wanted: &[Wanted], host: &str, limit: Duration) -> Vec<ProcessStacks> 
 static ASIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks at a process in a thread of its own: whatever the kernel does with it, this one goes on in time, and what that thread was attached to is let go of when it ends.
-fn aside(one: Wanted, end: Instant) -> Result<Seen, String> {
+fn aside(one: StackRequest, end: Instant) -> Result<UnwoundProcess, String> {
     if ASIDE.load(Ordering::Relaxed) >= HANGING {
         return Err("the kernel has not answered earlier questions about processes of this node yet".to_owned());
     }
@@ -149,15 +149,15 @@ fn aside(one: Wanted, end: Instant) -> Result<Seen, String> {
     found
 }
 
-fn look(one: Wanted, end: Instant) -> Result<Seen, String> {
+fn look(one: StackRequest, end: Instant) -> Result<UnwoundProcess, String> {
     let gone = || "the process is gone".to_owned();
-    if Process::look(one.process, one.started).life == Life::Gone {
+    if ProcessStatus::look(one.process, one.started).life == Life::Gone {
         return Err(gone());
     }
-    let memory = Memory::of(one.process);
+    let memory = ProcessMemory::of(one.process);
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", one.process))
         .map_err(|error| threads::refused(&error, one.process))?;
-    let modules = Modules::read(&maps, &memory);
+    let modules = ProcessModules::read(&maps, &memory);
     let mut list = threads::list(one.process);
     if list.is_empty() {
         return Err(gone());
@@ -167,7 +167,7 @@ fn look(one: Wanted, end: Instant) -> Result<Seen, String> {
     let mut found = Vec::new();
     for thread in list {
         let name = threads::name(one.process, thread);
-        let one_more = |places, note| found.push(Found { thread, name, places, note });
+        let one_more = |places, note| found.push(UnwoundThread { thread, name, places, note });
         if Instant::now() >= end {
             one_more(Vec::new(), Some("there was not enough time".to_owned()));
             continue;
@@ -186,20 +186,20 @@ fn look(one: Wanted, end: Instant) -> Result<Seen, String> {
         Some(why) if found.iter().all(|found| found.places.is_empty() && found.note.as_ref() == Some(&why)) => Err(why),
         _ => {
             let note = (left_out > 0).then(|| format!("{left_out} more threads are not shown"));
-            Ok(Seen { threads: found, note })
+            Ok(UnwoundProcess { threads: found, note })
         }
     }
 }
 
-fn named(found: Found, symbols: &mut Symbols, end: Instant) -> ThreadStack {
-    let mut frames: Vec<Frame> = Vec::new();
+fn named(found: UnwoundThread, symbols: &mut Symbols, end: Instant) -> ThreadStack {
+    let mut frames: Vec<StackFrame> = Vec::new();
     let mut unnamed = false;
     for place in &found.places {
         let in_time = Instant::now() < end;
         unnamed |= place.has_file && !in_time;
         let functions =
             if place.has_file && in_time { symbols.functions(&place.file, place.looked_up) } else { Vec::new() };
-        let frame = |function, source, inlined| Frame {
+        let frame = |function, source, inlined| StackFrame {
             function,
             file: place.file.clone(),
             address: place.address,
@@ -223,7 +223,7 @@ fn named(found: Found, symbols: &mut Symbols, end: Instant) -> ThreadStack {
     ThreadStack { thread: found.thread, name: found.name, frames, note }
 }
 
-impl Frame {
+impl StackFrame {
     /// Function, and where that is: one line.
     pub fn text(&self) -> String {
         let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();

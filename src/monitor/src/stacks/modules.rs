@@ -3,7 +3,7 @@
 //! The tables for unwinding (`.eh_frame`) are read from the memory of the process, where they belong to what runs there even if the file has been replaced.
 
 use super::DEPTH;
-use super::memory::{Memory, Snapshot};
+use super::memory::{ProcessMemory, ThreadSnapshot};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
@@ -25,7 +25,7 @@ const INDEX: usize = 64;
 
 /// A place in the code of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct CodeAddress {
     /// The file; empty if it is none.
     pub file: String,
     /// There is such a file, and it has not been replaced.
@@ -47,7 +47,7 @@ struct Mapping {
 
 /// A program, a library or what the kernel puts beside them.
 #[derive(Debug)]
-struct Known {
+struct LoadedModule {
     range: Range<u64>,
     /// What addresses in memory are above those in the file.
     bias: u64,
@@ -55,10 +55,10 @@ struct Known {
 }
 
 /// What is in the memory of a process.
-pub struct Modules {
+pub struct ProcessModules {
     mappings: Vec<Mapping>,
-    known: Vec<Known>,
-    unwinder: UnwinderX86_64<Table>,
+    known: Vec<LoadedModule>,
+    unwinder: UnwinderX86_64<UnwindTable>,
 }
 
 fn parse(line: &str) -> Option<Mapping> {
@@ -82,7 +82,7 @@ struct Segments {
 }
 
 /// Looks at the file whose first bytes are at this address.
-fn segments(start: u64, memory: &Memory) -> Option<Segments> {
+fn segments(start: u64, memory: &ProcessMemory) -> Option<Segments> {
     let head = memory.read(start, HEADERS).ok()?;
     let header = FileHeader64::<object::Endianness>::parse(&*head).ok()?;
     let endian = header.endian().ok()?;
@@ -106,13 +106,13 @@ fn segments(start: u64, memory: &Memory) -> Option<Segments> {
 
 /// A part of the memory of a process, which is read when it is needed.
 #[derive(Default)]
-struct Table {
-    memory: Memory,
+struct UnwindTable {
+    memory: ProcessMemory,
     range: Range<u64>,
     read: OnceCell<Vec<u8>>,
 }
 
-impl Deref for Table {
+impl Deref for UnwindTable {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -124,13 +124,13 @@ impl Deref for Table {
 }
 
 /// The tables for unwinding a file; none if it has none that can be read. Then frame pointers are followed.
-fn sections(segments: &Segments, memory: &Memory) -> ExplicitModuleSectionInfo<Table> {
+fn sections(segments: &Segments, memory: &ProcessMemory) -> ExplicitModuleSectionInfo<UnwindTable> {
     let Some(table) = segments.table.as_ref() else { return ExplicitModuleSectionInfo::default() };
     let Some(begin) = begin_of_frames(table, memory) else { return ExplicitModuleSectionInfo::default() };
     // Its length is not told; it ends by itself, at the latest where the segment ends.
     let frames = begin..segments.table_limit;
     let in_file = |range: &Range<u64>| range.start.wrapping_sub(segments.bias)..range.end.wrapping_sub(segments.bias);
-    let read = |range: &Range<u64>| Table { memory: *memory, range: range.clone(), read: OnceCell::new() };
+    let read = |range: &Range<u64>| UnwindTable { memory: *memory, range: range.clone(), read: OnceCell::new() };
     ExplicitModuleSectionInfo {
         eh_frame_hdr_svma: Some(in_file(table)),
         eh_frame_hdr: Some(read(table)),
@@ -141,7 +141,7 @@ fn sections(segments: &Segments, memory: &Memory) -> ExplicitModuleSectionInfo<T
 }
 
 /// Where the table is that this index is of.
-fn begin_of_frames(index: &Range<u64>, memory: &Memory) -> Option<u64> {
+fn begin_of_frames(index: &Range<u64>, memory: &ProcessMemory) -> Option<u64> {
     let head = memory.read(index.start, INDEX).ok()?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(index.start);
     match EhFrameHdr::new(&head, NativeEndian).parse(&bases, 8).ok()?.eh_frame_ptr() {
@@ -150,11 +150,11 @@ fn begin_of_frames(index: &Range<u64>, memory: &Memory) -> Option<u64> {
     }
 }
 
-impl Modules {
+impl ProcessModules {
     /// From the text of `/proc/PID/maps`.
-    pub fn read(maps: &str, memory: &Memory) -> Modules {
+    pub fn read(maps: &str, memory: &ProcessMemory) -> ProcessModules {
         let mappings: Vec<Mapping> = maps.lines().filter_map(parse).collect();
-        let mut modules = Modules { known: Vec::new(), unwinder: UnwinderX86_64::new(), mappings: Vec::new() };
+        let mut modules = ProcessModules { known: Vec::new(), unwinder: UnwinderX86_64::new(), mappings: Vec::new() };
         for mapping in mappings.iter().filter(|mapping| mapping.offset == 0) {
             let named = mapping.path.starts_with('/') || mapping.path == "[vdso]";
             let code = mappings.iter().any(|other| other.executable && other.path == mapping.path);
@@ -166,7 +166,7 @@ impl Modules {
             let info = sections(&segments, memory);
             let range = segments.range.clone();
             modules.unwinder.add_module(Module::new(mapping.path.clone(), range.clone(), segments.bias, info));
-            modules.known.push(Known { range, bias: segments.bias, path: mapping.path.clone() });
+            modules.known.push(LoadedModule { range, bias: segments.bias, path: mapping.path.clone() });
         }
         modules.mappings = mappings;
         modules
@@ -178,12 +178,12 @@ impl Modules {
         self.mappings.iter().map(|mapping| mapping.range.end).find(|&end| end > address)
     }
 
-    fn place(&self, address: u64, looked_up: u64) -> Place {
+    fn place(&self, address: u64, looked_up: u64) -> CodeAddress {
         let Some(known) = self.known.iter().find(|known| known.range.contains(&looked_up)) else {
-            return Place { file: String::new(), has_file: false, address, looked_up };
+            return CodeAddress { file: String::new(), has_file: false, address, looked_up };
         };
         let replaced = known.path.strip_suffix(" (deleted)");
-        Place {
+        CodeAddress {
             file: replaced.unwrap_or(&known.path).to_owned(),
             has_file: replaced.is_none() && known.path.starts_with('/'),
             address: address.wrapping_sub(known.bias),
@@ -192,7 +192,7 @@ impl Modules {
     }
 
     /// The functions that a thread is in, from the inside, and why there are no more, if that is not the end.
-    pub fn unwind(&self, snapshot: &Snapshot, memory: &Memory) -> (Vec<Place>, Option<String>) {
+    pub fn unwind(&self, snapshot: &ThreadSnapshot, memory: &ProcessMemory) -> (Vec<CodeAddress>, Option<String>) {
         // What was not copied is that of the outer functions, which has not changed if the thread is still in them.
         let mut read = |address| snapshot.copy.word(address).or_else(|| memory.word(address)).ok_or(());
         let registers = UnwindRegsX86_64::new(snapshot.code, snapshot.stack, snapshot.frame.unwrap_or(UNKNOWN));

@@ -9,7 +9,7 @@ pub struct FileSymbols(Loader);
 
 /// A function, and where its source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
+pub struct ResolvedFunction {
     /// Its name.
     pub name: String,
     /// File and line, if there is debug information.
@@ -33,24 +33,24 @@ impl FileSymbols {
     }
 
     /// What the debug information says: the function, after those that have been inlined into it there.
-    fn frames(&self, address: u64) -> Vec<Function> {
+    fn frames(&self, address: u64) -> Vec<ResolvedFunction> {
         let mut found = Vec::new();
         let Ok(mut frames) = self.0.find_frames(address) else { return found };
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.and_then(|function| function.demangle().ok().map(Cow::into_owned));
             let source = frame.location.and_then(|place| Some(format!("{}:{}", place.file?, place.line?)));
-            found.extend(name.map(|name| Function { name, source }));
+            found.extend(name.map(|name| ResolvedFunction { name, source }));
         }
         found
     }
 
     /// The function at an address, after those that have been inlined into it there; none if there is neither symbol nor debug information.
-    pub fn functions(&self, address: u64) -> Vec<Function> {
+    pub fn functions(&self, address: u64) -> Vec<ResolvedFunction> {
         let mut found = self.frames(address);
         if let Some(name) = self.symbol(address) {
             match found.last_mut() {
                 Some(last) => last.name = name,
-                None => found.push(Function { name, source: None }),
+                None => found.push(ResolvedFunction { name, source: None }),
             }
         }
         found
@@ -63,7 +63,7 @@ pub struct Symbols(HashMap<String, Option<FileSymbols>>);
 
 impl Symbols {
     /// See [`FileSymbols::functions`].
-    pub fn functions(&mut self, path: &str, address: u64) -> Vec<Function> {
+    pub fn functions(&mut self, path: &str, address: u64) -> Vec<ResolvedFunction> {
         let file = self.0.entry(path.to_owned()).or_insert_with(|| FileSymbols::open(path));
         file.as_ref().map(|file| file.functions(address)).unwrap_or_default()
     }

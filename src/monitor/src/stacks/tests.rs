@@ -30,7 +30,7 @@ impl Running {
     }
 
     fn stacks(&self) -> ProcessStacks {
-        let wanted = Wanted { rank: 7, process: self.id(), started: 0 };
+        let wanted = StackRequest { rank: 7, process: self.id(), started: 0 };
         of(&[wanted], "here", Duration::from_secs(5)).remove(0)
     }
 
@@ -72,7 +72,7 @@ impl Running {
 
 fn place_of(thread: &ThreadStack, function: &str) -> Option<usize> {
     let suffix = format!("::{function}");
-    let is = |frame: &Frame| frame.function.as_ref().is_some_and(|name| name.ends_with(&suffix));
+    let is = |frame: &StackFrame| frame.function.as_ref().is_some_and(|name| name.ends_with(&suffix));
     thread.frames.iter().position(is)
 }
 
@@ -233,7 +233,7 @@ fn who_is_gone_or_traced_is_told_so() {
     let mut child = Running::start("spin");
     child.inside("spins_here");
     // A later process with the same id is another one.
-    let wanted = Wanted { rank: 7, process: child.id(), started: 1 };
+    let wanted = StackRequest { rank: 7, process: child.id(), started: 1 };
     assert_eq!(of(&[wanted], "here", Duration::from_secs(5))[0].note.as_deref(), Some("the process is gone"));
     // Only one can trace it: here another thread of this process.
     let debugger = threads::tests::hold(child.id());
@@ -259,8 +259,8 @@ fn who_is_gone_or_traced_is_told_so() {
 fn nothing_takes_longer_than_it_may() {
     let children: Vec<Running> = (0..3).map(|_| Running::start("spin")).collect();
     children.iter().for_each(|child| drop(child.inside("spins_here")));
-    let wanted: Vec<Wanted> =
-        children.iter().map(|child| Wanted { rank: 0, process: child.id(), started: 0 }).collect();
+    let wanted: Vec<StackRequest> =
+        children.iter().map(|child| StackRequest { rank: 0, process: child.id(), started: 0 }).collect();
     let begun = Instant::now();
     let found = of(&wanted, "here", Duration::ZERO);
     assert!(begun.elapsed() < Duration::from_secs(2));

@@ -1,8 +1,8 @@
 //! Registers and stacks of the threads of another process.
 #![allow(unsafe_code)]
 
-use super::memory::{Copied, Memory, Snapshot};
-use super::modules::Modules;
+use super::memory::{Copied, ProcessMemory, ThreadSnapshot};
+use super::modules::ProcessModules;
 use std::io::Error;
 use std::time::{Duration, Instant};
 
@@ -81,22 +81,28 @@ fn why_refused(error: &Error, tracer: u32, scope: u32) -> String {
 ///
 /// # Errors
 /// In one line: the kernel forbids it, the thread does not stop, or it has ended.
-pub fn look(process: u32, thread: u32, memory: &Memory, modules: &Modules, end: Instant) -> Result<Snapshot, String> {
+pub fn look(
+    process: u32,
+    thread: u32,
+    memory: &ProcessMemory,
+    modules: &ProcessModules,
+    end: Instant,
+) -> Result<ThreadSnapshot, String> {
     if let Some(snapshot) = asleep(process, thread, memory, modules) {
         return Ok(snapshot);
     }
     let attached = Attached::to(process, thread, end)?;
     let [code, stack, frame] = attached.registers()?;
-    Ok(Snapshot { code, stack, frame: Some(frame), copy: innermost(stack, memory, modules) })
+    Ok(ThreadSnapshot { code, stack, frame: Some(frame), copy: innermost(stack, memory, modules) })
 }
 
-fn innermost(stack: u64, memory: &Memory, modules: &Modules) -> Copied {
+fn innermost(stack: u64, memory: &ProcessMemory, modules: &ProcessModules) -> Copied {
     let end = modules.end_of_mapping(stack).unwrap_or(stack).min(stack.saturating_add(INNERMOST));
     Copied::of(memory, stack..end)
 }
 
 /// A thread that sleeps in a system call that must not be disturbed.
-fn asleep(process: u32, thread: u32, memory: &Memory, modules: &Modules) -> Option<Snapshot> {
+fn asleep(process: u32, thread: u32, memory: &ProcessMemory, modules: &ProcessModules) -> Option<ThreadSnapshot> {
     let place = || {
         // Number, six arguments, stack pointer, next instruction; or a word.
         let text = of_thread(process, thread, "syscall");
@@ -109,7 +115,7 @@ fn asleep(process: u32, thread: u32, memory: &Memory, modules: &Modules) -> Opti
     let (stack, code) = place()?;
     let copy = innermost(stack, memory, modules);
     // If it has not moved, all of it is of the same moment.
-    (place() == Some((stack, code))).then_some(Snapshot { code, stack, frame: None, copy })
+    (place() == Some((stack, code))).then_some(ThreadSnapshot { code, stack, frame: None, copy })
 }
 
 /// A thread that is stopped as long as this is there.

@@ -9,7 +9,7 @@ mod read;
 mod tests;
 
 pub use functions::{function_name, table};
-pub use process::{Process, now};
+pub use process::{ProcessStatus, now};
 pub use read::StateFile;
 
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ pub struct RankState {
     /// When it was seen to have ended or been stopped.
     pub life_since: Option<f64>,
     /// The call that it is in, or tests again and again; none if it is outside of MPI.
-    pub call: Option<Call>,
+    pub call: Option<MpiCall>,
     /// The regions of the program that it is in, from the outside.
     pub regions: Vec<String>,
     /// Calls that have done something, of all threads.
@@ -78,17 +78,17 @@ pub struct RankState {
     /// Processor time that it has used, in seconds.
     pub cpu: f64,
     /// The communicators that were asked for, of which it is a member.
-    pub comms: Vec<Membership>,
+    pub comms: Vec<CommMembership>,
     /// Of the windows among them, the epochs that it is in, and those that were the last of their kind.
     #[serde(default)]
-    pub epochs: Vec<Epoch>,
+    pub epochs: Vec<WindowEpoch>,
     /// Communicators and threads that there was no room for.
     pub lost: u64,
 }
 
 /// A call of MPI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct MpiCall {
     /// Its function.
     pub function: String,
     /// When it began: seconds since 1970.
@@ -120,7 +120,7 @@ pub struct Operation {
 
 /// An epoch of a window, of the process that has called for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Epoch {
+pub struct WindowEpoch {
     /// Identity of the window.
     pub window: u64,
     /// What it is.
@@ -153,7 +153,7 @@ pub enum EpochKind {
 
 /// A communicator as a member knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Membership {
+pub struct CommMembership {
     /// Its identity: the same in all members.
     pub comm: u64,
     /// Rank in it.

@@ -13,36 +13,36 @@ const TICKS: f64 = 100.0;
 
 /// A process at a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Process {
+pub struct ProcessStatus {
     /// Whether it is there.
     pub life: Life,
     /// Processor time that it has used, in seconds; 0 if it is gone.
     pub cpu: f64,
 }
 
-impl Process {
-    const GONE: Process = Process { life: Life::Gone, cpu: 0.0 };
+impl ProcessStatus {
+    const GONE: ProcessStatus = ProcessStatus { life: Life::Gone, cpu: 0.0 };
 
     /// Looks at the process with this id that was started at this tick since boot.
-    pub fn look(id: u32, started: u64) -> Process {
+    pub fn look(id: u32, started: u64) -> ProcessStatus {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
-        stat.ok().and_then(|stat| Process::of_stat(&stat, started)).unwrap_or(Process::GONE)
+        stat.ok().and_then(|stat| ProcessStatus::of_stat(&stat, started)).unwrap_or(ProcessStatus::GONE)
     }
 
     /// From the text of `/proc/PID/stat`.
-    fn of_stat(stat: &str, started: u64) -> Option<Process> {
+    fn of_stat(stat: &str, started: u64) -> Option<ProcessStatus> {
         // The name of the process may contain anything.
         let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |place: usize| words.get(place)?.parse::<u64>().ok();
         if started != 0 && number(19)? != started {
-            return Some(Process::GONE);
+            return Some(ProcessStatus::GONE);
         }
         let life = match *words.first()? {
-            "Z" | "X" | "x" => return Some(Process::GONE),
+            "Z" | "X" | "x" => return Some(ProcessStatus::GONE),
             "T" | "t" => Life::Stopped,
             _ => Life::Runs,
         };
-        Some(Process { life, cpu: (number(11)? + number(12)?) as f64 / TICKS })
+        Some(ProcessStatus { life, cpu: (number(11)? + number(12)?) as f64 / TICKS })
     }
 }
 
@@ -53,12 +53,12 @@ mod tests {
     #[test]
     fn processes_are_told_by_when_they_started() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 4711 0 0";
-        assert_eq!(Process::of_stat(stat, 4711), Some(Process { life: Life::Runs, cpu: 2.0 }));
-        assert_eq!(Process::of_stat(stat, 4712), Some(Process::GONE));
-        assert_eq!(Process::of_stat(&stat.replace(" S ", " T "), 4711).map(|p| p.life), Some(Life::Stopped));
-        assert_eq!(Process::of_stat(&stat.replace(" S ", " Z "), 4711), Some(Process::GONE));
-        assert_eq!(Process::of_stat("nonsense", 1), None);
-        assert_eq!(Process::look(std::process::id(), 0).life, Life::Runs);
-        assert_eq!(Process::look(std::process::id(), 1), Process::GONE);
+        assert_eq!(ProcessStatus::of_stat(stat, 4711), Some(ProcessStatus { life: Life::Runs, cpu: 2.0 }));
+        assert_eq!(ProcessStatus::of_stat(stat, 4712), Some(ProcessStatus::GONE));
+        assert_eq!(ProcessStatus::of_stat(&stat.replace(" S ", " T "), 4711).map(|p| p.life), Some(Life::Stopped));
+        assert_eq!(ProcessStatus::of_stat(&stat.replace(" S ", " Z "), 4711), Some(ProcessStatus::GONE));
+        assert_eq!(ProcessStatus::of_stat("nonsense", 1), None);
+        assert_eq!(ProcessStatus::look(std::process::id(), 0).life, Life::Runs);
+        assert_eq!(ProcessStatus::look(std::process::id(), 1), ProcessStatus::GONE);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::layout::{self, epoch, field, kind, phase, slot};
 use super::{
-    Call, Epoch, EpochKind, Life, Membership, Operation, Phase, Process, RankState, function_name, has_target,
-    leaves_sequence, now, on_epoch, table,
+    CommMembership, EpochKind, Life, MpiCall, Operation, Phase, ProcessStatus, RankState, WindowEpoch, function_name,
+    has_target, leaves_sequence, now, on_epoch, table,
 };
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -42,13 +42,13 @@ impl Words {
 }
 
 /// From readings of the counter to seconds since 1970.
-struct Clock {
+struct CounterClock {
     counter: u64,
     real: u64,
     rate: f64,
 }
 
-impl Clock {
+impl CounterClock {
     fn seconds(&self, counter: u64) -> f64 {
         let passed = counter.wrapping_sub(self.counter) as i64;
         (self.real as f64 + passed as f64 * self.rate) * 1e-9
@@ -161,8 +161,8 @@ impl StateFile {
     }
 
     /// Everything but its call, its regions and its communicators; and the slots of its threads.
-    fn outline(&mut self, header: &Words, clock: &Clock) -> Result<(RankState, Vec<Words>)> {
-        let kernel = Process::look(self.process, self.started);
+    fn outline(&mut self, header: &Words, clock: &CounterClock) -> Result<(RankState, Vec<Words>)> {
+        let kernel = ProcessStatus::look(self.process, self.started);
         if kernel.life != self.life.0 && self.life.0 != Life::Gone {
             self.life = (kernel.life, now());
         }
@@ -208,12 +208,12 @@ impl StateFile {
     }
 
     /// All communicators that the process is a member of, with their handles.
-    fn comms(&self) -> Result<Vec<(u64, Membership)>> {
+    fn comms(&self) -> Result<Vec<(u64, CommMembership)>> {
         let words = self.part(layout::COMMS, layout::COMM_PLACES * layout::COMM)?;
         let places = (0..layout::COMM_PLACES).map(|place| place * layout::COMM);
         let found = places.filter_map(|place| {
             let [handle, comm, sequence, ranks] = [0, 8, 16, 24].map(|offset| words.get(place + offset));
-            let membership = Membership {
+            let membership = CommMembership {
                 comm,
                 rank: (ranks >> 32) as u32,
                 size: (ranks & (layout::SECOND - 1)) as u32,
@@ -228,7 +228,7 @@ impl StateFile {
     }
 
     /// Epochs of these windows, given by their handles and identities.
-    fn epochs(&self, windows: &[(u64, u64)], clock: &Clock) -> Result<Vec<Epoch>> {
+    fn epochs(&self, windows: &[(u64, u64)], clock: &CounterClock) -> Result<Vec<WindowEpoch>> {
         let words = self.part(layout::EPOCHS, layout::EPOCH_PLACES * layout::EPOCH)?;
         let found = (0..layout::EPOCH_PLACES).filter_map(|place| {
             let get = |offset: usize| words.get(place * layout::EPOCH + offset);
@@ -243,7 +243,7 @@ impl StateFile {
             };
             let count = usize::try_from(get(epoch::COUNT)).unwrap_or(0).min(layout::MEMBERS);
             let member = |k: usize| (get(epoch::MEMBERS + 8 * (k / 2)) >> (32 * (k % 2))) as u32;
-            Some(Epoch {
+            Some(WindowEpoch {
                 window,
                 kind,
                 target: (get(epoch::KIND) >> 32) as u32 as i32,
@@ -255,7 +255,7 @@ impl StateFile {
         Ok(found.collect())
     }
 
-    fn call(&self, words: &Words, clock: &Clock, comms: &[(u64, Membership)], tests: bool) -> Call {
+    fn call(&self, words: &Words, clock: &CounterClock, comms: &[(u64, CommMembership)], tests: bool) -> MpiCall {
         let identity = |handle: u64| comms.iter().find(|(known, _)| *known == handle).map(|(_, comm)| comm.comm);
         let operation = |function: u64, [comm, peer, sequence]: [u64; 3]| {
             let function = function_name(function);
@@ -285,7 +285,7 @@ impl StateFile {
             (request.get(0) == handle).then(|| operation(request.get(8), fields))
         });
         let polls = tests && (call & layout::INSIDE == 0 || tries(&name));
-        Call {
+        MpiCall {
             since: clock.seconds(words.get(if polls { slot::MOVED } else { slot::SINCE })),
             what: (fields[0] != 0).then(|| operation(function, fields)),
             waits: if on_requests { waits.collect() } else { Vec::new() },
@@ -319,7 +319,7 @@ fn tries(function: &str) -> bool {
         || matches!(function, "MPI_Iprobe" | "MPI_Improbe" | "MPI_Win_test" | "MPI_Request_get_status")
 }
 
-fn clock(header: &Words) -> Clock {
+fn clock(header: &Words) -> CounterClock {
     let anchor = |offset: usize| [0, 8, 16].map(|k| header.get(offset + k));
     let first = anchor(field::FIRST_ANCHOR);
     let latest = match header.get(field::LATEST_ANCHOR) {
@@ -328,7 +328,7 @@ fn clock(header: &Words) -> Clock {
     };
     let [ticks, raw] = [0, 1].map(|k| latest[k].wrapping_sub(first[k]) as f64);
     let rate = if ticks > 0.0 && raw > 0.0 { raw / ticks } else { 1.0 };
-    Clock { counter: latest[0], real: latest[2], rate }
+    CounterClock { counter: latest[0], real: latest[2], rate }
 }
 
 /// A text that ends in zero; what would confuse a terminal is left out.

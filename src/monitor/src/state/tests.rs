@@ -13,12 +13,12 @@ const OF_INTER: u64 = 99;
 /// The counter when the call began, in nanoseconds since 1970.
 const SINCE: u64 = 5_000_000_000;
 
-struct Written(Vec<u8>);
+struct StateBytes(Vec<u8>);
 
-impl Written {
+impl StateBytes {
     /// The state of this process, as if it was rank 2 of 4.
-    fn new() -> Written {
-        let mut written = Written(vec![0; layout::SIZE]);
+    fn new() -> StateBytes {
+        let mut written = StateBytes(vec![0; layout::SIZE]);
         for (offset, value) in [
             (field::MAGIC, layout::MAGIC),
             (field::TABLE, table()),
@@ -86,7 +86,7 @@ fn what(state: &RankState) -> &Operation {
 
 #[test]
 fn messages_and_collective_operations_are_read() {
-    let mut written = Written::new();
+    let mut written = StateBytes::new();
     written.inside("MPI_Recv", WORLD, 3 << 32 | 9, 0);
     let state = written.read();
     let Operation { comm, peer, tag, sequence, .. } = *what(&state);
@@ -95,14 +95,21 @@ fn messages_and_collective_operations_are_read() {
     written.inside("MPI_Barrier", WORLD, u64::from(layout::NOBODY as u32) << 32, 3);
     let state = written.read();
     assert_eq!((what(&state).sequence, what(&state).peer), (3, layout::NOBODY));
-    let world =
-        Membership { comm: layout::WORLD, rank: 2, size: 4, inter: false, second: false, window: false, sequence: 3 };
+    let world = CommMembership {
+        comm: layout::WORLD,
+        rank: 2,
+        size: 4,
+        inter: false,
+        second: false,
+        window: false,
+        sequence: 3,
+    };
     assert_eq!(state.comms, [world]);
 }
 
 #[test]
 fn groups_of_inter_communicators_are_read() {
-    let mut written = Written::new();
+    let mut written = StateBytes::new();
     written.inside("MPI_Send", INTER, 1 << 32 | 5, 0);
     let state = written.read();
     let found = state.comms.iter().find(|comm| comm.comm == OF_INTER).unwrap();
@@ -112,7 +119,7 @@ fn groups_of_inter_communicators_are_read() {
 #[test]
 fn what_calls_leave_in_a_slot_is_not_taken_for_theirs() {
     // Before it was a collective operation with a root: probes have their own peer, epochs of windows none or a target.
-    let mut written = Written::new();
+    let mut written = StateBytes::new();
     written.inside("MPI_Iprobe", WORLD, 1 << 32 | 5, 3);
     assert_eq!((what(&written.read()).peer, what(&written.read()).sequence), (1, 0));
     written.inside("MPI_Win_wait", WINDOW, 1 << 32, 3);
@@ -127,7 +134,7 @@ fn what_calls_leave_in_a_slot_is_not_taken_for_theirs() {
 #[test]
 fn epochs_are_read_for_the_windows_that_a_call_is_about() {
     let many: Vec<u32> = (0..40).collect();
-    let mut written = Written::new();
+    let mut written = StateBytes::new();
     written.epoch(kind::ACCESS, layout::NOBODY, 0, &[1, 3, 70_000]);
     written.epoch(kind::EXPOSURE, layout::NOBODY, SINCE + 1_000_000_000, &many);
     written.epoch(kind::EXCLUSIVE, 3, 0, &[]);

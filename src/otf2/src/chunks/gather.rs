@@ -1,13 +1,13 @@
 //! Many plain records at once, for those who change times only: where they stand and when they were.
 
-use super::{COMMON, FileKind, Record, Records};
+use super::{COMMON, FileKind, Record, RecordReader};
 use crate::framing::{BUFFER_FLUSH, FRAMED, FRAMING, control};
 use crate::source::Source;
 
 /// Bytes of a timestamp and its mark.
 const TIMESTAMP: usize = 9;
 
-/// In [`Stretch::places`]: no timestamp stands before the record.
+/// In [`RecordRun::places`]: no timestamp stands before the record.
 const UNSTAMPED: u32 = 1 << 31;
 
 /// Most bytes after the length of a record of the common form, by type; -1 if there is none, or if it does not belong into a stretch.
@@ -28,7 +28,7 @@ static LONGEST: [i16; 256] = {
 
 /// Records of the common form that follow each other in one chunk, none of them a `BufferFlush`, which has a further time.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct RecordRun {
     /// Number of the first one.
     first: u64,
     /// The time in force at each, in ticks, then whatever it is replaced by. Only the first `length` count, as in `places`.
@@ -44,14 +44,14 @@ pub struct Stretch {
     before: (usize, u64),
 }
 
-impl Default for Stretch {
+impl Default for RecordRun {
     fn default() -> Self {
-        let (times, places, kinds) = (vec![0; Stretch::MOST], vec![0; Stretch::MOST], vec![0; Stretch::MOST]);
-        Stretch { first: 1, times, places, kinds, length: 0, end: 0, before: (0, 0) }
+        let (times, places, kinds) = (vec![0; RecordRun::MOST], vec![0; RecordRun::MOST], vec![0; RecordRun::MOST]);
+        RecordRun { first: 1, times, places, kinds, length: 0, end: 0, before: (0, 0) }
     }
 }
 
-impl Stretch {
+impl RecordRun {
     /// Most records of one: its lists stay in the nearest cache.
     pub const MOST: usize = 256;
 
@@ -88,10 +88,10 @@ impl Stretch {
     }
 }
 
-impl<S: Source> Records<S> {
+impl<S: Source> RecordReader<S> {
     /// Reads records as long as they are of the common form and in the same chunk, and there is room for them. Where it stops,
-    /// [`Records::next`] goes on, with whatever is there.
-    pub fn gather(&mut self, stretch: &mut Stretch) {
+    /// [`RecordReader::next`] goes on, with whatever is there.
+    pub fn gather(&mut self, stretch: &mut RecordRun) {
         (stretch.first, stretch.length, stretch.end, stretch.before) =
             (self.number + 1, 0, self.at, (self.at, self.time));
         let bytes = self.source.present();
@@ -129,9 +129,9 @@ impl<S: Source> Records<S> {
         self.number += length as u64;
     }
 
-    /// Record `index` of the `stretch` that was read last, as [`Records::next`] would have returned it.
+    /// Record `index` of the `stretch` that was read last, as [`RecordReader::next`] would have returned it.
     #[inline(always)]
-    pub fn at<'a>(&'a self, stretch: &Stretch, index: usize) -> Record<'a> {
+    pub fn at<'a>(&'a self, stretch: &RecordRun, index: usize) -> Record<'a> {
         let (place, time, kind) = (stretch.places[index], stretch.times[index], stretch.kinds[index]);
         let bytes = self.source.present();
         let stamped = place & UNSTAMPED == 0;
@@ -155,7 +155,7 @@ impl<S: Source> Records<S> {
     }
 
     /// Goes back to the first record of the `stretch` that was read last.
-    pub fn rewind(&mut self, stretch: &Stretch) {
+    pub fn rewind(&mut self, stretch: &RecordRun) {
         (self.at, self.time) = stretch.before;
         self.number = stretch.first - 1;
     }
@@ -197,7 +197,7 @@ mod tests {
             let bytes = file(&records, order);
             let show = |record: Record<'_>| format!("{record:?}");
             let mut expected = Vec::new();
-            let mut single = Records::new(&bytes, FileKind::Events, bytes.len() as u64);
+            let mut single = RecordReader::new(&bytes, FileKind::Events, bytes.len() as u64);
             let failed = loop {
                 match single.next() {
                     Ok(Some(record)) => expected.push(show(record)),
@@ -206,7 +206,7 @@ mod tests {
                 }
             };
             let mut found = Vec::new();
-            let (mut records, mut stretch) = (Records::new(&bytes, FileKind::Events, bytes.len() as u64), Stretch::default());
+            let (mut records, mut stretch) = (RecordReader::new(&bytes, FileKind::Events, bytes.len() as u64), RecordRun::default());
             let failed_here = loop {
                 records.gather(&mut stretch);
                 prop_assert_eq!(stretch.times().len(), stretch.placed().count());

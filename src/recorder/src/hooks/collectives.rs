@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::stream::Stream;
 
 /// Bytes of the arguments for sending and for receiving, and whether the operation is in place.
-struct Bytes(u64, u64, bool);
+struct TransferredBytes(u64, u64, bool);
 
 /// Records the arguments of a collective operation. Nothing is looked at that MPI ignores in this process: it need not be valid.
 ///
@@ -30,7 +30,7 @@ pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, giv
         };
         let comm = given.comm(comm);
         let root = root.map_or(NO_ROOT, |i| given.abi.root_of(given.int(i)));
-        let Bytes(sent, received, in_place) = bytes(session, effect, given, comm, root);
+        let TransferredBytes(sent, received, in_place) = bytes(session, effect, given, comm, root);
         stream.comm(comm);
         stream.signed(root);
         stream.unsigned(sent);
@@ -41,7 +41,7 @@ pub unsafe fn before(session: &Session, stream: &mut Stream, effect: Effect, giv
 
 /// # Safety
 /// As above.
-unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64, root: i64) -> Bytes {
+unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64, root: i64) -> TransferredBytes {
     // SAFETY: as above.
     unsafe {
         let block = |count: usize, datatype: usize| given.bytes(count, datatype);
@@ -67,9 +67,9 @@ unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64,
             Effect::Bcast | Effect::Gather | Effect::Gatherv | Effect::Scatter | Effect::Scatterv | Effect::Reduce
                 if root == OWN_GROUP =>
             {
-                Bytes(0, 0, false)
+                TransferredBytes(0, 0, false)
             }
-            Effect::Bcast => Bytes(block(1, 2), block(1, 2), false),
+            Effect::Bcast => TransferredBytes(block(1, 2), block(1, 2), false),
             Effect::Gather | Effect::Gatherv => {
                 let is_root = am_root();
                 let in_place = is_root && given.in_place(0);
@@ -79,7 +79,7 @@ unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64,
                     (true, _) => sum(4, 6, false),
                 };
                 // There, the root only receives.
-                Bytes(if in_place || root == THIS_PROCESS { 0 } else { block(1, 2) }, received, in_place)
+                TransferredBytes(if in_place || root == THIS_PROCESS { 0 } else { block(1, 2) }, received, in_place)
             }
             Effect::Scatter | Effect::Scatterv => {
                 let is_root = am_root();
@@ -91,33 +91,33 @@ unsafe fn bytes(session: &Session, effect: Effect, given: &Arguments, comm: u64,
                     (true, _) => sum(1, 3, false),
                 };
                 let nothing = in_place || root == THIS_PROCESS;
-                Bytes(sent, if nothing { 0 } else { block(receive + 1, receive + 2) }, in_place)
+                TransferredBytes(sent, if nothing { 0 } else { block(receive + 1, receive + 2) }, in_place)
             }
             Effect::Allgather | Effect::Alltoall => {
                 let in_place = given.in_place(0);
-                Bytes(if in_place { 0 } else { block(1, 2) }, block(4, 5), in_place)
+                TransferredBytes(if in_place { 0 } else { block(1, 2) }, block(4, 5), in_place)
             }
             Effect::Allgatherv => {
                 let in_place = given.in_place(0);
-                Bytes(if in_place { 0 } else { block(1, 2) }, sum(4, 6, false), in_place)
+                TransferredBytes(if in_place { 0 } else { block(1, 2) }, sum(4, 6, false), in_place)
             }
             Effect::Alltoallv | Effect::Alltoallw => {
                 let in_place = given.in_place(0);
                 let per_type = effect == Effect::Alltoallw;
-                Bytes(if in_place { 0 } else { sum(1, 3, per_type) }, sum(5, 7, per_type), in_place)
+                TransferredBytes(if in_place { 0 } else { sum(1, 3, per_type) }, sum(5, 7, per_type), in_place)
             }
             Effect::ReduceScatter => {
                 let mine = match given.count_at(2, session.rank_in(comm)) {
                     0 => 0,
                     count => count * given.size(3),
                 };
-                Bytes(sum(2, 3, false), mine, given.in_place(0))
+                TransferredBytes(sum(2, 3, false), mine, given.in_place(0))
             }
             Effect::Reduce | Effect::Allreduce | Effect::ReduceScatterBlock | Effect::Scan | Effect::Exscan => {
                 // A reduction whose buffers are of no use here (Reduce on another than the root) has both all the same.
-                Bytes(block(2, 3), block(2, 3), given.in_place(0))
+                TransferredBytes(block(2, 3), block(2, 3), given.in_place(0))
             }
-            _ => Bytes(0, 0, false),
+            _ => TransferredBytes(0, 0, false),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{STAGES, further, legend, long_table, share, time_axis};
 use crate::report::html::element::{duration, figure, fold, table};
-use crate::report::html::plot::Frame;
+use crate::report::html::plot::PlotFrame;
 use crate::report::{Execution, Stages};
 use clc_trace::format::count;
 
@@ -59,7 +59,7 @@ fn parallelism(stages: &[&Execution]) -> String {
     if longest <= 0.0 {
         return String::new();
     }
-    let frame = Frame::new(900.0, 240.0);
+    let frame = PlotFrame::new(900.0, 240.0);
     let marks: Vec<_> = (0..=4).map(|quarter| f64::from(quarter) / 4.0).map(|at| (at, format!("{at}"))).collect();
     let mut svg = frame.y_axis(&marks, "computing processes / n");
     for (stage, (class, _)) in stages.iter().zip(STAGES) {

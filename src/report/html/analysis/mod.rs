@@ -7,7 +7,7 @@ mod waits;
 
 use super::Chapter;
 use super::element::escape;
-use super::plot::{Frame, short, ticks};
+use super::plot::{PlotFrame, short, ticks};
 use crate::report::{Analysis, Report};
 
 /// Class (of colour) and name of the stages; those of a report without a correction are one.
@@ -31,7 +31,7 @@ fn legend(stages: usize) -> String {
 }
 
 /// The axis of time over `seconds`.
-fn time_axis(frame: &Frame, seconds: f64) -> String {
+fn time_axis(frame: &PlotFrame, seconds: f64) -> String {
     let length = seconds.max(f64::MIN_POSITIVE);
     let marks: Vec<_> = ticks(0.0, seconds, 8).into_iter().map(|at| (at / length, short(at))).collect();
     frame.x_axis(&marks, "time since the first event [s]")

@@ -2,7 +2,7 @@
 
 use super::{STAGES, call_path, further, legend, length, long_table, share, time_axis};
 use crate::report::html::element::{duration, escape, figure, fold, table};
-use crate::report::html::plot::Frame;
+use crate::report::html::plot::PlotFrame;
 use crate::report::{Analysis, CriticalPath, Share};
 use clc_trace::format::count;
 
@@ -77,7 +77,7 @@ fn picture(paths: &[&CriticalPath], seconds: f64) -> String {
     let longest = paths.iter().map(|path| at(path)).fold(0.0, f64::max);
     let highest = paths.iter().flat_map(|path| &path.windows).flatten().copied().max();
     let (Some(highest), true) = (highest, longest > 0.0) else { return String::new() };
-    let frame = Frame::new(900.0, 260.0);
+    let frame = PlotFrame::new(900.0, 260.0);
     let rows = f64::from(highest) + 1.0;
     let step = (rows / 8.0).ceil().max(1.0) as usize;
     let marks: Vec<_> = (0..=highest)

@@ -3,7 +3,7 @@
 use super::{long_table, time_axis};
 use crate::report::html::element::{escape, figure, fold};
 use crate::report::html::matrix::{names, picture, swatches};
-use crate::report::html::plot::Frame;
+use crate::report::html::plot::PlotFrame;
 use crate::report::{PairsOverTime, Traffic};
 use clc_trace::format::{bytes, count};
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ fn over_time(traffic: &Traffic) -> String {
     if most == 0 || traffic.window_seconds <= 0.0 {
         return String::new();
     }
-    let frame = Frame { left: 100.0, ..Frame::new(900.0, 200.0) };
+    let frame = PlotFrame { left: 100.0, ..PlotFrame::new(900.0, 200.0) };
     let per_second = |share: f64| format!("{}/s", bytes((share * most as f64 / traffic.window_seconds) as u64));
     let marks: Vec<_> = [0.0, 0.5, 1.0].into_iter().map(|at| (at, per_second(at))).collect();
     let mut path = String::new();

@@ -1,9 +1,9 @@
 //! Resources and clocks of nodes over time: a line for each node, or the least, the median and the most of many.
 
-use super::grid::Grid;
+use super::grid::TimeColumns;
 use super::{WatchedPage, nothing};
 use crate::report::html::element::{duration, escape, figure, table};
-use crate::report::html::plot::{Frame, short, ticks};
+use crate::report::html::plot::{PlotFrame, short, ticks};
 use clc_monitor::history::Log;
 
 /// So many nodes have a line of their own: as many as there are colours.
@@ -29,7 +29,7 @@ const DRAWN: [(&str, f64, &str); 7] = [
 ];
 
 /// The chapter of the resources.
-pub fn resources(page: &WatchedPage, grid: Option<&Grid>) -> String {
+pub fn resources(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let Some(grid) = grid else { return nothing("The agents have noted no more than one moment.") };
     let mut html = String::new();
     for (name, unit, title) in DRAWN {
@@ -44,7 +44,7 @@ pub fn resources(page: &WatchedPage, grid: Option<&Grid>) -> String {
 }
 
 /// The chapter of the clocks; nothing for a single node.
-pub fn clocks(page: &WatchedPage, grid: Option<&Grid>) -> String {
+pub fn clocks(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let measured = |log: &Log| log.moments.iter().map(|moment| moment.clocks.len()).sum::<usize>();
     // The one that has measured most; of several the first.
     let by = page.logs.iter().rev().max_by_key(|log| measured(log)).filter(|log| measured(log) > 0);
@@ -82,7 +82,13 @@ fn short_value(value: f64) -> String {
 }
 
 /// A picture of curves; nothing if there is nothing in them. `from_zero`: the axis begins there.
-fn drawn(title: &str, curves: Vec<Curve>, grid: &Grid, from_zero: bool, label: &dyn Fn(f64) -> String) -> String {
+fn drawn(
+    title: &str,
+    curves: Vec<Curve>,
+    grid: &TimeColumns,
+    from_zero: bool,
+    label: &dyn Fn(f64) -> String,
+) -> String {
     let curves: Vec<Curve> = curves.into_iter().filter(|curve| curve.values.iter().any(Option::is_some)).collect();
     let curves = if curves.len() > LINES { summary(&curves, grid) } else { curves };
     let values = || curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
@@ -98,7 +104,7 @@ fn drawn(title: &str, curves: Vec<Curve>, grid: &Grid, from_zero: bool, label: &
         let room = if least == 0.0 { 1.0 } else { least.abs() * 0.5 };
         (least, most) = (if from_zero { least } else { least - room }, most + room);
     }
-    let frame = Frame::new(900.0, 220.0);
+    let frame = PlotFrame::new(900.0, 220.0);
     let share = |value: f64| (value - least) / (most - least);
     let marks: Vec<(f64, String)> = ticks(least, most, 4).into_iter().map(|at| (share(at), label(at))).collect();
     let mut svg = frame.y_axis(&marks, "") + &frame.x_axis(&grid.marks(), "time since the log began");
@@ -127,7 +133,7 @@ fn drawn(title: &str, curves: Vec<Curve>, grid: &Grid, from_zero: bool, label: &
 }
 
 /// The least, the median and the most of many.
-fn summary(curves: &[Curve], grid: &Grid) -> Vec<Curve> {
+fn summary(curves: &[Curve], grid: &TimeColumns) -> Vec<Curve> {
     let mut summary = ["least", "median", "most"]
         .map(|name| Curve { name: format!("{name} of {} nodes", curves.len()), values: vec![None; grid.columns] });
     for column in 0..grid.columns {

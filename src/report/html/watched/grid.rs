@@ -8,7 +8,7 @@ const COLUMNS: usize = 600;
 
 /// An axis of time in columns of the same length.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Grid {
+pub struct TimeColumns {
     /// Where it begins: seconds since 1970.
     pub from: f64,
     /// Its length in seconds.
@@ -17,13 +17,17 @@ pub struct Grid {
     pub columns: usize,
 }
 
-impl Grid {
+impl TimeColumns {
     /// For these logs; none if there is no time in them.
-    pub fn new(logs: &[Log]) -> Option<Grid> {
+    pub fn new(logs: &[Log]) -> Option<TimeColumns> {
         let times = || logs.iter().flat_map(|log| &log.moments).map(|moment| moment.time);
         let (from, to) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
         let most = logs.iter().map(|log| log.moments.len()).max()?;
-        (to > from && (to - from).is_finite()).then(|| Grid { from, span: to - from, columns: most.clamp(1, COLUMNS) })
+        (to > from && (to - from).is_finite()).then(|| TimeColumns {
+            from,
+            span: to - from,
+            columns: most.clamp(1, COLUMNS),
+        })
     }
 
     /// The end of a column: seconds since 1970.

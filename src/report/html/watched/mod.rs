@@ -18,11 +18,11 @@ mod tests;
 use super::element::{escape, facts};
 use super::{Chapter, Page, document};
 use clc_monitor::collect::Collected;
-use clc_monitor::diagnose::{Diagnosis, Verdict, duration, moment};
+use clc_monitor::diagnose::{Diagnosis, JobVerdict, duration, moment};
 use clc_monitor::history::Log;
 use clc_monitor::jobs::About;
 use clc_trace::format::plural;
-use grid::Grid;
+use grid::TimeColumns;
 use std::collections::BTreeMap;
 
 /// What the page shows.
@@ -53,7 +53,7 @@ impl WatchedPage<'_> {
 
 /// A job as a complete HTML document. The same data give the same bytes.
 pub fn watched_page(page: &WatchedPage) -> String {
-    let grid = Grid::new(page.logs);
+    let grid = TimeColumns::new(page.logs);
     let chapters: Vec<Chapter> = [
         Chapter { id: "states", title: "Ranks by state over time", body: states::body(page, grid.as_ref()) },
         Chapter { id: "ranks", title: "Ranks", body: tables::ranks(page) },
@@ -82,13 +82,13 @@ pub fn watched_page(page: &WatchedPage) -> String {
 }
 
 /// In a word, and what the badge looks like.
-fn verdict(verdict: Verdict) -> (&'static str, &'static str) {
+fn verdict(verdict: JobVerdict) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Unknown => ("unknown", "unsure"),
-        Verdict::Moves => ("moves", "good"),
-        Verdict::Still => ("still", "bad"),
-        Verdict::Failed => ("failed", "bad"),
-        Verdict::Finished => ("finished", "good"),
+        JobVerdict::Unknown => ("unknown", "unsure"),
+        JobVerdict::Moves => ("moves", "good"),
+        JobVerdict::Still => ("still", "bad"),
+        JobVerdict::Failed => ("failed", "bad"),
+        JobVerdict::Finished => ("finished", "good"),
     }
 }
 

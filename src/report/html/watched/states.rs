@@ -1,9 +1,9 @@
 //! Ranks by state over time: how many there are in each, and each of them.
 
-use super::grid::Grid;
+use super::grid::TimeColumns;
 use super::{WatchedPage, nothing};
 use crate::report::html::element::figure;
-use crate::report::html::plot::{Frame, short, ticks};
+use crate::report::html::plot::{PlotFrame, short, ticks};
 use clc_monitor::history::Log;
 use clc_monitor::state::WORDS;
 use clc_trace::format::{count, plural};
@@ -18,7 +18,7 @@ const LINE: f64 = 9.0;
 type States = BTreeMap<u32, Vec<Option<usize>>>;
 
 /// The chapter.
-pub fn body(page: &WatchedPage, grid: Option<&Grid>) -> String {
+pub fn body(page: &WatchedPage, grid: Option<&TimeColumns>) -> String {
     let Some(grid) = grid else { return nothing("The agents have noted no more than one moment.") };
     let states = states(page.logs, grid);
     if states.is_empty() {
@@ -40,7 +40,7 @@ pub fn body(page: &WatchedPage, grid: Option<&Grid>) -> String {
 }
 
 /// What the logs say; a rank that several agents have seen is that of the latest one.
-fn states(logs: &[Log], grid: &Grid) -> States {
+fn states(logs: &[Log], grid: &TimeColumns) -> States {
     let mut states = States::new();
     for log in logs {
         let mut now: BTreeMap<u32, Option<usize>> = BTreeMap::new();
@@ -74,8 +74,8 @@ fn chosen(page: &WatchedPage, states: &States) -> BTreeSet<u32> {
 }
 
 /// One above the other, as many as there are.
-fn areas(states: &States, used: &BTreeSet<usize>, grid: &Grid) -> String {
-    let frame = Frame::new(900.0, 260.0);
+fn areas(states: &States, used: &BTreeSet<usize>, grid: &TimeColumns) -> String {
+    let frame = PlotFrame::new(900.0, 260.0);
     let most = states.len() as f64;
     let mut below = vec![0_usize; grid.columns];
     let mut svg = String::new();
@@ -102,9 +102,9 @@ fn areas(states: &States, used: &BTreeSet<usize>, grid: &Grid) -> String {
 }
 
 /// A line for each rank.
-fn lines(states: &States, chosen: &BTreeSet<u32>, grid: &Grid) -> String {
+fn lines(states: &States, chosen: &BTreeSet<u32>, grid: &TimeColumns) -> String {
     let height = LINE * chosen.len() as f64;
-    let frame = Frame::new(900.0, height + 56.0);
+    let frame = PlotFrame::new(900.0, height + 56.0);
     let mut svg = frame.x_axis(&grid.marks(), "time since the log began");
     let every = chosen.len().div_ceil(24).max(1);
     for (line, rank) in chosen.iter().enumerate() {

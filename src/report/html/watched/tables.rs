@@ -3,7 +3,7 @@
 use super::{WatchedPage, nothing};
 use crate::report::html::element::{escape, fold, table};
 use clc_monitor::diagnose::{RankRow, Ranks, duration, moment};
-use clc_monitor::query::Report;
+use clc_monitor::query::AgentReport;
 
 /// With more ranks than that, the table is folded away.
 const SHOWN: usize = 64;
@@ -81,7 +81,7 @@ pub fn nodes(page: &WatchedPage) -> String {
 }
 
 /// Other nodes that an agent does not take for alive.
-fn noticed(page: &WatchedPage, report: &Report) -> String {
+fn noticed(page: &WatchedPage, report: &AgentReport) -> String {
     let missed = report.members.iter().filter(|known| known.liveness != "alive");
     let words: Vec<String> = missed
         .map(|known| {

@@ -3,13 +3,13 @@
 use super::*;
 use clc_monitor::diagnose::{CommRow, SilentNode, Snapshot, diagnose};
 use clc_monitor::history::Moment;
-use clc_monitor::query::{Known, Report, SystemClocks, Traffic};
-use clc_monitor::state::{Call, Life, Membership, Operation, Phase, RankState};
+use clc_monitor::query::{AgentReport, AgentTraffic, PeerAgent, SystemClocks};
+use clc_monitor::state::{CommMembership, Life, MpiCall, Operation, Phase, RankState};
 
 /// When the job of these tests began.
 const BEGUN: f64 = 1e9;
 
-struct Job {
+struct HistoryFixture {
     about: About,
     seen: Collected,
     found: Diagnosis,
@@ -17,16 +17,16 @@ struct Job {
     unread: Vec<String>,
 }
 
-impl Job {
+impl HistoryFixture {
     fn page(&self) -> String {
-        let Job { about, seen, found, logs, unread } = self;
+        let HistoryFixture { about, seen, found, logs, unread } = self;
         watched_page(&WatchedPage { about, seen, found, logs, unread })
     }
 }
 
 fn state(rank: u32, waits: bool) -> RankState {
     let what = Operation { function: "MPI_Barrier".into(), comm: Some(1), peer: -1, tag: 0, sequence: 3 };
-    let call = Call {
+    let call = MpiCall {
         function: "MPI_Barrier".into(),
         since: BEGUN + 60.0,
         what: Some(what),
@@ -49,7 +49,7 @@ fn state(rank: u32, waits: bool) -> RankState {
         moved: BEGUN + 60.0,
         vain: 0,
         cpu: 1.0,
-        comms: vec![Membership {
+        comms: vec![CommMembership {
             comm: 1,
             rank,
             size: 4,
@@ -64,7 +64,7 @@ fn state(rank: u32, waits: bool) -> RankState {
 }
 
 /// Two nodes of two ranks for 100 s: 0 to 2 wait from the middle on, 3 computes.
-fn job() -> Job {
+fn job() -> HistoryFixture {
     let log = |number: u32| {
         let moments = (0..100).map(|second| {
             let word = |rank: u32| if second >= 50 && rank != 3 { "waits" } else { "computes" };
@@ -82,12 +82,12 @@ fn job() -> Job {
         Log { number, host: format!("n{number}"), moments: moments.collect(), damaged: 0 }
     };
     let ranks: Vec<RankState> = (0..4).map(|rank| state(rank, rank != 3)).collect();
-    let report = |number: u32| Report {
+    let report = |number: u32| AgentReport {
         number,
         host: format!("n{number}"),
         time: BEGUN + 100.0,
         ranks: ranks.iter().filter(|state| state.rank.is_some_and(|rank| rank / 2 == number)).cloned().collect(),
-        members: vec![Known {
+        members: vec![PeerAgent {
             number: 1 - number,
             host: format!("n{}", 1 - number),
             liveness: if number == 0 { "dead" } else { "alive" }.into(),
@@ -96,7 +96,7 @@ fn job() -> Job {
         }],
         data: vec![("phase".into(), "solve".into())],
         resources: Vec::new(),
-        traffic: Traffic::default(),
+        traffic: AgentTraffic::default(),
         job: Vec::new(),
         formulas: Vec::new(),
         clocks: SystemClocks::default(),
@@ -116,7 +116,7 @@ fn job() -> Job {
         nodes: None,
         alarm: None,
     };
-    Job {
+    HistoryFixture {
         about,
         seen: Collected { snapshot, reports, alive: 2, ..Collected::default() },
         found,
@@ -253,7 +253,7 @@ fn odd_logs_do_no_harm() {
     job.logs.clear();
     let page = job.page();
     assert!(page.contains("have noted no more than one moment") && !page.contains("id=\"clocks\""));
-    let empty = Job { found: diagnose(None, &Snapshot::default()), seen: Collected::default(), ..job };
+    let empty = HistoryFixture { found: diagnose(None, &Snapshot::default()), seen: Collected::default(), ..job };
     assert!(empty.page().contains("No agent is known."));
 }
 

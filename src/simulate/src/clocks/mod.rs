@@ -22,7 +22,7 @@ use parts::{ErrorPart, FRACTION};
 /// The clock of one node. Reading it costs a comparison and a multiplication while the error stays on one straight
 /// piece, and its memory is constant.
 #[derive(Debug, Clone)]
-pub struct Clock {
+pub struct SimulatedClock {
     parts: Vec<ErrorPart>,
     /// The current straight piece of the sum: its true start and end, error at the start (2^-48 ps) and slope (2^-48).
     start: i64,
@@ -35,15 +35,22 @@ pub struct Clock {
     quantum: i64,
 }
 
-impl Clock {
+impl SimulatedClock {
     /// A clock without error.
     pub fn perfect() -> Self {
-        Clock::new(Vec::new(), 1)
+        SimulatedClock::new(Vec::new(), 1)
     }
 
     fn new(parts: Vec<ErrorPart>, quantum: i64) -> Self {
-        let mut clock =
-            Clock { parts, start: 0, end: i64::MAX, error: 0, slope: 0, floor: i64::MIN, quantum: quantum.max(1) };
+        let mut clock = SimulatedClock {
+            parts,
+            start: 0,
+            end: i64::MAX,
+            error: 0,
+            slope: 0,
+            floor: i64::MIN,
+            quantum: quantum.max(1),
+        };
         clock.enter(0);
         clock.floor = clock.raw(0);
         clock
@@ -102,12 +109,12 @@ mod tests {
 
     const RUN: i64 = SECOND;
 
-    fn clock(text: &str, node: u32, seed: u64) -> Result<Clock> {
+    fn clock(text: &str, node: u32, seed: u64) -> Result<SimulatedClock> {
         Ok(text.parse::<ClockSpec>()?.clock(node, seed, RUN))
     }
 
     /// Clock error at `n + 1` equidistant times of the run.
-    fn errors(clock: &mut Clock, n: i64) -> Vec<i64> {
+    fn errors(clock: &mut SimulatedClock, n: i64) -> Vec<i64> {
         (0..=n).map(|i| clock.read(RUN / n * i) - EPOCH - RUN / n * i).collect()
     }
 

@@ -19,37 +19,37 @@ pub(super) fn error_of(picoseconds: i64) -> i128 {
 
 /// One straight piece of an error function, from true time `start` up to but without `end`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct ErrorPiece {
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) error: i128,
     pub(super) slope: i64,
 }
 
-impl Piece {
+impl ErrorPiece {
     /// The error at `time`, extended beyond the piece if need be.
     pub(super) fn at(&self, time: i64) -> i128 {
         self.error + i128::from(time.saturating_sub(self.start)) * i128::from(self.slope)
     }
 
     /// The piece that goes on from this one without a step, for `length` picoseconds at `slope`.
-    fn then(&self, length: i64, slope: i64) -> Piece {
-        Piece { start: self.end, end: self.end.saturating_add(length.max(1)), error: self.at(self.end), slope }
+    fn then(&self, length: i64, slope: i64) -> ErrorPiece {
+        ErrorPiece { start: self.end, end: self.end.saturating_add(length.max(1)), error: self.at(self.end), slope }
     }
 }
 
 /// A part of a clock error, standing on one of its pieces.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorPart {
-    piece: Piece,
-    kind: Kind,
+    piece: ErrorPiece,
+    kind: PieceSource,
 }
 
 /// How the next piece comes about.
 #[derive(Debug, Clone)]
-enum Kind {
+enum PieceSource {
     /// A list of pieces known in advance, the last one first.
-    Script(Vec<Piece>),
+    Script(Vec<ErrorPiece>),
     /// amplitude (ps) * sin(2 pi (t / period + phase)), as chords; `chord` is the number of the current one.
     Sine { amplitude: f64, period: i64, phase: f64, chord: i64 },
     /// The frequency makes a Gaussian step of `sigma` every `step`.
@@ -61,38 +61,38 @@ enum Kind {
 }
 
 impl ErrorPart {
-    fn script(mut pieces: Vec<Piece>) -> Self {
+    fn script(mut pieces: Vec<ErrorPiece>) -> Self {
         pieces.reverse();
-        let piece = pieces.pop().unwrap_or(Piece { start: 0, end: i64::MAX, error: 0, slope: 0 });
-        ErrorPart { piece, kind: Kind::Script(pieces) }
+        let piece = pieces.pop().unwrap_or(ErrorPiece { start: 0, end: i64::MAX, error: 0, slope: 0 });
+        ErrorPart { piece, kind: PieceSource::Script(pieces) }
     }
 
     /// A constant error in picoseconds.
     pub(super) fn offset(error: i64) -> Self {
-        Self::script(vec![Piece { start: 0, end: i64::MAX, error: error_of(error), slope: 0 }])
+        Self::script(vec![ErrorPiece { start: 0, end: i64::MAX, error: error_of(error), slope: 0 }])
     }
 
     /// A constant frequency deviation from true time `from` on.
     pub(super) fn drift(frequency: f64, from: i64) -> Self {
-        let late = Piece { start: from, end: i64::MAX, error: 0, slope: slope_of(frequency) };
+        let late = ErrorPiece { start: from, end: i64::MAX, error: 0, slope: slope_of(frequency) };
         if from <= 0 {
             return Self::script(vec![late]);
         }
-        Self::script(vec![Piece { start: 0, end: from, error: 0, slope: 0 }, late])
+        Self::script(vec![ErrorPiece { start: 0, end: from, error: 0, slope: 0 }, late])
     }
 
     /// A step of `size` picoseconds at true time `at`.
     pub(super) fn jump(size: i64, at: i64) -> Self {
         let at = at.max(1);
         Self::script(vec![
-            Piece { start: 0, end: at, error: 0, slope: 0 },
-            Piece { start: at, end: i64::MAX, error: error_of(size), slope: 0 },
+            ErrorPiece { start: 0, end: at, error: 0, slope: 0 },
+            ErrorPiece { start: at, end: i64::MAX, error: error_of(size), slope: 0 },
         ])
     }
 
     /// Stands still for `length` from true time `at` on, then goes at double speed until it has caught up.
     pub(super) fn stuck(length: i64, at: i64) -> Self {
-        let before = Piece { start: 0, end: at.max(1), error: 0, slope: 0 };
+        let before = ErrorPiece { start: 0, end: at.max(1), error: 0, slope: 0 };
         let stopped = before.then(length, slope_of(-1.0));
         let catching_up = stopped.then(length, slope_of(1.0));
         let after = catching_up.then(i64::MAX, 0);
@@ -102,25 +102,28 @@ impl ErrorPart {
     /// amplitude * sin(2 pi (t / period + phase)), amplitude and period in picoseconds, phase in turns.
     pub(super) fn sine(amplitude: i64, period: i64, phase: f64) -> Self {
         let (amplitude, period) = (amplitude as f64, period.max(CHORDS));
-        ErrorPart { piece: chord(amplitude, period, phase, 0), kind: Kind::Sine { amplitude, period, phase, chord: 0 } }
+        ErrorPart {
+            piece: chord(amplitude, period, phase, 0),
+            kind: PieceSource::Sine { amplitude, period, phase, chord: 0 },
+        }
     }
 
     /// Random walk of the frequency: `sigma` per square root of a second, in steps of `step` picoseconds.
     pub(super) fn walk(sigma: f64, step: i64, random: Random) -> Self {
         let step = step.max(1);
         let sigma = sigma * (step as f64 / 1e12).sqrt();
-        Self::begin(Kind::Walk { sigma, step, frequency: 0.0, random })
+        Self::begin(PieceSource::Walk { sigma, step, frequency: 0.0, random })
     }
 
     /// White noise of the frequency: Gaussian with `sigma`, constant over `step` picoseconds.
     pub(super) fn noise(sigma: f64, step: i64, random: Random) -> Self {
-        Self::begin(Kind::Noise { sigma, most: f64::INFINITY, step: step.max(1), random })
+        Self::begin(PieceSource::Noise { sigma, most: f64::INFINITY, step: step.max(1), random })
     }
 
     /// A generator whose steps should take `step` picoseconds and take `deviation` more or less, Gaussian and at most twice that.
     pub(super) fn generator(step: i64, deviation: i64, random: Random) -> Self {
         let step = step.max(1);
-        Self::begin(Kind::Noise { sigma: deviation as f64 / step as f64, most: 2.0, step, random })
+        Self::begin(PieceSource::Noise { sigma: deviation as f64 / step as f64, most: 2.0, step, random })
     }
 
     /// A daemon that corrects the clock every `interval` by slewing at `rate`, with a Gaussian residual of `sigma`
@@ -129,20 +132,20 @@ impl ErrorPart {
         let interval = interval.max(1);
         let next_poll = random.below(interval as u64) as i64 + 1;
         ErrorPart {
-            piece: Piece { start: 0, end: next_poll, error: 0, slope: 0 },
-            kind: Kind::Ntp { sigma: sigma as f64, interval, rate, next_poll, random },
+            piece: ErrorPiece { start: 0, end: next_poll, error: 0, slope: 0 },
+            kind: PieceSource::Ntp { sigma: sigma as f64, interval, rate, next_poll, random },
         }
     }
 
     /// A part whose first piece is computed like all others.
-    fn begin(kind: Kind) -> Self {
-        let mut part = ErrorPart { piece: Piece { start: 0, end: 0, error: 0, slope: 0 }, kind };
+    fn begin(kind: PieceSource) -> Self {
+        let mut part = ErrorPart { piece: ErrorPiece { start: 0, end: 0, error: 0, slope: 0 }, kind };
         part.next();
         part
     }
 
     /// The piece that holds at `time`; times must not decrease.
-    pub(super) fn piece_at(&mut self, time: i64) -> Piece {
+    pub(super) fn piece_at(&mut self, time: i64) -> ErrorPiece {
         while time >= self.piece.end && self.piece.end < i64::MAX {
             self.next();
         }
@@ -152,20 +155,20 @@ impl ErrorPart {
     fn next(&mut self) {
         let last = self.piece;
         self.piece = match &mut self.kind {
-            Kind::Script(rest) => rest.pop().unwrap_or_else(|| last.then(i64::MAX, 0)),
-            Kind::Sine { amplitude, period, phase, chord: number } => {
+            PieceSource::Script(rest) => rest.pop().unwrap_or_else(|| last.then(i64::MAX, 0)),
+            PieceSource::Sine { amplitude, period, phase, chord: number } => {
                 *number += 1;
                 chord(*amplitude, *period, *phase, *number)
             }
-            Kind::Walk { sigma, step, frequency, random } => {
+            PieceSource::Walk { sigma, step, frequency, random } => {
                 *frequency = (*frequency + *sigma * random.normal()).clamp(-0.1, 0.1);
                 last.then(*step, slope_of(*frequency))
             }
-            Kind::Noise { sigma, most, step, random } => {
+            PieceSource::Noise { sigma, most, step, random } => {
                 let normal = random.normal().clamp(-*most, *most);
                 last.then(*step, slope_of((*sigma * normal).clamp(-0.5, 0.5)))
             }
-            Kind::Ntp { sigma, interval, rate, next_poll, random } => {
+            PieceSource::Ntp { sigma, interval, rate, next_poll, random } => {
                 let now = last.end;
                 if now < *next_poll {
                     // The target is reached: rest until the next poll.
@@ -183,12 +186,12 @@ impl ErrorPart {
 }
 
 /// Chord number `number` of a sine. Its ends are computed from its number, so nothing adds up.
-fn chord(amplitude: f64, period: i64, phase: f64, number: i64) -> Piece {
+fn chord(amplitude: f64, period: i64, phase: f64, number: i64) -> ErrorPiece {
     let time = |n: i64| (i128::from(n) * i128::from(period) / i128::from(CHORDS)) as i64;
     let value = |n: i64| amplitude * sine_of_turns(n.rem_euclid(CHORDS) as f64 / CHORDS as f64 + phase);
     let (start, end) = (time(number), time(number + 1));
     let (from, to) = (value(number), value(number + 1));
-    Piece {
+    ErrorPiece {
         start,
         end,
         error: (from * (1u64 << FRACTION) as f64) as i128,

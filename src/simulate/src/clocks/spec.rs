@@ -9,7 +9,7 @@
 //!
 //! A group without nodes holds for all nodes but node 0, the reference, whose clock is then the true time.
 
-use super::Clock;
+use super::SimulatedClock;
 use super::parts::ErrorPart;
 use super::presets::PRESETS;
 use crate::random::Random;
@@ -76,7 +76,7 @@ pub struct ClockSpec {
 
 impl ClockSpec {
     /// The clock of node `node` for a run of about `run` picoseconds.
-    pub fn clock(&self, node: u32, seed: u64, run: i64) -> Clock {
+    pub fn clock(&self, node: u32, seed: u64, run: i64) -> SimulatedClock {
         let mut parts = Vec::new();
         let mut quantum = 1;
         for (i, (nodes, part)) in self.parts.iter().enumerate() {
@@ -104,7 +104,7 @@ impl ClockSpec {
                 }
             });
         }
-        Clock::new(parts, quantum)
+        SimulatedClock::new(parts, quantum)
     }
 }
 

@@ -1,15 +1,15 @@
 //! Collective operations: who waits for whom, how long it takes, and the byte counts that a tracer records.
 
 use super::messages::NOBODY;
-use super::{Call, Engine, Waiting};
+use super::{BlockedOn, CollectiveCall, Engine};
 use crate::sink::EventSink;
 use clc_trace::CollectiveOp;
 use std::collections::VecDeque;
 
 /// One member's part in an instance of a collective.
 #[derive(Debug, Clone, Copy)]
-struct Member {
-    call: Call,
+struct JoinedMember {
+    call: CollectiveCall,
     /// The open request of a non-blocking call, [`NOBODY`] for a blocking one.
     request: u32,
     begin: i64,
@@ -17,8 +17,8 @@ struct Member {
 
 /// A collective that not all members have joined yet.
 #[derive(Debug, Default)]
-struct Instance {
-    members: Vec<Option<Member>>,
+struct OpenInstance {
+    members: Vec<Option<JoinedMember>>,
     joined: usize,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct CommState {
     called: Vec<u64>,
     /// Number of the first instance in `open`.
     first: u64,
-    open: VecDeque<Instance>,
+    open: VecDeque<OpenInstance>,
     /// Instances to be used again, so that no memory is allocated per collective.
-    spare: Vec<Instance>,
+    spare: Vec<OpenInstance>,
 }
 
 impl CommState {
@@ -50,10 +50,10 @@ impl CommState {
 
 impl<S: EventSink + ?Sized> Engine<'_, S> {
     /// A member begins a collective now. When it is the last one, all ends are known and waiting members wake up.
-    pub(super) fn join(&mut self, rank: usize, call: &Call, request: u32) {
+    pub(super) fn join(&mut self, rank: usize, call: &CollectiveCall, request: u32) {
         let begin = self.processes[rank].now;
         let comm = &mut self.comms[call.comm as usize];
-        let member = Member { call: *call, request, begin };
+        let member = JoinedMember { call: *call, request, begin };
         if comm.members.is_empty() {
             self.end(rank, &member, begin);
             return;
@@ -83,7 +83,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     }
 
     /// Computes the ends of all members: nobody leaves before the data of everyone it needs has arrived.
-    fn complete_collective(&mut self, comm: usize, instance: &Instance) {
+    fn complete_collective(&mut self, comm: usize, instance: &OpenInstance) {
         let state = &self.comms[comm];
         let several_nodes = state.several_nodes;
         let hops = usize::BITS - (state.members.len() - 1).leading_zeros();
@@ -117,15 +117,15 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     }
 
     /// The end of a member's part is known.
-    fn end(&mut self, process: usize, member: &Member, end: i64) {
+    fn end(&mut self, process: usize, member: &JoinedMember, end: i64) {
         if member.request != NOBODY {
             self.resolve(process, member.request, end);
             return;
         }
         let state = &mut self.processes[process];
         state.collective_end = end;
-        if state.waiting == Waiting::Collective {
-            state.waiting = Waiting::Nothing;
+        if state.waiting == BlockedOn::Collective {
+            state.waiting = BlockedOn::Nothing;
             // The member that joins last goes on by itself; everybody else is blocked in stage 1.
             if state.stage == 1 {
                 self.ready.push_back(process as u32);
@@ -145,7 +145,7 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(instance: &Instance) -> Self {
+    fn of(instance: &OpenInstance) -> Self {
         let mut needs = Needs { op: CollectiveOp::BARRIER, latest: None, second: None, root: None };
         for member in instance.members.iter().flatten() {
             let call = &member.call;
@@ -168,7 +168,7 @@ impl Needs {
     }
 
     /// As [`Needs::of_member`] on an inter-communicator, where data go from one group to the other; `others` is the latest begin of the other one.
-    fn of_groups(&self, member: &Member, others: Option<i64>, first_group: usize) -> Option<i64> {
+    fn of_groups(&self, member: &JoinedMember, others: Option<i64>, first_group: usize) -> Option<i64> {
         let call = &member.call;
         match self.op {
             CollectiveOp::BCAST => {
@@ -180,7 +180,7 @@ impl Needs {
     }
 
     /// The latest begin that a member's end has to wait for; `before` is the latest one of the senders with lower ranks.
-    fn of_member(&self, member: &Member, before: Option<i64>) -> Option<i64> {
+    fn of_member(&self, member: &JoinedMember, before: Option<i64>) -> Option<i64> {
         let call = &member.call;
         if call.received == 0 && call.op != CollectiveOp::BARRIER {
             return None;

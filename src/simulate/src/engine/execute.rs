@@ -2,7 +2,7 @@
 
 use super::messages::{RequestKind, UNKNOWN};
 use super::ops::region;
-use super::{Call, Engine, NO_ROOT, Op, Transfer, WaitOrder, Waiting};
+use super::{BlockedOn, CollectiveCall, Engine, NO_ROOT, Op, Transfer, WaitOrder};
 use crate::sink::EventSink;
 use clc_trace::{Collective, CommId, Error, Event, Message, Result, Root};
 
@@ -10,7 +10,7 @@ fn message(transfer: &Transfer) -> Message {
     Message { peer: transfer.peer, comm: CommId(transfer.comm), tag: transfer.tag, length: transfer.bytes }
 }
 
-fn collective(call: &Call) -> Collective {
+fn collective(call: &CollectiveCall) -> Collective {
     let root = if call.root == NO_ROOT { Root::None } else { Root::Rank(call.root) };
     Collective { op: call.op, comm: CommId(call.comm), root, sent: call.sent, received: call.received }
 }
@@ -129,7 +129,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let process = &mut self.processes[rank];
         let known = process.requests[request as usize].complete != UNKNOWN;
         if !known {
-            process.waiting = Waiting::One(request);
+            process.waiting = BlockedOn::One(request);
         }
         known
     }
@@ -193,7 +193,13 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         Ok(true)
     }
 
-    fn run_collective(&mut self, rank: usize, call: &Call, recorded: Collective, first: bool) -> Result<bool> {
+    fn run_collective(
+        &mut self,
+        rank: usize,
+        call: &CollectiveCall,
+        recorded: Collective,
+        first: bool,
+    ) -> Result<bool> {
         let region = region::blocking(call.op);
         if first {
             self.enter(rank, region)?;
@@ -208,12 +214,12 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     }
 
     /// Joins a blocking collective the first time; `false` until its end is known, which is the time then.
-    pub(super) fn meet_others(&mut self, rank: usize, call: &Call, first: bool) -> bool {
+    pub(super) fn meet_others(&mut self, rank: usize, call: &CollectiveCall, first: bool) -> bool {
         if first {
-            self.processes[rank].waiting = Waiting::Collective;
+            self.processes[rank].waiting = BlockedOn::Collective;
             self.join(rank, call, super::messages::NOBODY);
             // The last member to join knows the end at once.
-            if self.processes[rank].waiting == Waiting::Collective {
+            if self.processes[rank].waiting == BlockedOn::Collective {
                 return false;
             }
         }
@@ -257,7 +263,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         }
         let process = &mut self.processes[rank];
         if process.unresolved > 0 {
-            process.waiting = Waiting::All;
+            process.waiting = BlockedOn::All;
             return Ok(false);
         }
         let open = process.requests.len() as u32;

@@ -1,6 +1,6 @@
 //! Point-to-point messages: matching by posted order, eager and rendezvous transfer.
 
-use super::{Engine, Transfer, Waiting};
+use super::{BlockedOn, Engine, Transfer};
 use crate::sink::EventSink;
 
 /// A completion time that is not known yet.
@@ -13,12 +13,12 @@ pub(super) const NOBODY: u32 = u32::MAX;
 pub(super) enum RequestKind {
     Send,
     Receive(Transfer),
-    Collective(super::Call),
+    Collective(super::CollectiveCall),
 }
 
 /// An open request of a process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
+pub(super) struct OpenRequest {
     pub(super) id: u64,
     pub(super) kind: RequestKind,
     /// True time of its completion.
@@ -29,7 +29,7 @@ pub(super) struct Request {
 
 /// A message without a receive.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Flight {
+pub(super) struct MessageInFlight {
     source: u32,
     comm: u32,
     tag: u32,
@@ -42,7 +42,7 @@ pub(super) struct Flight {
 
 /// A receive without a message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Posted {
+pub(super) struct PostedReceive {
     source: u32,
     comm: u32,
     tag: u32,
@@ -56,7 +56,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let process = &mut self.processes[rank];
         let id = process.next_request;
         process.next_request += 1;
-        process.requests.push(Request { id, kind, complete: UNKNOWN, done: false });
+        process.requests.push(OpenRequest { id, kind, complete: UNKNOWN, done: false });
         process.unresolved += 1;
         process.requests.len() as u32 - 1
     }
@@ -74,7 +74,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             let free = sent + self.network.transfer(from_node, to_node, to.bytes);
             self.resolve(rank, request, free);
         }
-        let flight = Flight {
+        let flight = MessageInFlight {
             source: rank as u32,
             comm: to.comm,
             tag: to.tag,
@@ -83,7 +83,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             delay,
         };
         let posted = &mut self.processes[receiver].posted;
-        let same = |p: &Posted| p.source == flight.source && p.tag == flight.tag && p.comm == flight.comm;
+        let same = |p: &PostedReceive| p.source == flight.source && p.tag == flight.tag && p.comm == flight.comm;
         match posted.iter().position(same) {
             Some(at) => {
                 let receive = posted.remove(at);
@@ -96,8 +96,8 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     /// Posts a receive now; `request` completes with the message.
     pub(super) fn post(&mut self, rank: usize, from: &Transfer, request: u32) {
         let process = &mut self.processes[rank];
-        let receive = Posted { source: from.process, comm: from.comm, tag: from.tag, request, at: process.now };
-        let same = |f: &Flight| f.source == receive.source && f.tag == receive.tag && f.comm == receive.comm;
+        let receive = PostedReceive { source: from.process, comm: from.comm, tag: from.tag, request, at: process.now };
+        let same = |f: &MessageInFlight| f.source == receive.source && f.tag == receive.tag && f.comm == receive.comm;
         match process.inbox.iter().position(same) {
             Some(at) => {
                 let flight = process.inbox.remove(at);
@@ -121,7 +121,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     }
 
     /// A receive and its message have found each other: both completion times are known.
-    fn meet(&mut self, receiver: usize, receive: &Posted, flight: &Flight) {
+    fn meet(&mut self, receiver: usize, receive: &PostedReceive, flight: &MessageInFlight) {
         let sender = flight.source as usize;
         let start = if flight.request == NOBODY {
             flight.sent
@@ -143,12 +143,12 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         process.requests[request as usize].complete = complete;
         process.unresolved -= 1;
         let wake = match process.waiting {
-            Waiting::All => process.unresolved == 0,
-            Waiting::One(index) => index == request,
-            Waiting::Nothing | Waiting::Collective => false,
+            BlockedOn::All => process.unresolved == 0,
+            BlockedOn::One(index) => index == request,
+            BlockedOn::Nothing | BlockedOn::Collective => false,
         };
         if wake {
-            process.waiting = Waiting::Nothing;
+            process.waiting = BlockedOn::Nothing;
             self.ready.push_back(rank as u32);
         }
     }

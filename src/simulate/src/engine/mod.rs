@@ -12,17 +12,17 @@ mod ops;
 mod windows;
 
 pub(super) use collective::cost_of as collective_bytes;
-pub(super) use ops::{Call, Epoch, NO_ROOT, Op, Transfer, WaitOrder, regions};
+pub(super) use ops::{CollectiveCall, Epoch, NO_ROOT, Op, Transfer, WaitOrder, regions};
 pub(super) use windows::{WINDOW, group_of};
 
-use crate::clocks::Clock;
-use crate::latency::Network;
+use crate::clocks::SimulatedClock;
+use crate::latency::PreparedLatencyModel;
 use crate::random::Random;
 use crate::sink::EventSink;
 use crate::units::{EPOCH, TickRate};
 use clc_trace::{Error, Event, RegionId, Result};
 use collective::CommState;
-use messages::{Flight, Posted, Request};
+use messages::{MessageInFlight, OpenRequest, PostedReceive};
 use ops::region;
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ const END_OF_TIME: i64 = i64::MAX / 4;
 
 /// What a blocked process waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+enum BlockedOn {
     Nothing,
     /// All of its requests.
     All,
@@ -56,8 +56,8 @@ pub(super) struct Process {
     next_op: usize,
     /// 1 while it waits inside an operation.
     stage: u8,
-    waiting: Waiting,
-    requests: Vec<Request>,
+    waiting: BlockedOn,
+    requests: Vec<OpenRequest>,
     /// Requests whose completion time is not known yet.
     unresolved: u32,
     /// Id of the next request, unique in the process.
@@ -65,19 +65,19 @@ pub(super) struct Process {
     /// End of the collective it waits for.
     collective_end: i64,
     /// Messages on their way to it without a receive, and receives without a message; each in its order.
-    inbox: Vec<Flight>,
-    posted: Vec<Posted>,
+    inbox: Vec<MessageInFlight>,
+    posted: Vec<PostedReceive>,
 }
 
 /// The state of the simulation. `S` receives the events.
 pub(super) struct Engine<'a, S: ?Sized> {
     sink: &'a mut S,
     rate: TickRate,
-    network: Network,
+    network: PreparedLatencyModel,
     threads: usize,
     calls: u32,
     /// One clock per location.
-    clocks: Vec<Clock>,
+    clocks: Vec<SimulatedClock>,
     pub(super) processes: Vec<Process>,
     comms: Vec<CommState>,
     ready: VecDeque<u32>,
@@ -93,10 +93,10 @@ pub(super) struct Engine<'a, S: ?Sized> {
 /// What an engine is made of.
 pub(super) struct Setup {
     pub(super) rate: TickRate,
-    pub(super) network: Network,
+    pub(super) network: PreparedLatencyModel,
     pub(super) threads: usize,
     pub(super) calls: u32,
-    pub(super) clocks: Vec<Clock>,
+    pub(super) clocks: Vec<SimulatedClock>,
     pub(super) nodes: Vec<u32>,
     /// Members of each communicator as processes, by communicator index, and how many of them are the first group of an inter-communicator; empty
     /// for a communicator of one's own.
@@ -120,7 +120,7 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
                 program: Vec::new(),
                 next_op: 0,
                 stage: 0,
-                waiting: Waiting::Nothing,
+                waiting: BlockedOn::Nothing,
                 requests: Vec::new(),
                 unresolved: 0,
                 next_request: 0,

@@ -27,7 +27,7 @@ pub(crate) const NO_ROOT: u32 = u32::MAX;
 
 /// One member's call of a collective operation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Call {
+pub(crate) struct CollectiveCall {
     pub(crate) op: CollectiveOp,
     /// Index and id of the communicator.
     pub(crate) comm: u32,
@@ -61,8 +61,8 @@ pub(crate) enum Op {
     Sendrecv(Transfer, Transfer),
     Isend(Transfer),
     Irecv(Transfer),
-    Collective(Call),
-    NonBlocking(Call),
+    Collective(CollectiveCall),
+    NonBlocking(CollectiveCall),
     /// Completes all open requests.
     WaitAll(WaitOrder),
     /// Completes one request.
@@ -74,7 +74,7 @@ pub(crate) enum Op {
     /// MPI_Ssend.
     Ssend(Transfer),
     /// A collective operation of an inter-communicator, with what the member says of its root.
-    Inter(Call, Root),
+    Inter(CollectiveCall, Root),
     /// MPI_Win_fence of all.
     Fence,
     /// MPI_Put of so many bytes to a process.

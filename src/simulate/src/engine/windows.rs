@@ -2,7 +2,7 @@
 
 use super::messages::RequestKind;
 use super::ops::{Epoch, region};
-use super::{Call, Engine, NO_ROOT, Transfer, Waiting};
+use super::{BlockedOn, CollectiveCall, Engine, NO_ROOT, Transfer};
 use crate::sink::EventSink;
 use clc_trace::{
     CollectiveOp, Event, GroupId, Result, Root, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
@@ -29,7 +29,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     /// MPI_Win_fence of all processes.
     pub(super) fn run_fence(&mut self, rank: usize, first: bool) -> Result<bool> {
         let (op, rank_in_comm) = (CollectiveOp::BARRIER, rank as u32);
-        let call = Call { op, comm: 0, rank: rank_in_comm, root: NO_ROOT, sent: 0, received: 0 };
+        let call = CollectiveCall { op, comm: 0, rank: rank_in_comm, root: NO_ROOT, sent: 0, received: 0 };
         if first {
             self.enter(rank, region::FENCE)?;
             self.emit(rank, Event::RmaCollectiveBegin)?;
@@ -80,7 +80,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         }
         let process = &mut self.processes[rank];
         if process.unresolved > 0 {
-            process.waiting = Waiting::All;
+            process.waiting = BlockedOn::All;
             return Ok(false);
         }
         let complete = process.requests.iter().map(|request| request.complete).max();

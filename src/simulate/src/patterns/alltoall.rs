@@ -1,7 +1,7 @@
 //! All to all: MPI_Alltoall, and in every fourth step the same with one non-blocking message per pair.
 
 use super::Work;
-use crate::engine::{Call, NO_ROOT, Op, Process, Transfer, WaitOrder, collective_bytes};
+use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, Transfer, WaitOrder, collective_bytes};
 use clc_trace::CollectiveOp;
 
 pub(super) fn step(work: &Work, number: u64, processes: &mut [Process]) {
@@ -11,7 +11,7 @@ pub(super) fn step(work: &Work, number: u64, processes: &mut [Process]) {
         work.compute(rank, process);
         if number % 4 != 3 {
             let (sent, received) = collective_bytes((op, NO_ROOT), rank as u32, ranks as u64, work.bytes, 0, 0);
-            let call = Call { op, comm: 0, rank: rank as u32, root: NO_ROOT, sent, received };
+            let call = CollectiveCall { op, comm: 0, rank: rank as u32, root: NO_ROOT, sent, received };
             process.program.push(Op::Collective(call));
             continue;
         }

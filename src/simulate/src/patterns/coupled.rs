@@ -3,7 +3,7 @@
 
 use super::Work;
 use super::communicators::INTER;
-use crate::engine::{Call, NO_ROOT, Op, Process, Transfer};
+use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, Transfer};
 use clc_trace::{CollectiveOp, Root};
 
 /// State of the pattern.
@@ -47,6 +47,6 @@ impl Coupled {
             CollectiveOp::BCAST => (0, 8, 0, Root::Rank(0)),
             _ => (8, 8, NO_ROOT, Root::None),
         };
-        Op::Inter(Call { op, comm: INTER, rank: rank as u32, root, sent, received }, recorded)
+        Op::Inter(CollectiveCall { op, comm: INTER, rank: rank as u32, root, sent, received }, recorded)
     }
 }

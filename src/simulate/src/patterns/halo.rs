@@ -6,14 +6,14 @@ use crate::engine::{Op, Process, Transfer, WaitOrder};
 
 /// A process grid, filled row by row; the last row and plane may be incomplete, so any number of ranks will do.
 #[derive(Debug, Clone)]
-pub(crate) struct Grid {
+pub(crate) struct ProcessGrid {
     ranks: usize,
     dimensions: usize,
     /// Distance in ranks between neighbours of each axis.
     strides: [usize; 4],
 }
 
-impl Grid {
+impl ProcessGrid {
     pub(super) fn new(ranks: u32, dimensions: usize) -> Self {
         let ranks = ranks as usize;
         // The smallest width whose power holds all ranks.
@@ -22,7 +22,7 @@ impl Grid {
             width += 1;
         }
         let strides = if dimensions == 1 { [1, ranks, ranks, ranks] } else { [1, width, width * width, ranks] };
-        Grid { ranks, dimensions, strides }
+        ProcessGrid { ranks, dimensions, strides }
     }
 
     /// The neighbour of a process along an axis, if there is one; the grid has open boundaries.
@@ -75,7 +75,7 @@ mod tests {
     fn neighbours_are_mutual_and_all_ranks_are_connected() {
         for ranks in 1..70u32 {
             for dimensions in 1..=3 {
-                let grid = Grid::new(ranks, dimensions);
+                let grid = ProcessGrid::new(ranks, dimensions);
                 for rank in 0..ranks as usize {
                     let mut lower = false;
                     for axis in 0..dimensions {
@@ -92,6 +92,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Grid::new(27, 3).neighbour(13, 2, true), Some(22));
+        assert_eq!(ProcessGrid::new(27, 3).neighbour(13, 2, true), Some(22));
     }
 }

@@ -3,7 +3,7 @@
 //! messages, tests, cancelled receives; in every third step recording takes no time, so that events have equal times.
 
 use super::{COMM_SELF, Family, Work};
-use crate::engine::{Call, NO_ROOT, Op, Process, Transfer, WaitOrder, collective_bytes};
+use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, Transfer, WaitOrder, collective_bytes};
 use crate::random::Random;
 use clc_trace::CollectiveOp;
 
@@ -78,7 +78,7 @@ impl Mix {
             for (&process, rank) in members.iter().zip(0u32..) {
                 let previous = own((u64::from(rank) + size - 1) % size);
                 let (sent, received) = collective_bytes((op, root), rank, size, own(u64::from(rank)), previous, total);
-                let call = Call { op, comm: *comm, rank, root, sent, received };
+                let call = CollectiveCall { op, comm: *comm, rank, root, sent, received };
                 let program = &mut processes[process as usize].program;
                 if non_blocking {
                     program.extend([Op::NonBlocking(call), Op::Compute(3_000_000), Op::WaitAll(WaitOrder::Posted)]);
@@ -146,7 +146,7 @@ impl Mix {
     fn on_self(&mut self, processes: &mut [Process]) {
         let op = CollectiveOp::ALLREDUCE;
         for process in processes {
-            let call = Call { op, comm: COMM_SELF, rank: 0, root: NO_ROOT, sent: 8, received: 8 };
+            let call = CollectiveCall { op, comm: COMM_SELF, rank: 0, root: NO_ROOT, sent: 8, received: 8 };
             process.program.push(Op::Collective(call));
         }
     }

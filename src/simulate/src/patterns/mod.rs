@@ -149,7 +149,7 @@ impl Work {
 /// A pattern in progress.
 pub(super) enum Pattern {
     Ring,
-    Halo(halo::Grid),
+    Halo(halo::ProcessGrid),
     Solver(solver::Solver),
     Wavefront,
     MasterWorker(master_worker::Tasks),
@@ -171,9 +171,9 @@ impl Pattern {
         let random = Random::new(seed, &[PATTERNS]);
         match kind {
             PatternKind::Ring => Pattern::Ring,
-            PatternKind::Halo1d => Pattern::Halo(halo::Grid::new(ranks, 1)),
-            PatternKind::Halo2d => Pattern::Halo(halo::Grid::new(ranks, 2)),
-            PatternKind::Halo3d => Pattern::Halo(halo::Grid::new(ranks, 3)),
+            PatternKind::Halo1d => Pattern::Halo(halo::ProcessGrid::new(ranks, 1)),
+            PatternKind::Halo2d => Pattern::Halo(halo::ProcessGrid::new(ranks, 2)),
+            PatternKind::Halo3d => Pattern::Halo(halo::ProcessGrid::new(ranks, 3)),
             PatternKind::Solver => Pattern::Solver(solver::Solver::new(ranks)),
             PatternKind::Wavefront => Pattern::Wavefront,
             PatternKind::MasterWorker => Pattern::MasterWorker(master_worker::Tasks::default()),

@@ -1,7 +1,7 @@
 //! One-sided halo exchange in a chain of processes: between fences, and in epochs of groups; and a counter that everybody updates under a lock.
 
 use super::Work;
-use crate::engine::{Call, Engine, Epoch, NO_ROOT, Op, Process};
+use crate::engine::{CollectiveCall, Engine, Epoch, NO_ROOT, Op, Process};
 use crate::sink::EventSink;
 use clc_trace::{CollectiveOp, Result};
 
@@ -52,7 +52,14 @@ impl Targets {
         }
         for (rank, process) in engine.processes.iter_mut().enumerate() {
             let (op, rank) = (CollectiveOp::BARRIER, rank as u32);
-            process.program.push(Op::Collective(Call { op, comm: 0, rank, root: NO_ROOT, sent: 0, received: 0 }));
+            process.program.push(Op::Collective(CollectiveCall {
+                op,
+                comm: 0,
+                rank,
+                root: NO_ROOT,
+                sent: 0,
+                received: 0,
+            }));
         }
         engine.run_step()
     }

@@ -2,8 +2,8 @@
 //! summed every few steps, roots that change hand out parameters, the first process gathers results, and sometimes all meet.
 
 use super::Work;
-use super::halo::Grid;
-use crate::engine::{Call, NO_ROOT, Op, Process, collective_bytes};
+use super::halo::ProcessGrid;
+use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, collective_bytes};
 use clc_trace::CollectiveOp;
 
 /// Every so many steps: the residual, parameters, results, all at one point.
@@ -17,11 +17,11 @@ const TABLE: u64 = 1024;
 
 /// The chain of processes.
 #[derive(Debug, Clone)]
-pub(crate) struct Solver(Grid);
+pub(crate) struct Solver(ProcessGrid);
 
 impl Solver {
     pub(super) fn new(ranks: u32) -> Self {
-        Solver(Grid::new(ranks, 1))
+        Solver(ProcessGrid::new(ranks, 1))
     }
 
     pub(super) fn step(&self, work: &Work, number: u64, processes: &mut [Process]) {
@@ -30,7 +30,7 @@ impl Solver {
         let mut collective = |op: CollectiveOp, root: u32, bytes: u64| {
             for (rank, process) in (0..).zip(processes.iter_mut()) {
                 let (sent, received) = collective_bytes((op, root), rank, size, bytes, bytes, bytes * size);
-                process.program.push(Op::Collective(Call { op, comm: 0, rank, root, sent, received }));
+                process.program.push(Op::Collective(CollectiveCall { op, comm: 0, rank, root, sent, received }));
             }
         };
         if number.is_multiple_of(RESIDUAL) {

@@ -2,7 +2,7 @@
 //! a sixteenth of them, one after the other: a collective, and in every second step a message around its members.
 
 use super::{Family, Work};
-use crate::engine::{Call, NO_ROOT, Op, Process, Transfer, collective_bytes};
+use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, Transfer, collective_bytes};
 use clc_trace::CollectiveOp;
 
 /// The operations, in turns: one of every class that constrains.
@@ -40,7 +40,7 @@ impl Subsets {
                 let total = u64::from(size) * bytes;
                 let (sent, received) = collective_bytes((op, root), rank, u64::from(size), bytes, bytes, total);
                 let program = &mut processes[process as usize].program;
-                program.push(Op::Collective(Call { op, comm: *comm, rank, root, sent, received }));
+                program.push(Op::Collective(CollectiveCall { op, comm: *comm, rank, root, sent, received }));
                 if number % 2 == 1 {
                     let at = |peer: u32| Transfer {
                         process: members[peer as usize],

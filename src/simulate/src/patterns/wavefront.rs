@@ -2,11 +2,11 @@
 //! computes, and sends downstream; successive steps start from different corners.
 
 use super::Work;
-use super::halo::Grid;
+use super::halo::ProcessGrid;
 use crate::engine::{Op, Process, Transfer};
 
 pub(super) fn step(work: &Work, number: u64, processes: &mut [Process]) {
-    let grid = Grid::new(work.ranks() as u32, 2);
+    let grid = ProcessGrid::new(work.ranks() as u32, 2);
     // Directions of the sweep in x and y.
     let forward = [number.is_multiple_of(2), (number / 2).is_multiple_of(2)];
     for (rank, process) in processes.iter_mut().enumerate() {

@@ -1,13 +1,13 @@
 //! The clock condition and the consistency of a run, checked record by record, without any code of the simulator.
 
-use super::{Record, Recorder};
+use super::{EventCollector, Record};
 use crate::Scenario;
 use clc_trace::{Collective, CollectiveOp, CommMembers, Event, Root, Ticks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a run consisted of.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ObservedRun {
     pub messages: usize,
     /// Receives that were complete in another order than posted.
     pub overtaken: usize,
@@ -38,7 +38,7 @@ type Channel = (u32, u32, u32, u32);
 type Part = (Ticks, Ticks, Collective, bool);
 
 /// Checks a run; panics with what is wrong.
-pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
+pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
     let definitions = scenario.definitions();
     let nodes = scenario.nodes();
     let threads = scenario.threads as usize;
@@ -57,7 +57,8 @@ pub(super) fn check(scenario: &Scenario, run: &Recorder) -> Seen {
         CommMembers::Inter(first, _) => first[peer as usize],
         _ => members(process, comm)[peer as usize],
     };
-    let mut seen = Seen { slack: i64::MAX, orders: super::orders::check(scenario, run), ..Seen::default() };
+    let mut seen =
+        ObservedRun { slack: i64::MAX, orders: super::orders::check(scenario, run), ..ObservedRun::default() };
     // Sends and receives, both in the order of MPI.
     let mut sends: HashMap<Channel, VecDeque<(Ticks, u64)>> = HashMap::new();
     let mut receives: HashMap<Channel, Vec<(usize, Ticks, u64)>> = HashMap::new();

@@ -13,9 +13,9 @@ type Record = (Ticks, Ticks, Event);
 
 /// Keeps everything, per location.
 #[derive(Debug, Default, PartialEq)]
-struct Recorder(Vec<Vec<Record>>);
+struct EventCollector(Vec<Vec<Record>>);
 
-impl EventSink for Recorder {
+impl EventSink for EventCollector {
     fn event(&mut self, location: usize, true_time: Ticks, local_time: Ticks, event: &Event) -> Result<()> {
         if self.0.len() <= location {
             self.0.resize_with(location + 1, Vec::new);
@@ -30,8 +30,8 @@ fn small(pattern: PatternKind, ranks: u32) -> Scenario {
     Scenario { ranks, ranks_per_node: 3, pattern, events: 1500, ..Scenario::default() }
 }
 
-fn record(scenario: &Scenario) -> Result<Recorder> {
-    let mut recorder = Recorder::default();
+fn record(scenario: &Scenario) -> Result<EventCollector> {
+    let mut recorder = EventCollector::default();
     scenario.run(&mut recorder)?;
     Ok(recorder)
 }

@@ -1,6 +1,6 @@
 //! Synchronous sends, fences, epochs of groups and locks in true time, by the names of regions and without any code of the simulator.
 
-use super::Recorder;
+use super::EventCollector;
 use crate::Scenario;
 use clc_trace::{Event, Message};
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +23,7 @@ struct Done {
 }
 
 /// Checks all such orders of a run; returns how many there are.
-pub(super) fn check(scenario: &Scenario, run: &Recorder) -> usize {
+pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> usize {
     let definitions = scenario.definitions();
     let names: HashMap<_, _> = definitions.regions.iter().map(|region| (region.id, region.name.clone())).collect();
     let threads = scenario.threads as usize;

@@ -1,6 +1,6 @@
 //! Walking along a [`OneSided`], event by event: amortised constant time for each.
 
-use super::{END, OneSided, Piece, Position};
+use super::{END, OneSided, OneSidedPiece, Position};
 use crate::Ticks;
 
 impl OneSided {
@@ -10,11 +10,11 @@ impl OneSided {
     }
 
     /// A cursor for the events in the order of their replay, at its positions and in its times.
-    pub fn replay_cursor(&self) -> Cursor<'_> {
+    pub fn replay_cursor(&self) -> OneSidedCursor<'_> {
         let (next_advance, next_stretch) = (self.advance_start(0), self.stretch_start(0));
-        Cursor {
+        OneSidedCursor {
             correction: self,
-            piece: Piece { advance: self.advance(0), curve: self.curve_after(0) },
+            piece: OneSidedPiece { advance: self.advance(0), curve: self.curve_after(0) },
             advances: 0,
             stretches: 0,
             next_advance,
@@ -28,7 +28,7 @@ impl OneSided {
         let (advances, stretches) = (self.advances.len(), self.shapes.len());
         let mut cursor = Descending {
             correction: self,
-            piece: Piece { advance: self.advance(advances), curve: self.curve_after(stretches) },
+            piece: OneSidedPiece { advance: self.advance(advances), curve: self.curve_after(stretches) },
             advances,
             stretches,
             begin: END,
@@ -42,7 +42,7 @@ impl OneSided {
 #[derive(Debug, Clone)]
 pub enum SideCursor<'a> {
     /// Of a forward replay.
-    Forward(Cursor<'a>),
+    Forward(OneSidedCursor<'a>),
     /// Of a mirrored replay, whose positions descend meanwhile.
     Mirrored(Descending<'a>),
 }
@@ -78,7 +78,7 @@ fn run(times: &[i64], within: impl Fn(i64) -> bool) -> usize {
 pub struct Descending<'a> {
     correction: &'a OneSided,
     /// What applies now.
-    piece: Piece,
+    piece: OneSidedPiece,
     /// Advances and stretches that have begun.
     advances: usize,
     stretches: usize,
@@ -125,7 +125,7 @@ impl Descending<'_> {
             self.stretches -= 1;
         }
         self.piece =
-            Piece { advance: correction.advance(self.advances), curve: correction.curve_after(self.stretches) };
+            OneSidedPiece { advance: correction.advance(self.advances), curve: correction.curve_after(self.stretches) };
         self.begin = self.beginning();
     }
 
@@ -139,10 +139,10 @@ impl Descending<'_> {
 
 /// Walks through a forward [`OneSided`] along ascending positions.
 #[derive(Debug, Clone)]
-pub struct Cursor<'a> {
+pub struct OneSidedCursor<'a> {
     correction: &'a OneSided,
     /// What applies now.
-    piece: Piece,
+    piece: OneSidedPiece,
     /// Advances and stretches that have begun.
     advances: usize,
     stretches: usize,
@@ -153,7 +153,7 @@ pub struct Cursor<'a> {
     until: Ticks,
 }
 
-impl Cursor<'_> {
+impl OneSidedCursor<'_> {
     /// The corrected time at `at`, which must not lie before the position asked for last.
     #[inline(always)]
     pub fn map(&mut self, at: Position) -> Ticks {

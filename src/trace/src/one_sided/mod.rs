@@ -70,7 +70,7 @@ pub enum Shape {
 
 /// A stretch of the amortisation curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct CurveStretch {
     /// The curve's height at its beginning; of no use in a stretch that begins with the timeline.
     pub level: Ticks,
     /// Its kind.
@@ -136,7 +136,7 @@ impl OneSided {
     }
 
     /// From the event at `start` on (`None`: from the beginning of the timeline) the curve has another shape. Positions ascend.
-    pub fn push_stretch(&mut self, start: Option<Position>, stretch: Stretch) {
+    pub fn push_stretch(&mut self, start: Option<Position>, stretch: CurveStretch) {
         let start = start.unwrap_or(Position { time: Ticks::MIN, location: 0, number: 0 });
         self.stretch_places.push(start.location, start.number);
         self.vertices.push((start.time, stretch.level));
@@ -175,7 +175,7 @@ impl OneSided {
     fn own_map(&self, at: Position) -> Ticks {
         let advances = partition_point(self.advances.len(), |index| self.advance_start(index) <= at);
         let stretches = partition_point(self.shapes.len(), |index| self.stretch_start(index) <= at);
-        Piece { advance: self.advance(advances), curve: self.curve_after(stretches) }.map(at.time, self)
+        OneSidedPiece { advance: self.advance(advances), curve: self.curve_after(stretches) }.map(at.time, self)
     }
 
     /// The amortisation curve, stretch by stretch.
@@ -238,12 +238,12 @@ fn partition_point(count: usize, before: impl Fn(usize) -> bool) -> usize {
 
 /// Between two positions at which something begins anew.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct OneSidedPiece {
     advance: Advance,
     curve: Curve,
 }
 
-impl Piece {
+impl OneSidedPiece {
     #[inline]
     fn map(&self, time: Ticks, correction: &OneSided) -> Ticks {
         let Advance { anchor, advance, jumps } = self.advance;
@@ -355,7 +355,7 @@ mod tests {
             }
             for ((place, shape), level) in stretches.into_iter().zip(shapes).zip(1..) {
                 let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
-                correction.push_stretch(Some(at(place)), Stretch { level: Ticks(10 * level), shape });
+                correction.push_stretch(Some(at(place)), CurveStretch { level: Ticks(10 * level), shape });
             }
             all_at_once(&correction, &asked)?;
             let (mut cursor, forward) = (correction.cursor(), correction.forward_part());
@@ -381,7 +381,7 @@ mod tests {
             }
             for ((place, shape), level) in stretches.into_iter().rev().zip(shapes).zip(1..) {
                 let shape = [Shape::Flat, Shape::Ramp, Shape::Line][usize::from(shape)];
-                correction.push_stretch(Some(turned(place)), Stretch { level: Ticks(10 * level), shape });
+                correction.push_stretch(Some(turned(place)), CurveStretch { level: Ticks(10 * level), shape });
             }
             all_at_once(&correction, &asked)?;
             let (mut cursor, replay) = (correction.cursor(), correction.forward_part());

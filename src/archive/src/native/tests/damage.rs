@@ -46,11 +46,11 @@ fn every_cut_and_every_flipped_bit_is_noticed() {
 fn with_block(trace: &NativeTrace, events: u32, data: &[u8]) -> String {
     let path = trace.event_path(HERE);
     let original = std::fs::read(&path).unwrap();
-    let header = event_file::Header::read(&original).unwrap();
+    let header = event_file::EventFileHeader::read(&original).unwrap();
     let mut block = [(data.len() as u32).to_le_bytes(), events.to_le_bytes()].concat();
     block.extend_from_slice(data);
     block.extend(crc32fast::hash(&block).to_le_bytes());
-    let new = event_file::Header { offsets_at: (event_file::HEADER + block.len()) as u64, ..header };
+    let new = event_file::EventFileHeader { offsets_at: (event_file::HEADER + block.len()) as u64, ..header };
     let bytes = [new.bytes(), block, original[header.offsets_at as usize..].to_vec()].concat();
     std::fs::write(&path, bytes).unwrap();
     let error = read(trace).unwrap_err();
@@ -101,16 +101,16 @@ fn files_of_other_locations_traces_and_versions() {
     let trace = small(directory.path());
     let path = trace.event_path(HERE);
     let original = std::fs::read(&path).unwrap();
-    let header = event_file::Header::read(&original).unwrap();
+    let header = event_file::EventFileHeader::read(&original).unwrap();
     let with = |header: Vec<u8>| {
         std::fs::write(&path, [header, original[64..].to_vec()].concat()).unwrap();
         read(&trace).unwrap_err().to_string()
     };
-    assert!(with(event_file::Header { location: LocationId(8), ..header }.bytes()).contains("of location 8"));
-    assert!(with(event_file::Header { resolution: 8, ..header }.bytes()).contains("8 ticks per second"));
-    let absurd = event_file::Header { offsets_at: u64::MAX, offsets: u32::MAX, ..header };
+    assert!(with(event_file::EventFileHeader { location: LocationId(8), ..header }.bytes()).contains("of location 8"));
+    assert!(with(event_file::EventFileHeader { resolution: 8, ..header }.bytes()).contains("8 ticks per second"));
+    let absurd = event_file::EventFileHeader { offsets_at: u64::MAX, offsets: u32::MAX, ..header };
     assert!(with(absurd.bytes()).contains("bytes, but its header specifies 18446744073709551615 and 4294967295"));
-    let absurd = event_file::Header { events: u64::MAX, ..header };
+    let absurd = event_file::EventFileHeader { events: u64::MAX, ..header };
     assert!(with(absurd.bytes()).contains("it holds 6 events, but its header says 18446744073709551615"));
     let mut newer = header.bytes();
     newer[8] = 4;

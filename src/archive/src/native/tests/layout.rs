@@ -95,14 +95,14 @@ fn first_version(directory: &Path) -> NativeTrace {
 fn the_first_version_is_read_and_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let trace = first_version(directory.path());
-    let event = Record::Event;
+    let event = NativeRecord::Event;
     let expected = vec![
         (100, event(Event::Enter(RegionId(9)))),
-        (101, Record::Other(37)),
-        (103, Record::Other(38)),
-        (106, Record::Other(46)),
+        (101, NativeRecord::Other(37)),
+        (103, NativeRecord::Other(38)),
+        (106, NativeRecord::Other(46)),
         (110, event(Event::MpiCollectiveBegin)),
-        (115, Record::Other(55)),
+        (115, NativeRecord::Other(55)),
         (895, event(Event::Leave(RegionId(9)))),
     ];
     assert_eq!(read(&trace).unwrap(), (expected.clone(), Vec::new()));

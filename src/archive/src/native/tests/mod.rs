@@ -89,7 +89,7 @@ fn one_sided() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn record() -> impl Strategy<Value = Record> {
+fn record() -> impl Strategy<Value = NativeRecord> {
     let event = prop_oneof![
         number32().prop_map(|region| Event::Enter(RegionId(region))),
         number32().prop_map(|region| Event::Leave(RegionId(region))),
@@ -111,14 +111,14 @@ fn record() -> impl Strategy<Value = Record> {
         (collective(), number()).prop_map(|(c, request)| Event::NonBlockingCollectiveComplete(c, request)),
     ];
     prop_oneof![
-        8 => event.prop_map(Record::Event),
-        1 => number().prop_map(Record::BufferFlush),
-        1 => any::<u8>().prop_filter_map("a type of its own", Record::other),
+        8 => event.prop_map(NativeRecord::Event),
+        1 => number().prop_map(NativeRecord::BufferFlush),
+        1 => any::<u8>().prop_filter_map("a type of its own", NativeRecord::other),
     ]
 }
 
 /// Events with decreasing probability of large steps, and clock offsets.
-fn events() -> impl Strategy<Value = (Vec<(u64, Record)>, Vec<ClockOffset>)> {
+fn events() -> impl Strategy<Value = (Vec<(u64, NativeRecord)>, Vec<ClockOffset>)> {
     let step = prop_oneof![4 => 0u64..300, 1 => 0u64..(1 << 50)];
     let offsets = prop::collection::vec((1u64..1 << 40, any::<i64>(), 0.0f64..1e9), 0..4);
     (prop::collection::vec((step, record()), 0..200), offsets).prop_map(|(steps, offsets)| {
@@ -174,7 +174,7 @@ fn definitions() -> Definitions {
     }
 }
 
-fn write(directory: &Path, events: &[(u64, Record)], offsets: &[ClockOffset]) -> Result<NativeTrace> {
+fn write(directory: &Path, events: &[(u64, NativeRecord)], offsets: &[ClockOffset]) -> Result<NativeTrace> {
     let trace = NativeWriter::create(directory, RESOLUTION)?;
     let mut writer = trace.events(HERE)?;
     for (time, record) in events {
@@ -185,7 +185,7 @@ fn write(directory: &Path, events: &[(u64, Record)], offsets: &[ClockOffset]) ->
     NativeTrace::open(directory)
 }
 
-type Contents = (Vec<(u64, Record)>, Vec<ClockOffset>);
+type Contents = (Vec<(u64, NativeRecord)>, Vec<ClockOffset>);
 
 fn read(trace: &NativeTrace) -> Result<Contents> {
     let mut events = Vec::new();
@@ -226,7 +226,7 @@ proptest! {
         trace.rewrite_definitions(other.path(), None).unwrap();
         let shifted = NativeTrace::open(other.path()).unwrap();
         let moved = events.iter().map(|&(time, record)| match record {
-            Record::BufferFlush(stop) => (time + 3, Record::BufferFlush(stop.wrapping_add(3))),
+            NativeRecord::BufferFlush(stop) => (time + 3, NativeRecord::BufferFlush(stop.wrapping_add(3))),
             _ => (time + 3, record),
         });
         prop_assert_eq!(read(&shifted).unwrap(), (moved.clone().collect::<Vec<_>>(), offsets));
@@ -238,8 +238,8 @@ proptest! {
 #[test]
 fn a_file_of_many_blocks() {
     let directory = tempfile::tempdir().unwrap();
-    let events: Vec<(u64, Record)> =
-        (0..40_000).map(|i| (i * 200, Record::Event(Event::Enter(RegionId(i as u32 % 300))))).collect();
+    let events: Vec<(u64, NativeRecord)> =
+        (0..40_000).map(|i| (i * 200, NativeRecord::Event(Event::Enter(RegionId(i as u32 % 300))))).collect();
     let trace = write(directory.path(), &events, &[]).unwrap();
     let size = trace.event_file_size(HERE).unwrap();
     assert!((4 * 40_000..6 * 40_000).contains(&size), "{size} bytes");
@@ -250,12 +250,12 @@ fn a_file_of_many_blocks() {
 fn small(directory: &Path) -> NativeTrace {
     let m = Message { peer: 0, comm: CommId(0), tag: 1, length: 700 };
     let events = [
-        (100, Record::Event(Event::Enter(RegionId(9)))),
-        (120, Record::Event(Event::MpiSend(m))),
-        (120, Record::Other(31)),
-        (900, Record::BufferFlush(950)),
-        (1000, Record::Event(Event::MpiRecv(m))),
-        (1001, Record::Event(Event::Leave(RegionId(9)))),
+        (100, NativeRecord::Event(Event::Enter(RegionId(9)))),
+        (120, NativeRecord::Event(Event::MpiSend(m))),
+        (120, NativeRecord::Other(31)),
+        (900, NativeRecord::BufferFlush(950)),
+        (1000, NativeRecord::Event(Event::MpiRecv(m))),
+        (1001, NativeRecord::Event(Event::Leave(RegionId(9)))),
     ];
     let offset = |time, offset| ClockOffset { time, offset, standard_deviation: 1.5 };
     write(directory, &events, &[offset(50, -3), offset(2000, 4)]).unwrap()

@@ -22,10 +22,10 @@ pub struct LocalTransport {
     rank: usize,
     size: usize,
     shared: Arc<SharedWorld>,
-    world: Group,
-    votes: Group,
-    farewell: Group,
-    groups: Vec<Group>,
+    world: LocalGroup,
+    votes: LocalGroup,
+    farewell: LocalGroup,
+    groups: Vec<LocalGroup>,
     /// How many groups of one description this rank has made.
     made: HashMap<(Vec<usize>, u32), u64>,
     voting: bool,
@@ -36,7 +36,7 @@ pub struct LocalTransport {
 
 /// This rank's view of a group.
 #[derive(Debug)]
-struct Group {
+struct LocalGroup {
     rounds: Arc<CollectiveRounds>,
     /// This rank's rank in the group.
     rank: usize,
@@ -44,9 +44,9 @@ struct Group {
     round: u64,
 }
 
-impl Group {
-    fn new(rounds: &Arc<CollectiveRounds>, rank: usize) -> Group {
-        Group { rounds: rounds.clone(), rank, round: 0 }
+impl LocalGroup {
+    fn new(rounds: &Arc<CollectiveRounds>, rank: usize) -> LocalGroup {
+        LocalGroup { rounds: rounds.clone(), rank, round: 0 }
     }
 
     fn begin(&mut self, operation: Operation, payload: Payload) -> Result<()> {
@@ -130,9 +130,9 @@ impl LocalTransport {
                 rank,
                 size,
                 shared: shared.clone(),
-                world: Group::new(&world, rank),
-                votes: Group::new(&votes, rank),
-                farewell: Group::new(&farewell, rank),
+                world: LocalGroup::new(&world, rank),
+                votes: LocalGroup::new(&votes, rank),
+                farewell: LocalGroup::new(&farewell, rank),
                 groups: Vec::new(),
                 made: HashMap::new(),
                 voting: false,
@@ -155,7 +155,7 @@ impl LocalTransport {
         self
     }
 
-    fn group(&mut self, group: GroupId) -> Result<(&mut Group, &SharedWorld)> {
+    fn group(&mut self, group: GroupId) -> Result<(&mut LocalGroup, &SharedWorld)> {
         match self.groups.get_mut(group.0) {
             Some(group) => Ok((group, &self.shared)),
             None => Err(Error::new("unknown group of analysis ranks")),
@@ -274,7 +274,7 @@ impl Transport for LocalTransport {
         let occurrence = self.made.entry((members.to_vec(), tag)).or_default();
         *occurrence += 1;
         let rounds = self.shared.join(members, tag, *occurrence);
-        self.groups.push(Group::new(&rounds, rank));
+        self.groups.push(LocalGroup::new(&rounds, rank));
         Ok(GroupId(self.groups.len() - 1))
     }
 

@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 /// What has arrived at one rank.
 #[derive(Debug, Default)]
 struct Mailbox {
-    mail: Mutex<Mail>,
+    mail: Mutex<QueuedMessages>,
     time_came: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Mail {
+struct QueuedMessages {
     messages: [VecDeque<(usize, Vec<u64>)>; Channel::COUNT],
     /// Timestamps by source.
     times: HashMap<usize, VecDeque<[i64; 2]>>,

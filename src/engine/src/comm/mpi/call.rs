@@ -1,7 +1,7 @@
 //! What every MPI call needs: checked return codes, communicators, and requests that own their buffers.
 //!
 //! Safety, for all immediate operations: MPI reads or writes a buffer between the start of an operation and its completion. A
-//! [`Request`] owns its buffers on the heap (boxed slices do not move when the request does); nobody sees them before
+//! [`ImmediateOperation`] owns its buffers on the heap (boxed slices do not move when the request does); nobody sees them before
 //! the operation is complete. A request that is dropped while incomplete leaks its buffers rather than freeing them under MPI.
 //! Counts are checked to fit a C int, element types are fixed by the types of the buffers.
 #![allow(unsafe_code)]
@@ -72,7 +72,7 @@ pub fn expect_no_launcher() {
 
 /// A communicator, with the calling process's place in it.
 #[derive(Clone, Copy)]
-pub struct Communicator {
+pub struct MpiCommunicator {
     /// The library's handle.
     pub raw: ffi::MPI_Comm,
     /// This process.
@@ -81,23 +81,23 @@ pub struct Communicator {
     pub size: usize,
 }
 
-impl Communicator {
+impl MpiCommunicator {
     /// `MPI_COMM_WORLD`, told to return errors.
-    pub fn world() -> Result<Communicator> {
+    pub fn world() -> Result<MpiCommunicator> {
         // SAFETY: constants of the library; MPI is initialised.
         let raw = unsafe { ffi::RSMPI_COMM_WORLD };
         // SAFETY: as above.
         check("MPI_Comm_set_errhandler", unsafe { ffi::MPI_Comm_set_errhandler(raw, ffi::RSMPI_ERRORS_RETURN) })?;
-        Communicator::describe(raw)
+        MpiCommunicator::describe(raw)
     }
 
     /// The same ranks with message and collective traffic of its own (`MPI_Comm_dup`).
-    pub fn duplicate(&self) -> Result<Communicator> {
+    pub fn duplicate(&self) -> Result<MpiCommunicator> {
         let mut new = MaybeUninit::uninit();
         // SAFETY: the handle is written by the call before it is read.
         unsafe {
             check("MPI_Comm_dup", ffi::MPI_Comm_dup(self.raw, new.as_mut_ptr()))?;
-            Communicator::describe(new.assume_init())
+            MpiCommunicator::describe(new.assume_init())
         }
     }
 
@@ -109,17 +109,17 @@ impl Communicator {
         }
     }
 
-    fn describe(raw: ffi::MPI_Comm) -> Result<Communicator> {
+    fn describe(raw: ffi::MPI_Comm) -> Result<MpiCommunicator> {
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         // SAFETY: plain output arguments.
         check("MPI_Comm_rank", unsafe { ffi::MPI_Comm_rank(raw, &mut rank) })?;
         // SAFETY: as above.
         check("MPI_Comm_size", unsafe { ffi::MPI_Comm_size(raw, &mut size) })?;
-        Ok(Communicator { raw, rank: rank as usize, size: size as usize })
+        Ok(MpiCommunicator { raw, rank: rank as usize, size: size as usize })
     }
 
     /// A communicator of `members` in that order; called by the members only (`MPI_Comm_create_group`).
-    pub fn subset(&self, members: &[usize], tag: u32) -> Result<Communicator> {
+    pub fn subset(&self, members: &[usize], tag: u32) -> Result<MpiCommunicator> {
         let ranks: Vec<c_int> = members.iter().map(|&member| rank_number(member)).collect();
         let length = count(ranks.len(), "MPI_Group_incl")?;
         // Every library allows tags up to 32767 at least; equal tags only matter for groups made at the same time.
@@ -134,13 +134,13 @@ impl Communicator {
             let created = ffi::MPI_Comm_create_group(self.raw, group.assume_init(), tag, new.as_mut_ptr());
             ffi::MPI_Group_free(group.as_mut_ptr());
             check("MPI_Comm_create_group", created)?;
-            Communicator::describe(new.assume_init())
+            MpiCommunicator::describe(new.assume_init())
         }
     }
 }
 
 /// An immediate operation with the buffers it works on.
-pub struct Request<B> {
+pub struct ImmediateOperation<B> {
     raw: ffi::MPI_Request,
     /// Freed only when the operation is complete.
     buffers: ManuallyDrop<B>,
@@ -148,14 +148,14 @@ pub struct Request<B> {
     what: &'static str,
 }
 
-impl<B> Request<B> {
+impl<B> ImmediateOperation<B> {
     /// Starts an operation: `start` makes the call with pointers into the (heap-allocated) buffers.
     pub fn start(
         what: &'static str,
         buffers: B,
         start: impl FnOnce(&mut B, &mut ffi::MPI_Request) -> c_int,
-    ) -> Result<Request<B>> {
-        let mut request = Request {
+    ) -> Result<ImmediateOperation<B>> {
+        let mut request = ImmediateOperation {
             // SAFETY: a constant of the library.
             raw: unsafe { ffi::RSMPI_REQUEST_NULL },
             buffers: ManuallyDrop::new(buffers),
@@ -190,7 +190,7 @@ impl<B> Request<B> {
     }
 }
 
-impl<B> Drop for Request<B> {
+impl<B> Drop for ImmediateOperation<B> {
     fn drop(&mut self) {
         if self.done {
             // SAFETY: MPI has finished with the buffers, and nobody uses them after the drop.

@@ -3,7 +3,7 @@
 //! A failure that is not everybody's (of an MPI call, say) often hits several ranks, and each has something to say. The first one that fails
 //! tells all others so; those that fail later, or at the same time with a higher rank, leave the last word to it.
 
-use crate::comm::mpi::call::{Communicator, Request};
+use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator};
 use std::time::Duration;
 
 /// Tag of a complaint.
@@ -17,7 +17,7 @@ const DELAY: Duration = Duration::from_millis(300);
 pub struct Complaints {
     sent: bool,
     /// They keep their buffers if the run ends before they are delivered.
-    sending: Vec<Request<Box<[u64]>>>,
+    sending: Vec<ImmediateOperation<Box<[u64]>>>,
     /// The lowest rank heard.
     lowest: Option<usize>,
     /// Whether one was heard before this rank sent its own.
@@ -26,7 +26,7 @@ pub struct Complaints {
 
 impl Complaints {
     /// Called again and again while this rank waits for the others to end, so far for `waited`. Failures do not matter any more.
-    pub fn turn(&mut self, on: &Communicator, waited: Duration) {
+    pub fn turn(&mut self, on: &MpiCommunicator, waited: Duration) {
         while let Ok(Some(mut incoming)) = on.receive(TAG) {
             let _ = incoming.request.test();
             self.lowest = Some(self.lowest.map_or(incoming.source, |lowest| lowest.min(incoming.source)));

@@ -1,7 +1,7 @@
 //! Messages under way: those sent, which keep their buffers until MPI is done with them, and those arriving.
 
 use crate::comm::Channel;
-use crate::comm::mpi::call::{Communicator, Request};
+use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator};
 use crate::comm::mpi::operations::Incoming;
 use clc_trace::Result;
 
@@ -12,7 +12,7 @@ pub const TIME_TAG: i32 = Channel::COUNT as i32;
 #[derive(Default)]
 pub struct Mail {
     /// In no order: MPI keeps the order of messages, this only keeps buffers.
-    sending: Vec<Request<Box<[u64]>>>,
+    sending: Vec<ImmediateOperation<Box<[u64]>>>,
     /// Which one to look at next.
     next: usize,
     /// Look at all when there are so many.
@@ -27,7 +27,7 @@ impl Mail {
     const SMALLEST_FULL: usize = 64;
 
     /// Sends without waiting.
-    pub fn send(&mut self, on: &Communicator, destination: usize, tag: i32, words: Vec<u64>) -> Result<()> {
+    pub fn send(&mut self, on: &MpiCommunicator, destination: usize, tag: i32, words: Vec<u64>) -> Result<()> {
         let mut request = on.send(destination, tag, words)?;
         // Short messages are usually delivered at once.
         if request.test()? {
@@ -68,7 +68,7 @@ impl Mail {
     }
 
     /// The next message of a channel that is complete.
-    pub fn receive(&mut self, on: &Communicator, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    pub fn receive(&mut self, on: &MpiCommunicator, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
         let arriving = &mut self.arriving[channel as usize];
         if arriving.is_none() {
             *arriving = on.receive(channel as i32)?;

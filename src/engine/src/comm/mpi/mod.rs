@@ -15,7 +15,7 @@ mod tops;
 
 use crate::comm::backoff::Backoff;
 use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
-use call::{Communicator, Request};
+use call::{ImmediateOperation, MpiCommunicator};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use complaints::Complaints;
@@ -29,19 +29,19 @@ use tops::TopReduction;
 /// One rank of `MPI_COMM_WORLD`. Stays on the thread that initialised MPI.
 pub struct MpiTransport {
     /// Used for nothing but the farewell and complaints, so that no operation that another rank has not come to can mix with it.
-    world: Communicator,
+    world: MpiCommunicator,
     /// Messages, timestamps and collective operations.
-    traffic: Communicator,
+    traffic: MpiCommunicator,
     /// Votes run beside everything else.
-    votes: Communicator,
-    groups: Vec<Group>,
+    votes: MpiCommunicator,
+    groups: Vec<MpiGroup>,
     reduction: TopReduction,
     mail: Mail,
-    vote: Option<Request<SendReceive<i64>>>,
-    farewell: Option<Request<()>>,
+    vote: Option<ImmediateOperation<SendReceive<i64>>>,
+    farewell: Option<ImmediateOperation<()>>,
     pulse: Pulse,
     /// What the signs of life travel on.
-    signs: Communicator,
+    signs: MpiCommunicator,
     exchanges: u64,
     backoff: Backoff,
     /// Last of the fields that MPI knows of: dropping it finalises MPI.
@@ -51,17 +51,17 @@ pub struct MpiTransport {
 
 /// A group of one needs no communicator, of which libraries have few.
 #[derive(Clone, Copy)]
-enum Group {
+enum MpiGroup {
     Alone,
-    Several(Communicator),
+    Several(MpiCommunicator),
 }
 
-impl Group {
+impl MpiGroup {
     /// This rank's rank in the group, and the number of members.
     fn place(self) -> (usize, usize) {
         match self {
-            Group::Alone => (0, 1),
-            Group::Several(communicator) => (communicator.rank, communicator.size),
+            MpiGroup::Alone => (0, 1),
+            MpiGroup::Several(communicator) => (communicator.rank, communicator.size),
         }
     }
 }
@@ -73,7 +73,7 @@ impl MpiTransport {
     const PIECE: usize = 1 << 30;
 
     /// Waits for an immediate operation.
-    fn wait<B>(&mut self, mut request: Request<B>) -> Result<B> {
+    fn wait<B>(&mut self, mut request: ImmediateOperation<B>) -> Result<B> {
         while !request.test()? {
             self.mail.progress()?;
             self.pulse.waiting(self.backoff.rest())?;
@@ -82,7 +82,7 @@ impl MpiTransport {
         request.finish()
     }
 
-    fn group(&self, group: GroupId, root: usize) -> Result<Group> {
+    fn group(&self, group: GroupId, root: usize) -> Result<MpiGroup> {
         let group = *self.groups.get(group.0).ok_or_else(|| Error::new("unknown group of analysis ranks"))?;
         let (_, size) = group.place();
         if root >= size {
@@ -138,7 +138,7 @@ impl Drop for MpiTransport {
         // In the same order everywhere, as they were made. With an operation still under way, finalising has to do.
         if self.vote.is_none() && self.mail.is_sent() && together {
             for group in self.groups.drain(..) {
-                if let Group::Several(communicator) = group {
+                if let MpiGroup::Several(communicator) = group {
                     communicator.free();
                 }
             }
@@ -250,8 +250,8 @@ impl Transport for MpiTransport {
     fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
         crate::comm::place_in_group(members, self.rank(), self.size())?;
         self.groups.push(match members {
-            [_] => Group::Alone,
-            _ => Group::Several(self.traffic.subset(members, tag)?),
+            [_] => MpiGroup::Alone,
+            _ => MpiGroup::Several(self.traffic.subset(members, tag)?),
         });
         Ok(GroupId(self.groups.len() - 1))
     }
@@ -269,28 +269,28 @@ impl Transport for MpiTransport {
     }
 
     fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
-        let Group::Several(communicator) = self.group(group, root)? else { return Ok(value) };
+        let MpiGroup::Several(communicator) = self.group(group, root)? else { return Ok(value) };
         let broadcast = communicator.broadcast(root, value.to_ne_bytes().to_vec())?;
         let bytes = self.wait(broadcast)?;
         Ok(bytes.first_chunk().map_or(i64::MIN, |bytes| i64::from_ne_bytes(*bytes)))
     }
 
     fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
-        let Group::Several(communicator) = self.group(group, root)? else { return Ok(Some(value)) };
+        let MpiGroup::Several(communicator) = self.group(group, root)? else { return Ok(Some(value)) };
         let reduction = self.reduction.start(&communicator, Some(root), value)?;
         let (_, received) = self.wait(reduction)?;
         Ok(received.first().copied().filter(|_| communicator.rank == root))
     }
 
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
-        let Group::Several(communicator) = self.group(group, 0)? else { return Ok(value) };
+        let MpiGroup::Several(communicator) = self.group(group, 0)? else { return Ok(value) };
         let reduction = self.reduction.start(&communicator, None, value)?;
         let (_, received) = self.wait(reduction)?;
         Ok(received.first().copied().unwrap_or(Top2::NONE))
     }
 
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
-        let Group::Several(communicator) = self.group(group, 0)? else { return Ok(None) };
+        let MpiGroup::Several(communicator) = self.group(group, 0)? else { return Ok(None) };
         let scan = communicator.exscan(value)?;
         let (_, received) = self.wait(scan)?;
         Ok(received.first().copied().filter(|_| communicator.rank > 0))

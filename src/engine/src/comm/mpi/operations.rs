@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::comm::ReduceOp;
-use crate::comm::mpi::call::{Communicator, Request, check, count, rank_number};
+use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator, check, count, rank_number};
 use clc_trace::Result;
 use mpi::ffi;
 use std::ffi::c_int;
@@ -19,18 +19,18 @@ pub struct Incoming {
     /// Who has sent it.
     pub source: usize,
     /// Its words, once complete.
-    pub request: Request<Box<[u64]>>,
+    pub request: ImmediateOperation<Box<[u64]>>,
 }
 
 fn zeros<T: Clone + Default>(length: usize) -> Box<[T]> {
     vec![T::default(); length].into_boxed_slice()
 }
 
-impl Communicator {
+impl MpiCommunicator {
     /// `MPI_Isend` of words.
-    pub fn send(&self, destination: usize, tag: c_int, words: Vec<u64>) -> Result<Request<Box<[u64]>>> {
+    pub fn send(&self, destination: usize, tag: c_int, words: Vec<u64>) -> Result<ImmediateOperation<Box<[u64]>>> {
         let length = count(words.len(), "MPI_Isend")?;
-        Request::start("MPI_Isend", words.into_boxed_slice(), |words, request| {
+        ImmediateOperation::start("MPI_Isend", words.into_boxed_slice(), |words, request| {
             let (words, to) = (words.as_ptr().cast(), rank_number(destination));
             // SAFETY: see `call`; `length` is that of the slice.
             unsafe { ffi::MPI_Isend(words, length, ffi::RSMPI_UINT64_T, to, tag, self.raw, request) }
@@ -56,7 +56,7 @@ impl Communicator {
         // SAFETY: the flag was set.
         let source = usize::try_from(unsafe { status.assume_init_ref() }.MPI_SOURCE).unwrap_or(usize::MAX);
         let words = vec![0u64; usize::try_from(length).unwrap_or(0)].into_boxed_slice();
-        let request = Request::start("MPI_Imrecv", words, |words, request| {
+        let request = ImmediateOperation::start("MPI_Imrecv", words, |words, request| {
             // SAFETY: see the module; the buffer has the length that the matched message announces, which is received once.
             unsafe {
                 let words = words.as_mut_ptr().cast();
@@ -67,8 +67,8 @@ impl Communicator {
     }
 
     /// `MPI_Irecv` of the two words of a timestamp.
-    pub fn receive_time(&self, source: usize, tag: c_int) -> Result<Request<Box<[u64]>>> {
-        Request::start("MPI_Irecv", zeros(2), |words, request| {
+    pub fn receive_time(&self, source: usize, tag: c_int) -> Result<ImmediateOperation<Box<[u64]>>> {
+        ImmediateOperation::start("MPI_Irecv", zeros(2), |words, request| {
             let (words, from) = (words.as_mut_ptr().cast(), rank_number(source));
             // SAFETY: see `call`; the buffer has two elements.
             unsafe { ffi::MPI_Irecv(words, 2, ffi::RSMPI_UINT64_T, from, tag, self.raw, request) }
@@ -76,15 +76,15 @@ impl Communicator {
     }
 
     /// `MPI_Ibarrier`.
-    pub fn barrier(&self) -> Result<Request<()>> {
+    pub fn barrier(&self) -> Result<ImmediateOperation<()>> {
         // SAFETY: no buffers.
-        Request::start("MPI_Ibarrier", (), |(), request| unsafe { ffi::MPI_Ibarrier(self.raw, request) })
+        ImmediateOperation::start("MPI_Ibarrier", (), |(), request| unsafe { ffi::MPI_Ibarrier(self.raw, request) })
     }
 
     /// `MPI_Iallreduce` of integers.
-    pub fn all_reduce(&self, op: ReduceOp, values: &[i64]) -> Result<Request<SendReceive<i64>>> {
+    pub fn all_reduce(&self, op: ReduceOp, values: &[i64]) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let length = count(values.len(), "MPI_Iallreduce")?;
-        Request::start("MPI_Iallreduce", (values.into(), zeros(values.len())), |(send, receive), request| {
+        ImmediateOperation::start("MPI_Iallreduce", (values.into(), zeros(values.len())), |(send, receive), request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; both slices have `length` elements; operations and types are constants of the library.
             unsafe {
@@ -99,9 +99,9 @@ impl Communicator {
     }
 
     /// `MPI_Ibcast` of bytes: all ranks give a buffer of the same length.
-    pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Result<Request<Box<[u8]>>> {
+    pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Result<ImmediateOperation<Box<[u8]>>> {
         let length = count(bytes.len(), "MPI_Ibcast")?;
-        Request::start("MPI_Ibcast", bytes.into_boxed_slice(), |bytes, request| {
+        ImmediateOperation::start("MPI_Ibcast", bytes.into_boxed_slice(), |bytes, request| {
             let (bytes, root) = (bytes.as_mut_ptr().cast(), rank_number(root));
             // SAFETY: see `call`; `length` is that of the slice.
             unsafe { ffi::MPI_Ibcast(bytes, length, ffi::RSMPI_UINT8_T, root, self.raw, request) }
@@ -109,11 +109,11 @@ impl Communicator {
     }
 
     /// `MPI_Igather` of one integer, or `MPI_Iallgather` without a root.
-    pub fn gather_one(&self, root: Option<usize>, value: i64) -> Result<Request<SendReceive<i64>>> {
+    pub fn gather_one(&self, root: Option<usize>, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let here = root.is_none_or(|root| root == self.rank);
         let buffers = (Box::from([value]), zeros(if here { self.size } else { 0 }));
         let what = if root.is_some() { "MPI_Igather" } else { "MPI_Iallgather" };
-        Request::start(what, buffers, |(send, receive): &mut SendReceive<i64>, request| {
+        ImmediateOperation::start(what, buffers, |(send, receive): &mut SendReceive<i64>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; one element is sent, one per rank received where anything is received.
             unsafe {
@@ -128,7 +128,12 @@ impl Communicator {
 
     /// `MPI_Igatherv` of bytes, or `MPI_Iallgatherv` without a root; `lengths` are those of all ranks, needed where bytes are
     /// received. Together they have to fit a C int.
-    pub fn gather(&self, root: Option<usize>, bytes: &[u8], lengths: &[i64]) -> Result<Request<GatherBuffers>> {
+    pub fn gather(
+        &self,
+        root: Option<usize>,
+        bytes: &[u8],
+        lengths: &[i64],
+    ) -> Result<ImmediateOperation<GatherBuffers>> {
         let own = count(bytes.len(), "MPI_Igatherv")?;
         let (mut counts, mut offsets, mut total) = (Vec::new(), Vec::new(), 0_usize);
         for &length in lengths {
@@ -140,7 +145,7 @@ impl Communicator {
         count(total, "MPI_Igatherv")?;
         let buffers: GatherBuffers = (bytes.into(), zeros(total), counts.into(), offsets.into());
         let what = if root.is_some() { "MPI_Igatherv" } else { "MPI_Iallgatherv" };
-        Request::start(what, buffers, |(send, receive, counts, offsets), request| {
+        ImmediateOperation::start(what, buffers, |(send, receive, counts, offsets), request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             let (counts, offsets) = (counts.as_ptr(), offsets.as_ptr());
             // SAFETY: see `call`; where bytes are received, counts and displacements have one entry per rank and stay within
@@ -158,9 +163,9 @@ impl Communicator {
     }
 
     /// `MPI_Iexscan` MAX of one integer; what is received at rank 0 is undefined.
-    pub fn exscan(&self, value: i64) -> Result<Request<SendReceive<i64>>> {
+    pub fn exscan(&self, value: i64) -> Result<ImmediateOperation<SendReceive<i64>>> {
         let buffers = (Box::from([value]), Box::from([i64::MIN]));
-        Request::start("MPI_Iexscan", buffers, |(send, receive): &mut SendReceive<i64>, request| {
+        ImmediateOperation::start("MPI_Iexscan", buffers, |(send, receive): &mut SendReceive<i64>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; both slices have one element.
             unsafe { ffi::MPI_Iexscan(send, receive, 1, ffi::RSMPI_INT64_T, ffi::RSMPI_MAX, self.raw, request) }

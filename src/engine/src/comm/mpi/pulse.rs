@@ -4,7 +4,7 @@
 //! one calls MPI. They are few and small: per rank two messages to each watcher's one, some seconds apart, and only in waits or parts that
 //! long.
 
-use crate::comm::mpi::call::{Communicator, Request};
+use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator};
 use crate::comm::watch::{self, Home, Sign, WATCHERS, Watch};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
@@ -20,14 +20,14 @@ const TAG: i32 = 0;
 pub struct Pulse(Option<Rc<RefCell<Beats>>>);
 
 struct Beats {
-    on: Communicator,
+    on: MpiCommunicator,
     /// Time between two signs.
     interval: Duration,
     last: Instant,
     part: &'static str,
     expected: u64,
     done: u64,
-    sending: Vec<Request<Box<[u64]>>>,
+    sending: Vec<ImmediateOperation<Box<[u64]>>>,
     /// Signs sent to each watcher, and received here.
     sent: [i64; WATCHERS],
     received: i64,
@@ -36,7 +36,7 @@ struct Beats {
 
 impl Pulse {
     /// Of a rank on `on`, a communicator for nothing else. Tells the watchers where this process runs.
-    pub fn start(on: Communicator, node: String) -> Result<Pulse> {
+    pub fn start(on: MpiCommunicator, node: String) -> Result<Pulse> {
         let Some(patience) = watch::patience().filter(|_| on.size > 1) else { return Ok(Pulse(None)) };
         let now = Instant::now();
         let here = Home::here(node);

@@ -2,7 +2,7 @@
 
 use crate::comm::backoff::Backoff;
 use crate::comm::launch::{self, Launch};
-use crate::comm::mpi::call::{self, Communicator};
+use crate::comm::mpi::call::{self, MpiCommunicator};
 use crate::comm::mpi::mail::Mail;
 use crate::comm::mpi::pulse::Pulse;
 use crate::comm::mpi::tops::TopReduction;
@@ -33,7 +33,7 @@ impl MpiTransport {
         // If something fails from here on, others may wait for this rank within MPI, and finalising would wait for them. A process that
         // ends without it ends the job.
         let universe = ManuallyDrop::new(universe);
-        let world = Communicator::world()?;
+        let world = MpiCommunicator::world()?;
         abort_on_panic(world.rank);
         let (traffic, votes, signs) = (world.duplicate()?, world.duplicate()?, world.duplicate()?);
         let reduction = TopReduction::new()?;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::comm::Top2;
-use crate::comm::mpi::call::{Communicator, Request, check, rank_number};
+use crate::comm::mpi::call::{ImmediateOperation, MpiCommunicator, check, rank_number};
 use crate::comm::mpi::operations::SendReceive;
 use clc_trace::Result;
 use mpi::ffi;
@@ -49,10 +49,15 @@ impl TopReduction {
     }
 
     /// `MPI_Ireduce`, or `MPI_Iallreduce` without a root.
-    pub fn start(&self, on: &Communicator, root: Option<usize>, value: Top2) -> Result<Request<SendReceive<Top2>>> {
+    pub fn start(
+        &self,
+        on: &MpiCommunicator,
+        root: Option<usize>,
+        value: Top2,
+    ) -> Result<ImmediateOperation<SendReceive<Top2>>> {
         let buffers = (Box::from([value]), Box::from([Top2::NONE]));
         let what = if root.is_some() { "MPI_Ireduce" } else { "MPI_Iallreduce" };
-        Request::start(what, buffers, |(send, receive): &mut SendReceive<Top2>, request| {
+        ImmediateOperation::start(what, buffers, |(send, receive): &mut SendReceive<Top2>, request| {
             let (send, receive) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
             // SAFETY: see `call`; both slices have one element.
             unsafe {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Instances of one communicator that have begun and are not complete.
 #[derive(Debug, Default)]
-pub struct Flight<const CLOCKS: usize> {
+pub struct OpenInstances<const CLOCKS: usize> {
     base: usize,
-    states: VecDeque<State<CLOCKS>>,
+    states: VecDeque<InstanceState<CLOCKS>>,
 }
 
 /// A logical time of each clock.
@@ -19,7 +19,7 @@ pub type Tops<const CLOCKS: usize> = [Top2; CLOCKS];
 
 /// How far one instance is. There can be one for each instance of a communicator, so it is kept small.
 #[derive(Debug, Clone)]
-pub struct State<const CLOCKS: usize> {
+pub struct InstanceState<const CLOCKS: usize> {
     /// The largest contributions; of a prefix operation, of those of the ranks that are complete.
     pub top: Tops<CLOCKS>,
     /// Contributions so far.
@@ -34,13 +34,13 @@ pub struct State<const CLOCKS: usize> {
 /// In the place of the members that have begun: the instance is complete.
 const DONE: u32 = u32::MAX;
 
-impl<const CLOCKS: usize> Flight<CLOCKS> {
+impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     /// Of an instance that is not complete.
-    pub fn state(&mut self, instance: usize) -> &mut State<CLOCKS> {
+    pub fn state(&mut self, instance: usize) -> &mut InstanceState<CLOCKS> {
         let at = instance - self.base;
         if at >= self.states.len() {
             let top = [Top2::NONE; CLOCKS];
-            self.states.resize(at + 1, State { top, count: 0, begun: 0, values: None });
+            self.states.resize(at + 1, InstanceState { top, count: 0, begun: 0, values: None });
         }
         &mut self.states[at]
     }

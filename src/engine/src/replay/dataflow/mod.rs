@@ -18,7 +18,7 @@ mod outbox;
 mod schedule;
 
 use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, Instance, Member};
+use crate::matching::collectives::{CollectiveComm, HostedMember, Instance};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
@@ -27,7 +27,7 @@ use crate::replay::stall;
 use clc_trace::{Fraction, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::semantics::CollectiveClass;
-use flight::{Flight, Times, Tops, damaged, later, times_in, tops_in, words_of};
+use flight::{OpenInstances, Times, Tops, damaged, later, times_in, tops_in, words_of};
 use lamport::Lamport;
 use outbox::Outbox;
 use schedule::{Turns, WHICH};
@@ -118,8 +118,8 @@ fn both<const CLOCKS: usize>(
     other: &Program,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>, Forward)> {
-    let mut first = Replay::<CLOCKS>::new(program, program.times(|timeline| &timeline.time), parameters, false);
-    let mut second = Replay::<1>::new(other, other.times(|timeline| &timeline.time), parameters, false);
+    let mut first = DataflowReplay::<CLOCKS>::new(program, program.times(|timeline| &timeline.time), parameters, false);
+    let mut second = DataflowReplay::<1>::new(other, other.times(|timeline| &timeline.time), parameters, false);
     let finished = schedule::run(&mut [&mut first, &mut second], &mut Outbox::new(transport))?;
     let (forward, lamport) = first.complete(transport, finished[0])?;
     let (back, _) = second.complete(transport, finished[1])?;
@@ -132,7 +132,7 @@ fn complete<const CLOCKS: usize>(
     base: Vec<&[i64]>,
     parameters: ForwardParameters,
 ) -> Result<(Forward, Option<Ticks>)> {
-    let mut replay = Replay::<CLOCKS>::new(program, base, parameters, false);
+    let mut replay = DataflowReplay::<CLOCKS>::new(program, base, parameters, false);
     let finished = replay.run(transport)?;
     replay.complete(transport, finished)
 }
@@ -148,7 +148,7 @@ pub const LAMPORT: ForwardParameters = ForwardParameters { decay: Fraction::ONE,
 /// Failures of the transport.
 pub fn rehearse(transport: &mut dyn Transport, program: &Program) -> Result<Option<Ticks>> {
     let times = program.times(|timeline| &timeline.time);
-    let mut replay = Replay::<1>::new(program, times, LAMPORT, true);
+    let mut replay = DataflowReplay::<1>::new(program, times, LAMPORT, true);
     let through = replay.run(transport)?;
     Ok(through.then(|| replay.largest_advance()))
 }
@@ -168,14 +168,14 @@ pub struct Stopped {
 /// Failures of the transport.
 pub(crate) fn stopped_at(transport: &mut dyn Transport, program: &Program) -> Result<Option<Stopped>> {
     let times = program.times(|timeline| &timeline.time);
-    let mut replay = Replay::<1>::new(program, times, LAMPORT, false);
+    let mut replay = DataflowReplay::<1>::new(program, times, LAMPORT, false);
     let finished = replay.run(transport)?;
-    let Replay { position, forward, .. } = replay;
+    let DataflowReplay { position, forward, .. } = replay;
     Ok((!finished).then_some(Stopped { position, bounds: forward.logical }))
 }
 
 /// Replays `CLOCKS` clocks at once: the one of the formula, and the plain Lamport clock.
-struct Replay<'a, const CLOCKS: usize> {
+struct DataflowReplay<'a, const CLOCKS: usize> {
     /// Every collective synchronises all members.
     synchronising: bool,
     /// [`WHICH`] or 0: which of the replays that run at the same time it is.
@@ -204,12 +204,12 @@ struct Replay<'a, const CLOCKS: usize> {
     /// Next instance per membership.
     begun: Vec<u32>,
     /// Instances in flight, per communicator: combined on this host.
-    local: Vec<Flight<CLOCKS>>,
+    local: Vec<OpenInstances<CLOCKS>>,
     /// The same at their home, where the hosts' contributions meet.
-    home: Vec<Flight<CLOCKS>>,
+    home: Vec<OpenInstances<CLOCKS>>,
 }
 
-impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
+impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     fn new(program: &'a Program, base: Vec<&'a [i64]>, parameters: ForwardParameters, synchronising: bool) -> Self {
         let timelines = program.timelines.len();
         let comms = program.collectives.comms.len();
@@ -218,7 +218,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             forward.wait_at_every_end(program);
         }
         let waiting = (program.events() as usize / WAITING_PART).max(FEW);
-        Replay {
+        DataflowReplay {
             lamport: Lamport::new(if CLOCKS > 1 { timelines } else { 0 }, waiting),
             synchronising,
             which: 0,
@@ -234,8 +234,8 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
             arrived: vec![0; program.messages.incoming.len()],
             joining: BTreeMap::new(),
             begun: vec![0; program.collectives.memberships.len()],
-            local: (0..comms).map(|_| Flight::default()).collect(),
-            home: (0..comms).map(|_| Flight::default()).collect(),
+            local: (0..comms).map(|_| OpenInstances::default()).collect(),
+            home: (0..comms).map(|_| OpenInstances::default()).collect(),
         }
     }
 
@@ -249,7 +249,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     fn complete(mut self, transport: &mut dyn Transport, finished: bool) -> Result<(Forward, Option<Ticks>)> {
         self.forward.largest_advance = self.largest_advance();
         self.forward.jumps = self.clocks.iter().map(TimelineClock::jumps).sum();
-        let Replay { program, position, forward, lamport, .. } = self;
+        let DataflowReplay { program, position, forward, lamport, .. } = self;
         stall::check(transport, program, &position, &forward.logical, finished)?;
         Ok((forward, lamport.largest_advance()))
     }
@@ -571,7 +571,7 @@ impl<'a, const CLOCKS: usize> Replay<'a, CLOCKS> {
     }
 }
 
-impl<const CLOCKS: usize> Turns for Replay<'_, CLOCKS> {
+impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
     fn begin_turns(&mut self, which: u64, out: &mut Outbox<'_>) -> Result<()> {
         self.which = which * WHICH;
         let here = out.here as u32;
@@ -670,7 +670,7 @@ fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, 
             (rank != root).then(|| members - u32::from(hosts_root))
         }
         CollectiveClass::NToN if comm.groups() > 1 => {
-            let own = |member: &&Member| comm.group_of(member.rank) == comm.group_of(rank);
+            let own = |member: &&HostedMember| comm.group_of(member.rank) == comm.group_of(rank);
             Some(comm.members.iter().filter(own).count() as u32)
         }
         CollectiveClass::NToN => Some(members),

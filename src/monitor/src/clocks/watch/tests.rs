@@ -2,8 +2,8 @@ use super::*;
 use crate::random::Random;
 
 /// What is said of a clock whose distance after so many seconds is a function, observed every half a second with some microseconds of noise.
-fn verdicts(seconds: u64, distance: impl Fn(f64) -> f64) -> Vec<(f64, Verdict)> {
-    let (mut watch, mut random, mut found) = (ClockWatch::new(Limits::default()), Random::new(5), Vec::new());
+fn verdicts(seconds: u64, distance: impl Fn(f64) -> f64) -> Vec<(f64, ClockFault)> {
+    let (mut watch, mut random, mut found) = (ClockWatch::new(ClockLimits::default()), Random::new(5), Vec::new());
     for step in 0..seconds * 2 {
         let noise = random.below(10_000) as f64 - 5_000.0;
         let at = step as f64 / 2.0;
@@ -24,7 +24,7 @@ fn a_good_clock_is_not_remarked_on() {
 fn a_jump_is_named_once_with_its_size() {
     for by in [-2e6, 1e6, 5e9] {
         let found = verdicts(60, |at| if at < 30.0 { 0.0 } else { by });
-        assert!(matches!(found[..], [(30.5, Verdict::Jumped(size))] if (size - by).abs() < 2e4), "{by}: {found:?}");
+        assert!(matches!(found[..], [(30.5, ClockFault::Jumped(size))] if (size - by).abs() < 2e4), "{by}: {found:?}");
     }
     let found = verdicts(60, |at| (at / 20.0).floor() * 1e6);
     assert_eq!(found.len(), 2, "each jump: {found:?}");
@@ -34,7 +34,7 @@ fn a_jump_is_named_once_with_its_size() {
 fn a_clock_that_runs_away_is_named_once_with_its_rate() {
     for ppm in [-1_000.0, 300.0, 5_000.0] {
         let found = verdicts(120, |at| if at < 30.0 { 0.0 } else { (at - 30.0) * ppm * 1e3 });
-        let runs: Vec<_> = found.iter().filter(|(_, verdict)| matches!(verdict, Verdict::RunsAway(_))).collect();
+        let runs: Vec<_> = found.iter().filter(|(_, verdict)| matches!(verdict, ClockFault::RunsAway(_))).collect();
         assert_eq!((runs.len(), found.len()), (1, 1), "{ppm}: {found:?}");
         assert!((30.0..40.0).contains(&runs[0].0), "{ppm}: {found:?}");
     }
@@ -43,12 +43,12 @@ fn a_clock_that_runs_away_is_named_once_with_its_rate() {
 #[test]
 fn a_clock_that_stands_still_is_named_at_once() {
     let found = verdicts(60, |at| if at < 30.0 { 0.0 } else { -(at - 30.0) * 1e9 });
-    assert_eq!(found, [(30.5, Verdict::StandsStill)]);
+    assert_eq!(found, [(30.5, ClockFault::StandsStill)]);
 }
 
 #[test]
 fn nonsense_is_passed_over() {
-    let mut watch = ClockWatch::new(Limits::default());
+    let mut watch = ClockWatch::new(ClockLimits::default());
     assert_eq!(watch.observe(5, f64::NAN, 0.0), None);
     assert_eq!(watch.observe(5, 0.0, -1.0), None);
     assert_eq!(watch.observe(5, 1e12, 0.0), None, "no time has passed");
