@@ -7,6 +7,7 @@ use crate::analysis::replay::walk::Path;
 use crate::analysis::scan::{DEPTH, mpi_regions};
 use crate::analysis::stages::{StageMapper, StagedTrace};
 use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, longer};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::call_tree::CallTree;
 use clc_execution::parallelism::Parallelism;
 use clc_trace::progress::Progress;
@@ -37,7 +38,7 @@ pub fn attribute(
         let events: u64 = stages.loaded.locations[timeline].iter().map(|location| location.summary.events).sum();
         let stretches: Vec<&[(i64, i64)]> = paths.iter().map(|path| path.stretches[timeline].as_slice()).collect();
         if stretches.iter().any(|stretches| !stretches.is_empty()) {
-            let process = stages.loaded.program.first + timeline as u32;
+            let process = stages.loaded.program.number(LocalTimeline::at(timeline)).0;
             for ((stretches, parallelism), path) in stretches.iter().zip(parallelism).zip(&mut part.paths) {
                 add_process(process, stretches, parallelism, path);
             }

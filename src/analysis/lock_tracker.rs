@@ -1,5 +1,7 @@
 //! Locks of windows as the events of a process show them: requested, acquired, released.
 
+use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::program::Program;
 use clc_trace::{Event, LocationId, WindowId, WindowLock};
 use std::collections::HashMap;
 
@@ -21,8 +23,8 @@ pub struct TimedLock {
     pub(super) acquired: [i64; 2],
     pub(super) held: [i64; 2],
     pub(super) released: [i64; 2],
-    /// The local timeline and the operation that waits for it; [`TimedLock::NO_OPERATION`] if there is none.
-    pub(super) timeline: u32,
+    /// The timeline and the operation that waits for it; [`TimedLock::NO_OPERATION`] if there is none.
+    pub(super) timeline: LocalTimeline,
     pub(super) operation: u32,
     /// When that was entered.
     pub(super) entered: [i64; 2],
@@ -50,7 +52,7 @@ struct RequestedLock {
 pub struct Tracker {
     process: u32,
     location: LocationId,
-    timeline: u32,
+    timeline: LocalTimeline,
     /// When the regions of MPI were entered that are open.
     calls: Vec<[i64; 2]>,
     open: HashMap<(WindowId, u32, u64), RequestedLock>,
@@ -61,8 +63,9 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// For a location of `process`, which is local `timeline`.
-    pub fn new(process: u32, timeline: u32, location: LocationId) -> Tracker {
+    /// For a location of `timeline`.
+    pub fn new(program: &Program, timeline: LocalTimeline, location: LocationId) -> Tracker {
+        let process = program.number(timeline).0;
         let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
         Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
     }

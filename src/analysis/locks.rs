@@ -12,6 +12,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
 use clc_engine::comm::{Transport, agree, exchange_values, merge_to_first};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
 use clc_trace::{Correction, Event, LocationId, RegionId, Result};
@@ -20,14 +21,13 @@ use std::collections::{BTreeMap, HashSet};
 /// The locks of all hosted processes, for nothing but their times.
 fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
     let mut locks = Vec::new();
-    let first = stages.loaded.program.first;
     for (timeline, locations) in stages.loaded.locations.iter().enumerate() {
         for (number, location) in locations.iter().enumerate().filter(|(_, own)| has_locks(&own.summary.by_type)) {
             if !stages.is_process(timeline) {
                 continue;
             }
             let id = stages.opened.definitions.locations[location.index].id;
-            let mut tracker = Tracker::new(first + timeline as u32, timeline as u32, id);
+            let mut tracker = Tracker::new(&stages.loaded.program, LocalTimeline::at(timeline), id);
             let mut times = stages.times(timeline, number);
             let mut stack = Vec::new();
             let archive = &stages.opened.archive;

@@ -22,6 +22,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::report::Analysis;
 use crate::session::Session;
 use clc_engine::comm::{Transport, agree, merge_to_first, merge_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
@@ -109,11 +110,11 @@ fn ends(
     scanned: &ScannedOperations,
     windows: &[Windows],
 ) -> Result<Vec<Option<PathEnds>>> {
-    let first = loaded.program.first;
     let last = |stage: usize| {
         let timelines = scanned.timelines.iter().enumerate();
-        let ends = timelines.filter_map(|(local, timeline)| Some((timeline.spans.as_ref()?[stage].1, local as u32)));
-        ends.map(|(time, local)| (time, Reverse(first + local))).max()
+        let ends = timelines
+            .filter_map(|(local, timeline)| Some((timeline.spans.as_ref()?[stage].1, LocalTimeline::at(local))));
+        ends.map(|(time, local)| (time, Reverse(loaded.program.number(local).0))).max()
     };
     let own: Vec<Option<(i64, Reverse<u32>)>> = (0..windows.len()).map(last).collect();
     let all = merge_values(transport, own, |latest, more| {

@@ -5,6 +5,7 @@ use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
 use crate::analysis::traffic::TrafficSums;
 use clc_engine::matching::calls::{Calls, SynchronisingCall};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::requests::OpenRequests;
 use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
@@ -224,7 +225,7 @@ impl LocationScan<'_, '_> {
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
         self.locks = has_locks(&location.summary.by_type)
-            .then(|| Tracker::new(self.stages.loaded.program.first + self.timeline as u32, self.timeline as u32, id));
+            .then(|| Tracker::new(&self.stages.loaded.program, LocalTimeline::at(self.timeline), id));
         let mut counted = 0u64;
         let mut last = None;
         archive
@@ -428,8 +429,9 @@ impl LocationScan<'_, '_> {
             _ => self.operations.partner[index] = posted.unwrap_or(operation),
         }
         if let (Event::MpiSend(message) | Event::MpiIsend(message, _), SyncKind::Send) = (event, sync.kind(index)) {
-            let channel = &self.stages.loaded.program.messages.outgoing[sync.link(index)];
-            let source = self.stages.loaded.program.first + channel.source;
+            let program = &self.stages.loaded.program;
+            let channel = &program.messages.outgoing[sync.link(index)];
+            let source = program.number(channel.source);
             let last = times[self.windows.len() - 1];
             self.scanned.traffic.add(source, channel.destination, message.length, last);
         }

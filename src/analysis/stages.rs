@@ -5,6 +5,7 @@ use crate::pipeline::location_clock::LocationCursor;
 use crate::pipeline::open::TraceHandle;
 use clc_clock::{Clock, Method};
 use clc_engine::comm::{ReduceOp, Transport};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::windows::Windows;
 use clc_trace::{Correction, CorrectionCursor, Result, Ticks};
 
@@ -54,7 +55,7 @@ impl<'a> StagedTrace<'a> {
 
     /// Whether a hosted timeline is a process.
     pub fn is_process(&self, timeline: usize) -> bool {
-        self.opened.timelines.all[self.loaded.program.first as usize + timeline].process.is_some()
+        self.opened.timelines.all[self.loaded.program.number(LocalTimeline::at(timeline))].process.is_some()
     }
 
     /// For the events of location `number` of a hosted timeline, in order.

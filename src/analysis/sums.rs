@@ -5,6 +5,7 @@ use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::scan::ScannedOperations;
 use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::call_tree::ByCallPath;
 use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use serde::{Deserialize, Serialize};
@@ -116,7 +117,7 @@ impl AnalysisSums {
             let Some(span) = &timeline.spans else { continue };
             let waited = |stage: &Vec<TimelineWaits>| stage[local].waits.iter().map(|wait| wait.ticks).sum();
             let own = ProcessSums {
-                process: loaded.program.first + local as u32,
+                process: loaded.program.number(LocalTimeline::at(local)).0,
                 span: span.clone(),
                 communication: timeline.communication.clone(),
                 waiting: waiting.iter().map(waited).collect(),
@@ -137,7 +138,7 @@ impl AnalysisSums {
     /// Waits of the hosted processes; compares both stages operation by operation.
     pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
         for (local, timeline) in scanned.timelines.iter().enumerate() {
-            let process = loaded.program.first + local as u32;
+            let process = loaded.program.number(LocalTimeline::at(local)).0;
             let operations = &scanned.operations[local];
             let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[local]).collect();
             let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {

@@ -4,7 +4,7 @@ use crate::details::{Grouping, grouping};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{PairTraffic, PairsOverTime, Traffic};
 use clc_execution::windows::Windows;
-use clc_trace::Ticks;
+use clc_trace::{Ticks, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,12 +51,12 @@ impl TrafficSums {
     }
 
     /// A message from timeline `source` to timeline `destination`, sent at `time`.
-    pub fn add(&mut self, source: u32, destination: u32, bytes: u64, time: i64) {
+    pub fn add(&mut self, source: TimelineNumber, destination: TimelineNumber, bytes: u64, time: i64) {
         let message = [1, bytes];
         let counts = &mut self.counts;
         add(&mut counts.total, message);
         add(&mut counts.windows[self.windows.window(time)], message);
-        let pair = |grouping: &Grouping| (grouping.of[source as usize], grouping.of[destination as usize]);
+        let pair = |grouping: &Grouping| (grouping.of[source], grouping.of[destination]);
         add(counts.pairs.entry(pair(&self.fine)).or_default(), message);
         let (sender, receiver) = pair(&self.coarse);
         let window = self.coarse_windows.window(time) as u32;

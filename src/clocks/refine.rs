@@ -15,6 +15,7 @@ use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
@@ -207,7 +208,7 @@ fn adopt(
     }
     let mut outcome = Ok(());
     for (local, locations) in loaded.locations.iter_mut().enumerate() {
-        let clock = refined.of(loaded.program.number(local as u32) as usize);
+        let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
         for location in locations {
             if let Some((first, last)) = location.summary.time_span {
                 outcome = outcome.and(clock.check_range(Ticks(first as i64), Ticks(last as i64)));
@@ -235,7 +236,10 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Resul
         .enumerate()
         .filter_map(|(local, locations)| {
             let offsets = &locations.iter().find(|location| !location.offsets.is_empty())?.offsets;
-            Some(RecordedOffsets { timeline: loaded.program.number(local as u32), offsets: offsets.clone() })
+            Some(RecordedOffsets {
+                timeline: loaded.program.number(LocalTimeline::at(local)),
+                offsets: offsets.clone(),
+            })
         })
         .collect();
     let mut all: Vec<RecordedOffsets> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
@@ -247,7 +251,7 @@ fn recorded_offsets(transport: &mut dyn Transport, loaded: &LocalTrace) -> Resul
 fn mapped_times(workers: Workers, loaded: &LocalTrace, refined: &RefinedClocks) -> Result<Vec<Vec<i64>>> {
     let timelines = &loaded.program.timelines;
     workers.run(timelines.len(), &Silent, |local, _| {
-        let mut cursor = refined.of(loaded.program.number(local as u32) as usize).cursor();
+        let mut cursor = refined.of(loaded.program.number(LocalTimeline::at(local))).cursor();
         Ok(timelines[local].raw.iter().map(|&raw| cursor.map(Ticks(raw)).0).collect())
     })
 }
@@ -257,7 +261,7 @@ fn span(transport: &mut dyn Transport, loaded: &LocalTrace, refined: &RefinedClo
     // The latest is negated: one minimum for both.
     let mut ends = [i64::MAX; 2];
     for (local, locations) in loaded.locations.iter().enumerate() {
-        let clock = refined.of(loaded.program.number(local as u32) as usize);
+        let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
         for (first, last) in locations.iter().filter_map(|location| location.summary.time_span) {
             let map = |raw: u64| clock.map(Ticks(raw.min(RANGE as u64) as i64)).0;
             ends = [ends[0].min(map(first)), ends[1].min(-map(last))];

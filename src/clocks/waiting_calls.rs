@@ -9,10 +9,11 @@ use clc_clock::waits::{OneWayDirections, QuickestWaits};
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
 use clc_engine::comm::{Transport, agree, broadcast_value};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::calls::{CallSearch, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
-use clc_trace::{Event, Result, Ticks};
+use clc_trace::{Event, Result, Ticks, TimelineNumber};
 use std::collections::BTreeSet;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
@@ -79,7 +80,7 @@ impl WaitingCallSearch {
             return Ok(None);
         }
         let mapped = self.calls.iter().enumerate().map(|(local, calls)| -> Vec<i64> {
-            let clock = refined.of(loaded.program.number(local as u32) as usize);
+            let clock = refined.of(loaded.program.number(LocalTimeline::at(local)));
             calls.iter().map(|call| clock.map(Ticks(call.other)).0).collect()
         });
         let others: Vec<Vec<i64>> = mapped.collect();
@@ -111,8 +112,8 @@ fn of_timeline(
 ) -> Result<WaitingCalls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
-    let own = clocks[program.number(local as u32) as usize];
-    let clock = |process: u32| clocks[process as usize];
+    let own = clocks[program.number(LocalTimeline::at(local))];
+    let clock = |timeline: TimelineNumber| clocks[timeline];
     let wanted = |(kind, link): (SyncKind, usize)| match kind {
         SyncKind::Send => {
             program.messages.outgoing.get(link).is_some_and(|end| one_way.contains(&(own, clock(end.destination))))

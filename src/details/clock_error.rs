@@ -5,6 +5,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
 use clc_clock::grid::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::progress::Silent;
 use clc_trace::{Correction, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -129,7 +130,7 @@ fn shared_out<T: Default + Send>(
         let mut result = T::default();
         // Neighbours may all have much to do.
         for local in (share..timelines).step_by(shares) {
-            work(&mut result, local, loaded.program.nodes[loaded.program.number(local as u32) as usize]);
+            work(&mut result, local, loaded.program.nodes[loaded.program.number(LocalTimeline::at(local))]);
         }
         Ok(result)
     })

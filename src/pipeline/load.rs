@@ -20,7 +20,9 @@ use clc_engine::replay::program::{OwnTimelines, Program};
 use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
-use clc_trace::{ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline};
+use clc_trace::{
+    ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline, TimelineNumber,
+};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
 use std::collections::BTreeMap;
@@ -115,7 +117,7 @@ pub(crate) fn load_with(
 ) -> Result<LocalTrace> {
     let hosted = opened.placement.hosted_by(transport.rank());
     let table = CommTable::new(&opened.definitions);
-    let first = hosted.start as u32;
+    let first = TimelineNumber(hosted.start as u32);
     let expected: u64 = hosted
         .clone()
         .flat_map(|t| &opened.timelines.all[t].locations)
@@ -125,7 +127,7 @@ pub(crate) fn load_with(
     let calls = Calls::of(&opened.definitions);
     let run = |calls: KnownCalls<'_>| {
         opened.workers.run(hosted.len(), progress, |job, advance| {
-            let timeline = hosted.start + job;
+            let timeline = TimelineNumber((hosted.start + job) as u32);
             let clocks = refined.map(|refined| (refined, timeline));
             scan(opened, &opened.timelines.all[timeline], &table, options, clocks, calls, advance)
         })
@@ -174,7 +176,7 @@ pub(crate) fn load_with(
         let numbers = Numbers { first, shared: extracts.len() as u32, further: own_timelines.first };
         split::split(transport, numbers, &parts, &mut extracts, &mut messages, &mut collectives)?;
         divide(&parts, &mut locations);
-        nodes.extend(own.iter().map(|own: &OwnTimeline| opened.timelines.all[own.of as usize].node));
+        nodes.extend(own.iter().map(|own: &OwnTimeline| opened.timelines.all[own.of].node));
     }
     let mut program = Program {
         first,
@@ -198,19 +200,22 @@ pub(crate) fn load_with(
 fn number(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
-    first: u32,
+    first: TimelineNumber,
     parts: &[SplitTimeline],
 ) -> Result<(Vec<OwnTimeline>, OwnTimelines)> {
     let here: Vec<OwnTimeline> = parts
         .iter()
-        .map(|part| OwnTimeline { of: first + part.of, location: part.locations.first().copied().unwrap_or(0) })
+        .map(|part| OwnTimeline {
+            of: part.of.numbered_from(first),
+            location: part.locations.first().copied().unwrap_or(0),
+        })
         .collect();
     let everywhere = all_gather_values(transport, &here)?;
     let before: usize = everywhere.iter().take(transport.rank()).map(Vec::len).sum();
     let own: Vec<OwnTimeline> = everywhere.into_iter().flatten().collect();
     let others = opened.timelines.all.len() as u32;
     let timelines = OwnTimelines {
-        first: others + before as u32,
+        first: TimelineNumber(others + before as u32),
         here: parts.len() as u32,
         others,
         of: own.iter().map(|own| own.of).collect(),
@@ -223,7 +228,7 @@ fn divide(parts: &[SplitTimeline], locations: &mut Vec<Vec<LoadedLocation>>) {
     // From the last one on, so that places stay.
     let mut moved: Vec<Vec<LoadedLocation>> = Vec::with_capacity(parts.len());
     for part in parts.iter().rev() {
-        let list = &mut locations[part.of as usize];
+        let list = &mut locations[part.of];
         let mut own: Vec<LoadedLocation> =
             part.locations.iter().rev().map(|&location| list.remove(location as usize)).collect();
         own.reverse();
@@ -279,7 +284,7 @@ fn scan(
     timeline: &Timeline,
     table: &CommTable<'_>,
     options: &LoadOptions,
-    refined: Option<(&RefinedClocks, usize)>,
+    refined: Option<(&RefinedClocks, TimelineNumber)>,
     known: KnownCalls<'_>,
     advance: Advance<'_>,
 ) -> Result<TimelineScan> {
@@ -430,7 +435,7 @@ impl<'a> Threads<'a> {
     fn divide(
         &self,
         loaded: &[LoadedLocation],
-        refined: Option<(&RefinedClocks, usize)>,
+        refined: Option<(&RefinedClocks, TimelineNumber)>,
         options: &LoadOptions,
         warnings: &mut Warnings,
     ) -> Divided {

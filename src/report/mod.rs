@@ -12,7 +12,7 @@ mod text;
 
 pub use clc_clock::{ClockEstimate, ClockPair, ClockStep, NodeClock};
 pub use clc_execution::waiting::WaitKind;
-pub use csv::{CsvTable as CsvRecords, analysis_csv};
+pub use csv::{CsvTable, analysis_csv};
 pub use html::evaluation_plot;
 pub use html::{WatchedPage, html, watched_page};
 pub use json::{GENERATOR, escaped, json};

@@ -17,12 +17,12 @@ use clc_engine::matching::channels::Trust;
 use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
-use clc_engine::matching::matched::{InDoubt, MessageCounts};
+use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
 use clc_engine::matching::threads::ThreadCount;
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::passes::Passes;
 use clc_engine::replay::survey::Survey;
-use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks};
+use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
@@ -301,8 +301,8 @@ fn matching(
     leftovers: &Leftovers,
 ) -> Matching {
     let channel = |channel: &InDoubt| DoubtfulChannel {
-        sender: channel.sender,
-        receiver: channel.receiver,
+        sender: channel.sender.0,
+        receiver: channel.receiver.0,
         communicator: definitions.communicators[channel.comm.place()].id.0,
         tag: channel.tag,
         sends: channel.sends,
@@ -331,9 +331,9 @@ fn matching(
         },
         ..Matching::default()
     };
-    let pair = |(&(sender, receiver), pair): (&(u32, u32), &clc_engine::matching::matched::Unmatched)| UnmatchedPair {
-        sender,
-        receiver,
+    let pair = |(&(sender, receiver), pair): (&(TimelineNumber, TimelineNumber), &Unmatched)| UnmatchedPair {
+        sender: sender.0,
+        receiver: receiver.0,
         sends: pair.sends,
         receives: pair.receives,
     };

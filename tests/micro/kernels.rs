@@ -21,7 +21,7 @@ use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{CurveStretch, Event, Fraction, OneSided, Position, Result, Shape, Ticks};
+use clc_trace::{CurveStretch, Event, Fraction, OneSided, Position, Result, Shape, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{CurveKnot, Demand, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
@@ -128,9 +128,10 @@ fn match_events(bencher: Bencher) {
     bencher.counter(ItemsCount::new(messages)).with_inputs(read).bench_values(|mut extracts| {
         let transport = &mut LocalTransport::alone();
         let placement = &opened.placement;
-        let messages = match_messages(transport, placement, 0, &mut extracts, false).expect("channels");
-        let collectives = match_collectives(transport, placement, &table, &|_| 0, 0, &mut extracts, Rules::default())
-            .expect("instances");
+        let messages = match_messages(transport, placement, TimelineNumber(0), &mut extracts, false).expect("channels");
+        let collectives =
+            match_collectives(transport, placement, &table, &|_| 0, TimelineNumber(0), &mut extracts, Rules::default())
+                .expect("instances");
         (messages, collectives, extracts)
     });
 }

@@ -55,7 +55,7 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
     let loaded = load(&mut transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();
     let mut by_process = vec![0; ranks];
     for member in loaded.program.collectives.comms.iter().flat_map(|comm| &comm.members) {
-        by_process[member.timeline as usize] += 1;
+        by_process[member.timeline] += 1;
     }
     (loaded.program.collectives.comms.len(), by_process.into_iter().max().unwrap_or(0))
 }

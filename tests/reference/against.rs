@@ -128,7 +128,7 @@ fn run(
         blocking: passes.groups.is_some(),
         decay,
         received: [counts.matched, counts.implied, counts.contradicted.values().sum()],
-        own: loaded.own.iter().map(|own| (own.of, own.location)).collect(),
+        own: loaded.own.iter().map(|own| (own.of.0, own.location)).collect(),
     })
 }
 

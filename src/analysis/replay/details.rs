@@ -11,11 +11,12 @@ use crate::analysis::replay::timeline_waits::{Detail, OperationWait, TimelineWai
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::message_bounds;
 use clc_engine::replay::contributions::{Contributions, Direction};
 use clc_engine::replay::program::Program;
 use clc_execution::waiting::{DetailKind, WaitKind};
-use clc_trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result, TimelineNumber};
 use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The waits of one stage, to which their details are added.
@@ -32,7 +33,7 @@ pub(super) struct Input<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Received {
     event: u32,
-    source: u32,
+    source: TimelineNumber,
     sent: i64,
 }
 
@@ -43,9 +44,9 @@ impl Input<'_> {
         let mut received: Vec<Vec<Received>> = vec![Vec::new(); operations.len()];
         message_bounds(transport, program, entered, |channel, event, sent| {
             let channel = &program.messages.incoming[channel];
-            let own = &operations[channel.destination as usize];
+            let own = &operations[channel.destination];
             if channel.is_certain() && own.of_event[event as usize] != Operations::NONE {
-                received[channel.destination as usize].push(Received { event, source: channel.source, sent });
+                received[channel.destination].push(Received { event, source: channel.source, sent });
             }
         })?;
         for (timeline, mut received) in received.into_iter().enumerate() {
@@ -87,7 +88,7 @@ impl Own<'_> {
     fn wrong_orders(&self, messages: &[Received], into: &mut Vec<Detail>) {
         let operation = |message: &Received| self.operations.of_event[message.event as usize];
         // Messages that were received later: each was sent before those that come after it here, and received after them.
-        let mut later: Vec<(i64, u32)> = Vec::new();
+        let mut later: Vec<(i64, TimelineNumber)> = Vec::new();
         for group in messages.chunk_by(|a, b| operation(a) == operation(b)).rev() {
             let wait = group.first().and_then(|first| wait_of(self.waits, operation(first)));
             if let Some(wait) = wait.filter(|wait| wait.kind == WaitKind::LateSender)
@@ -115,7 +116,7 @@ impl Own<'_> {
         let times = &self.operations.stages[self.stage];
         let until = times.enter[wait.operation as usize] + wait.ticks;
         group.iter().find(|message| {
-            message.source == wait.cause && message.sent.min(times.event[message.event as usize]) == until
+            message.source.0 == wait.cause && message.sent.min(times.event[message.event as usize]) == until
         })
     }
 }
@@ -141,23 +142,23 @@ fn late_completes(
         }
     }
     // The last accesses of those that completed last.
-    let mut last: HashMap<(u32, u32), i64> = HashMap::default();
+    let mut last: HashMap<(LocalTimeline, u32), i64> = HashMap::default();
     message_bounds(transport, program, &accessed, |channel, event, accessed| {
         let channel = &program.messages.incoming[channel];
-        let own = &operations[channel.destination as usize];
+        let own = &operations[channel.destination];
         if channel.trust != Trust::Grouped || own.partner[event as usize] != Operations::NONE {
             return;
         }
         let operation = own.of_event[event as usize];
-        let wait = wait_of(&waits[channel.destination as usize].waits, operation);
-        if wait.is_some_and(|wait| wait.kind == WaitKind::EarlyWait && wait.cause == channel.source) {
+        let wait = wait_of(&waits[channel.destination].waits, operation);
+        if wait.is_some_and(|wait| wait.kind == WaitKind::EarlyWait && wait.cause == channel.source.0) {
             last.insert((channel.destination, operation), accessed);
         }
     })?;
     for ((timeline, operation), accessed) in last {
-        let timeline_waits = &mut waits[timeline as usize];
+        let timeline_waits = &mut waits[timeline];
         let Some(wait) = wait_of(&timeline_waits.waits, operation) else { continue };
-        let enter = operations[timeline as usize].stages[stage].enter[operation as usize];
+        let enter = operations[timeline].stages[stage].enter[operation as usize];
         let ticks = wait.ticks - (accessed - enter).max(0);
         if ticks > 0 {
             timeline_waits.details.push(Detail { operation, kind: DetailKind::LateComplete, ticks });
@@ -188,7 +189,7 @@ fn completions(
     for (comm, contributions) in program.collectives.comms.iter().zip(all) {
         contributions.results(comm, Direction::Backward, &mut |member, instance, begin, negated| {
             let (op, class) = (comm.instances[instance].op, comm.instances[instance].class);
-            let own = &operations[member.timeline as usize];
+            let own = &operations[member.timeline];
             let (operation, end) = (own.of_event[begin as usize], member.ends[instance] as usize);
             // One that is not complete when it is left says nothing about the others.
             if class != CollectiveClass::NToN || is_fence(op) || operation == Operations::NONE {
@@ -199,7 +200,7 @@ fn completions(
             }
             let times = &own.stages[stage];
             let enter = times.enter[operation as usize];
-            let timeline = &mut waits[member.timeline as usize];
+            let timeline = &mut waits[member.timeline];
             let waited = wait_of(&timeline.waits, operation).map_or(0, |wait| wait.ticks);
             let ticks = times.leave[operation as usize] - (-negated).max(enter + waited);
             if ticks > 0 {

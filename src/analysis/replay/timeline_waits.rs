@@ -1,5 +1,6 @@
 //! What is found out about the waits of a timeline.
 
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::path::PathWait;
 use clc_execution::waiting::{DetailKind, WaitKind};
 use clc_trace::CollectiveOp;
@@ -31,8 +32,8 @@ pub struct TimelineWaits {
 /// An operation waited for a lock that another process held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockWait {
-    /// The local timeline.
-    pub timeline: u32,
+    /// The timeline.
+    pub timeline: LocalTimeline,
     /// The operation.
     pub operation: u32,
     /// Until when.

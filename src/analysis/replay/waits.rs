@@ -13,6 +13,7 @@ use crate::analysis::replay::timeline_waits::{LockWait, OperationWait, TimelineW
 use clc_engine::comm::Transport;
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::hash::HashMap;
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::message_bounds;
 use clc_engine::replay::caps::of_receives;
 use clc_engine::replay::contributions::{Contributions, Direction};
@@ -50,7 +51,7 @@ pub fn waits(
         .collect();
     message_bounds(transport, program, &entered, |channel, event, ready| {
         let channel = &program.messages.incoming[channel];
-        let (timeline, source) = (channel.destination, channel.source);
+        let (timeline, source) = (channel.destination, channel.source.0);
         match channel.trust {
             Trust::Sound | Trust::Aligned => {
                 search.until(timeline, event, ready, Some(WaitKind::LateSender), Some(source));
@@ -102,8 +103,8 @@ struct SearchWaits<'a> {
 
 impl SearchWaits<'_> {
     /// The operation around `event` could not end before `ready`, when `cause` was ready.
-    fn until(&mut self, timeline: u32, event: u32, ready: i64, kind: Option<WaitKind>, cause: Option<u32>) {
-        let own = &self.operations[timeline as usize];
+    fn until(&mut self, timeline: LocalTimeline, event: u32, ready: i64, kind: Option<WaitKind>, cause: Option<u32>) {
+        let own = &self.operations[timeline];
         let (Some(cause), operation) = (cause, own.of_event[event as usize]) else { return };
         if operation == Operations::NONE {
             return;
@@ -111,7 +112,7 @@ impl SearchWaits<'_> {
         let times = &own.stages[self.stage];
         let end = times.event[event as usize];
         let Some(until) = waits_until(times.enter[operation as usize], ready, end) else { return };
-        let found = self.found[timeline as usize].entry(operation).or_default();
+        let found = self.found[timeline].entry(operation).or_default();
         found.path = found.path.max(Some((until, Reverse((ready > end, cause)))));
         if let Some(kind) = kind {
             found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
@@ -120,8 +121,8 @@ impl SearchWaits<'_> {
 
     /// The end of an epoch of a group on a window: an origin could not complete before `cause` had posted, a target could not go on before `cause`
     /// completed. Where the call that started the epoch was left after the post only, it was there that the origin waited.
-    fn epoch(&mut self, timeline: u32, event: u32, ready: i64, cause: u32) {
-        let own = &self.operations[timeline as usize];
+    fn epoch(&mut self, timeline: LocalTimeline, event: u32, ready: i64, cause: u32) {
+        let own = &self.operations[timeline];
         let start = own.partner[event as usize];
         if start == Operations::NONE {
             return self.until(timeline, event, ready, Some(WaitKind::EarlyWait), Some(cause));
@@ -137,15 +138,15 @@ impl SearchWaits<'_> {
     }
 
     /// `operation` waited until then.
-    fn wait(&mut self, timeline: u32, operation: u32, until: i64, kind: WaitKind, cause: u32) {
-        let found = self.found[timeline as usize].entry(operation).or_default();
+    fn wait(&mut self, timeline: LocalTimeline, operation: u32, until: i64, kind: WaitKind, cause: u32) {
+        let found = self.found[timeline].entry(operation).or_default();
         found.wait = found.wait.max(Some((until, Reverse((kind, cause)))));
         found.path = found.path.max(Some((until, Reverse((false, cause)))));
     }
 
     fn late_receivers(&mut self, transport: &mut dyn Transport) -> Result<()> {
         let (program, operations, stage) = (self.program, self.operations, self.stage);
-        let posted = |timeline: u32, event: u32| operations[timeline as usize].posted(stage, event as usize);
+        let posted = |timeline: LocalTimeline, event: u32| operations[timeline].posted(stage, event as usize);
         let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
         let here = transport.rank() as u32;
         let channels = program.messages.outgoing.iter().zip(&remote);
@@ -154,19 +155,19 @@ impl SearchWaits<'_> {
         let timelines = operations.iter().zip(&program.timelines);
         let receives: Vec<Vec<bool>> = timelines.map(|(own, timeline)| own.receiving(timeline, of_messages)).collect();
         for (channel, remote) in channels.filter(|(channel, _)| channel.is_certain()) {
-            let own = &operations[channel.source as usize];
+            let own = &operations[channel.source];
             let times = &own.stages[stage];
             let end = program.messages.incoming.get(channel.remote as usize).filter(|_| channel.host == here);
             for (k, &send) in channel.sends.iter().enumerate() {
                 let local = end.and_then(|end| Some(posted(end.destination, *end.receives.get(k)?)));
                 let Some(posted) = local.or_else(|| remote.get(k).copied()) else { continue };
                 let operation = own.partner[send as usize];
-                if operation == Operations::NONE || receives[channel.source as usize][operation as usize] {
+                if operation == Operations::NONE || receives[channel.source][operation as usize] {
                     continue;
                 }
                 let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);
                 if let Some(until) = send_waits_until(enter, posted, leave) {
-                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, channel.destination);
+                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, channel.destination.0);
                 }
             }
         }

@@ -7,7 +7,7 @@ use clc_engine::comm::{Channel, Transport};
 use clc_engine::matching::placement::Placement;
 use clc_execution::path::{PathSearch, PathWait};
 use clc_trace::codec::{decode, encode};
-use clc_trace::{Error, Result};
+use clc_trace::{Error, Result, TimelineNumber};
 
 /// Where the search of one stage begins and ends.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct Path {
 pub fn walk(
     transport: &mut dyn Transport,
     placement: &Placement,
-    first: u32,
+    first: TimelineNumber,
     waits: &[Vec<&[PathWait]>],
     ends: &[Option<PathEnds>],
 ) -> Result<Vec<Path>> {
@@ -50,7 +50,7 @@ pub fn walk(
     let mut ready: Vec<(usize, PathSearch)> = Vec::new();
     for (stage, ends) in ends.iter().enumerate() {
         if let Some(PathEnds { last: (process, time), .. }) = *ends
-            && placement.host_of(process) == here
+            && placement.host_of_process(process) == here
         {
             ready.push((stage, PathSearch::new(process, time)));
         }
@@ -59,10 +59,10 @@ pub fn walk(
         for (stage, mut search) in ready.drain(..) {
             let Some(PathEnds { first: begin, .. }) = ends[stage] else { continue };
             let finished = loop {
-                if placement.host_of(search.process) != here {
+                if placement.host_of_process(search.process) != here {
                     break false;
                 }
-                let local = (search.process - first) as usize;
+                let local = (search.process - first.0) as usize;
                 let to = search.time;
                 let from = search.step(waits[stage][local]);
                 let stretch = (from.unwrap_or(begin).max(begin), to);
@@ -73,7 +73,7 @@ pub fn walk(
                     break true;
                 }
             };
-            let next = placement.host_of(search.process);
+            let next = placement.host_of_process(search.process);
             let words = pack(stage, finished, &search)?;
             if finished {
                 for rank in (0..transport.size()).filter(|&rank| rank != here) {
@@ -152,7 +152,13 @@ mod tests {
                 let waits: Vec<&[PathWait]> = hosted.clone().map(|process| all[process].as_slice()).collect();
                 let last = (((rounds - 1) as u32) % processes, 10 * rounds);
                 let ends = [Some(PathEnds { last, first: 0 }), None];
-                let paths = walk(&mut transport, &placement, hosted.start as u32, &[waits.clone(), waits], &ends);
+                let paths = walk(
+                    &mut transport,
+                    &placement,
+                    TimelineNumber(hosted.start as u32),
+                    &[waits.clone(), waits],
+                    &ends,
+                );
                 let paths = paths.expect("a path");
                 assert_eq!((paths[0].changes, paths[0].broken), (rounds as u64 - 1, 0));
                 assert!(paths[1].stretches.iter().all(Vec::is_empty));

@@ -1,7 +1,7 @@
 //! Which timelines share a clock.
 
 use crate::{LinearClock, RANGE};
-use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks};
+use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks, TimelineNumber};
 use serde::{Deserialize, Serialize};
 
 /// Which clock every timeline has, and what was recorded about it. The clocks of nodes come first.
@@ -26,7 +26,7 @@ const DRIFTING: f64 = 1e-4;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordedOffsets {
     /// The timeline.
-    pub timeline: u32,
+    pub timeline: TimelineNumber,
     /// In order of time.
     pub offsets: Vec<ClockOffset>,
 }
@@ -47,14 +47,14 @@ impl ClockMap {
         apart: f64,
     ) -> Result<ClockMap> {
         let (recorded, recorded_own) =
-            recorded.split_at(recorded.partition_point(|r| (r.timeline as usize) < nodes.len()));
+            recorded.split_at(recorded.partition_point(|r| r.timeline.place() < nodes.len()));
         let count = nodes.iter().map(|node| *node as usize + 1).max().unwrap_or(0);
         let mut whole = ClockMap::default();
         let mut separate: Vec<bool> = vec![false; count];
         split.iter().for_each(|&node| separate[node as usize] = true);
         let mut first: Vec<Option<(&[ClockOffset], LinearClock)>> = vec![None; count];
         for record in recorded.iter().filter(|record| !record.offsets.is_empty()) {
-            let node = nodes[record.timeline as usize] as usize;
+            let node = nodes[record.timeline] as usize;
             let clock = LinearClock::new(&record.offsets)?;
             match &first[node] {
                 Some((offsets, known)) => {
@@ -80,17 +80,17 @@ impl ClockMap {
         }
         whole.offsets = vec![Vec::new(); whole.first_timeline.len()];
         for record in recorded {
-            let offsets = &mut whole.offsets[whole.of_timeline[record.timeline as usize] as usize];
+            let offsets = &mut whole.offsets[whole.of_timeline[record.timeline] as usize];
             if offsets.is_empty() {
                 offsets.clone_from(&record.offsets);
             }
         }
         whole.bases = whole.offsets.iter().map(|offsets| LinearClock::new(offsets)).collect::<Result<_>>()?;
-        for (number, own) in (nodes.len() as u32..).zip(own) {
+        for (number, own) in (nodes.len() as u32..).map(TimelineNumber).zip(own) {
             let offsets = recorded_own.iter().find(|record| record.timeline == number);
             let clock = LinearClock::new(offsets.map_or(&[], |record| &record.offsets))?;
             whole.own.push((own.clone(), clock));
-            whole.of_timeline.push(whole.of_timeline[own.of as usize]);
+            whole.of_timeline.push(whole.of_timeline[own.of]);
         }
         Ok(whole)
     }
@@ -116,7 +116,7 @@ mod tests {
     /// Offsets of one timeline, as (time, offset).
     fn recorded(timeline: u32, offsets: &[(u64, i64)]) -> RecordedOffsets {
         let offsets = offsets.iter().map(|&(time, offset)| ClockOffset { time, offset, standard_deviation: 0.0 });
-        RecordedOffsets { timeline, offsets: offsets.collect() }
+        RecordedOffsets { timeline: TimelineNumber(timeline), offsets: offsets.collect() }
     }
 
     /// How many clocks the two processes of one node have.

@@ -10,7 +10,7 @@ use crate::{
     RefinedClocks,
 };
 use clc_trace::workers::Workers;
-use clc_trace::{ClockOffset, Error, Result, Ticks};
+use clc_trace::{ClockOffset, Error, Result, Ticks, TimelineNumber};
 
 /// A message between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
             }
             Decision::Done(knots, _) => {
                 let refined = RefinedClocks::new(&map, &knots)?;
-                let clocks = (0..count).map(|clock| refined.of(clock).clone()).collect();
+                let clocks = (0..count as u32).map(|clock| refined.of(TimelineNumber(clock)).clone()).collect();
                 let summary = estimator.report(options.method, true, String::new(), &map);
                 return Ok(Estimated { clocks, summary });
             }
@@ -140,7 +140,7 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
 
 /// The messages in the times of other clocks.
 fn mapped(messages: &[ClockMessage], clocks: &RefinedClocks) -> Vec<ClockMessage> {
-    let at = |clock: u32, time: i64| clocks.of(clock as usize).map(Ticks(time)).0;
+    let at = |clock: u32, time: i64| clocks.of(TimelineNumber(clock)).map(Ticks(time)).0;
     let map = |message: &ClockMessage| ClockMessage {
         sent: at(message.from, message.sent),
         received: at(message.to, message.received),

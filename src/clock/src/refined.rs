@@ -2,7 +2,7 @@
 
 use crate::estimator::refinement;
 use crate::{Clock, ClockMap, Knots, LinearClock};
-use clc_trace::{OwnTimeline, Result};
+use clc_trace::{OwnTimeline, Result, TimelineNumber};
 
 /// Refined clocks of all timelines.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl RefinedClocks {
         }
         let mut own = Vec::with_capacity(map.own.len());
         for (timeline, base) in &map.own {
-            let clock = map.of_timeline[timeline.of as usize] as usize;
+            let clock = map.of_timeline[timeline.of] as usize;
             let more = knots.get(clock).map_or(Ok(LinearClock::identity()), refinement)?;
             own.push((timeline.clone(), Clock::refined(base.clone(), more)));
         }
@@ -34,26 +34,26 @@ impl RefinedClocks {
     }
 
     /// The clock of a timeline of the trace.
-    pub fn of(&self, timeline: usize) -> &Clock {
+    pub fn of(&self, timeline: TimelineNumber) -> &Clock {
         let others = self.of_timeline.len() - self.own.len();
-        match timeline.checked_sub(others).and_then(|own| self.own.get(own)) {
+        match timeline.place().checked_sub(others).and_then(|own| self.own.get(own)) {
             Some((_, clock)) => clock,
             None => &self.clocks[self.of_timeline[timeline] as usize],
         }
     }
 
     /// Whether a location of a process (by its place) has a clock of its own.
-    pub fn has_own(&self, timeline: usize, location: u32) -> bool {
+    pub fn has_own(&self, timeline: TimelineNumber, location: u32) -> bool {
         self.own_of(timeline, location).is_some()
     }
 
     /// The clock of a location of a process.
-    pub fn of_location(&self, timeline: usize, location: u32) -> &Clock {
+    pub fn of_location(&self, timeline: TimelineNumber, location: u32) -> &Clock {
         self.own_of(timeline, location).unwrap_or_else(|| self.of(timeline))
     }
 
-    fn own_of(&self, timeline: usize, location: u32) -> Option<&Clock> {
-        let own = self.own.iter().find(|(own, _)| own.of as usize == timeline && own.location == location);
+    fn own_of(&self, timeline: TimelineNumber, location: u32) -> Option<&Clock> {
+        let own = self.own.iter().find(|(own, _)| own.of == timeline && own.location == location);
         own.map(|(_, clock)| clock)
     }
 }

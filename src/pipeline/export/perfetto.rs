@@ -6,6 +6,7 @@ use crate::pipeline::location_clock::LocationClock;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{Transport, agree, gather_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::partners::senders;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
@@ -91,7 +92,7 @@ impl<'a> PartialExport<'a> {
     fn locations(&mut self) -> Result<()> {
         let (opened, loaded) = (self.opened, self.loaded);
         for (local, locations) in loaded.locations.iter().enumerate() {
-            let process = loaded.program.first as usize + local;
+            let process = loaded.program.number(LocalTimeline::at(local)).place();
             let timeline = &opened.timelines.all[process];
             let node = opened.node_name(timeline).map(|node| format!(" on {node}")).unwrap_or_default();
             let name = match timeline.process {
@@ -169,7 +170,7 @@ impl<'a> PartialExport<'a> {
             .incoming
             .iter()
             .map(|channel| {
-                let receiver = &times[channel.destination as usize];
+                let receiver = &times[channel.destination];
                 let within = channel
                     .receives
                     .iter()
@@ -181,7 +182,7 @@ impl<'a> PartialExport<'a> {
         let sends = senders(transport, program, &times, &wanted)?;
         let mut flows = Vec::new();
         for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {
-            let local = channel.destination as usize;
+            let local = channel.destination;
             let timeline = &program.timelines[local];
             for (&k, send) in wanted.iter().zip(sends) {
                 if self.window.holds(send.time) {

@@ -3,8 +3,9 @@
 use super::{ExportWindow, Exported};
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
-use crate::report::CsvRecords;
+use crate::report::CsvTable;
 use clc_engine::comm::{Transport, gather_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
 use clc_engine::replay::program::NO_LOWER_BOUND;
@@ -44,7 +45,7 @@ pub fn violations(
         .incoming
         .iter()
         .map(|channel| {
-            let local = channel.destination as usize;
+            let local = channel.destination;
             let early = |event: usize| times[local][event] < bounds[local][event] && window.holds(times[local][event]);
             let found = channel.receives.iter().enumerate().filter(|(_, event)| early(**event as usize));
             found.map(|(k, _)| k as u32).collect()
@@ -53,9 +54,9 @@ pub fn violations(
     let sends = senders(transport, program, &times, &wanted)?;
 
     let seconds = |time: i64| (Ticks(time) - origin).seconds(resolution);
-    let line = |operation: &str, sender: [String; 4], local: usize, event: usize| {
+    let line = |operation: &str, sender: [String; 4], local: LocalTimeline, event: usize| {
         let timeline = &program.timelines[local];
-        let process = program.first + local as u32;
+        let process = program.number(local).0;
         let location = program.locations[local][timeline.location(event) as usize];
         let (number, time) = (timeline.number(event), times[local][event]);
         let early = bounds[local][event] - time;
@@ -81,12 +82,12 @@ pub fn violations(
                 None if channel.is_certain() => "message",
                 None => "implied order",
             };
-            lines.push(line(what, sender, channel.destination as usize, event));
+            lines.push(line(what, sender, channel.destination, event));
         }
     }
     for comm in &program.collectives.comms {
         for member in &comm.members {
-            let local = member.timeline as usize;
+            let local = member.timeline;
             for (instance, &end) in comm.instances.iter().zip(&member.ends) {
                 let event = end as usize;
                 let (time, bound) = (times[local][event], bounds[local][event]);
@@ -99,7 +100,7 @@ pub fn violations(
     let Some(parts) = gather_values(transport, 0, &lines)? else { return Ok(None) };
     let mut lines: Vec<ViolationLine> = parts.into_iter().flatten().collect();
     lines.sort();
-    let mut records = CsvRecords::new(HEAD.split(','));
+    let mut records = CsvTable::new(HEAD.split(','));
     lines.iter().for_each(|line| records.add(&line.fields));
     let text = records.into_text();
     let messages = lines.iter().filter(|line| line.message).count() as u64;

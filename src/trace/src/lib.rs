@@ -54,4 +54,4 @@ pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, Sid
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};
 pub use ticks::Ticks;
-pub use timeline::{OwnTimeline, Timeline, Timelines};
+pub use timeline::{OwnTimeline, Timeline, TimelineNumber, Timelines};

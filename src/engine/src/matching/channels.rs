@@ -1,7 +1,8 @@
 //! Channels between two processes: what the pairs of their events are, and both ends.
 
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncTimeline;
-use clc_trace::{CollectiveOp, Error, Result};
+use clc_trace::{CollectiveOp, Error, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 
 /// What the pairs of a channel are.
@@ -33,10 +34,10 @@ pub enum Trust {
 /// The sending end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutChannel {
-    /// Local timeline (index into the host's timelines) that sends.
-    pub source: u32,
-    /// Global number of the timeline that receives.
-    pub destination: u32,
+    /// The timeline that sends.
+    pub source: LocalTimeline,
+    /// The timeline that receives.
+    pub destination: TimelineNumber,
     /// Analysis rank that hosts the receiver.
     pub host: u32,
     /// Index of the channel's receiving end at that rank.
@@ -50,14 +51,14 @@ pub struct OutChannel {
 /// The receiving end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InChannel {
-    /// Global number of the timeline that sends.
-    pub source: u32,
+    /// The timeline that sends.
+    pub source: TimelineNumber,
     /// Analysis rank that hosts the sender.
     pub host: u32,
     /// Index of the channel's sending end at that rank.
     pub remote: u32,
-    /// Local timeline that receives.
-    pub destination: u32,
+    /// The timeline that receives.
+    pub destination: LocalTimeline,
     /// What its pairs are.
     pub trust: Trust,
     /// Receive events in the order in which they were posted: the k-th belongs to the k-th send.

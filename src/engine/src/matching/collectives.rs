@@ -11,9 +11,10 @@ use crate::matching::extracted::{Extract, Participation};
 use crate::matching::fences::{self, Fences, Ours};
 use crate::matching::groups::{Word, has_two};
 use crate::matching::homes::{exchange, tell_hosts};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{CollectiveOp, Error, Result, Root};
+use clc_trace::{CollectiveOp, Error, Result, Root, TimelineNumber};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,8 @@ use std::sync::Arc;
 pub struct HostedMember {
     /// Its rank in the communicator.
     pub rank: u32,
-    /// Its local timeline.
-    pub timeline: u32,
+    /// Its timeline.
+    pub timeline: LocalTimeline,
     /// Begin event per instance.
     pub begins: Vec<u32>,
     /// End event per instance.
@@ -220,22 +221,24 @@ pub fn match_collectives(
     placement: &Placement,
     table: &CommTable<'_>,
     node_of: &dyn Fn(u32) -> u32,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
     rules: Rules,
 ) -> Result<Collectives> {
     // Who of ours is in which communicator.
     let mut ours = Ours::new();
-    for (local, extract) in extracts.iter_mut().enumerate() {
+    for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
+        let process = local.numbered_from(first).0;
         for (comm, participations) in extract.collectives.drain() {
-            let rank = table.rank_of(comm, first + local as u32).ok_or_else(|| {
-                Error::new(format!("process {} is not a member of {}", first + local as u32, table.name(comm)))
-            })?;
-            ours.entry(comm).or_default().push((rank, local as u32, participations));
+            let rank = table
+                .rank_of(comm, process)
+                .ok_or_else(|| Error::new(format!("process {process} is not a member of {}", table.name(comm))))?;
+            ours.entry(comm).or_default().push((rank, local, participations));
         }
     }
-    let home_of =
-        |comm: CommIndex| -> usize { table.participants(comm).map_or(0, |processes| placement.host_of(processes[0])) };
+    let home_of = |comm: CommIndex| -> usize {
+        table.participants(comm).map_or(0, |processes| placement.host_of_process(processes[0]))
+    };
     let mut homes: BTreeMap<CommIndex, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
 
@@ -367,7 +370,7 @@ impl Collectives {
     fn add(
         &mut self,
         comm: CommIndex,
-        mut participants: Vec<(u32, u32, Vec<Participation>)>,
+        mut participants: Vec<(u32, LocalTimeline, Vec<Participation>)>,
         valid: usize,
         home: usize,
         here: usize,
@@ -427,7 +430,7 @@ impl Collectives {
             self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
             let (begins, ends, sends, receives) = Default::default();
             let mut member = HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
-            let sync = &mut extracts[timeline as usize].sync;
+            let sync = &mut extracts[timeline].sync;
             for (participation, &class) in list[..valid].iter().zip(&classes) {
                 if !usable(participation, class) {
                     continue;
@@ -443,7 +446,7 @@ impl Collectives {
             members.push(member);
         }
         let mut hosts: BTreeMap<usize, u32> = BTreeMap::new();
-        let rank_hosts: Vec<u32> = processes.iter().map(|&process| placement.host_of(process) as u32).collect();
+        let rank_hosts: Vec<u32> = processes.iter().map(|&process| placement.host_of_process(process) as u32).collect();
         for &host in &rank_hosts {
             *hosts.entry(host as usize).or_default() += 1;
         }

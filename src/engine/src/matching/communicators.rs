@@ -4,7 +4,7 @@ use crate::comm::{Transport, all_gather_values};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::Extract;
 use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
-use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, WindowId};
+use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, TimelineNumber, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -262,7 +262,7 @@ pub(crate) fn join_fragments(twins: &[CommIndex], members: &[u32], used: &BTreeS
 pub fn join_everywhere(
     transport: &mut dyn Transport,
     table: &CommTable<'_>,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
 ) -> Result<usize> {
     let twins = table.twins();
@@ -275,7 +275,7 @@ pub fn join_everywhere(
         let receives = extract.receives.keys().chain(extract.unplaced.keys());
         let messages = extract.sends.keys().chain(receives).map(|key| key.comm);
         let used: BTreeSet<CommIndex> = messages.chain(extract.collectives.keys().copied()).collect();
-        own.extend(used.intersection(&interesting).map(|&comm| (first + local as u32, comm)));
+        own.extend(used.intersection(&interesting).map(|&comm| (first.0 + local as u32, comm)));
     }
     let used: BTreeSet<(u32, CommIndex)> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
     let mut merged = Merged::new();
@@ -285,7 +285,7 @@ pub fn join_everywhere(
         }
     }
     for (local, extract) in extracts.iter_mut().enumerate() {
-        let process = first + local as u32;
+        let process = first.0 + local as u32;
         let rename = |comm: CommIndex| merged.get(&(process, comm)).copied().unwrap_or(comm);
         let renamed = |key: MessageKey| MessageKey { comm: rename(key.comm), ..key };
         for lists in [&mut extract.sends, &mut extract.receives, &mut extract.unplaced] {

@@ -10,11 +10,12 @@
 use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::align::{Alignment, align};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{InDoubt, MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::offers::{Offer, tell_indices};
 use crate::matching::undefined::{EndAlignment, Gaps};
-use clc_trace::Result;
+use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,8 +28,8 @@ pub(super) struct Doubt {
     pub offer: u32,
     /// The sender, communicator and tag.
     pub key: MessageKey,
-    /// The local timeline that receives.
-    pub destination: u32,
+    /// The timeline that receives.
+    pub destination: LocalTimeline,
     /// As posted.
     pub receives: Vec<MessageEnd>,
     /// Those of which nobody knows when they were posted.
@@ -64,7 +65,7 @@ const TRUSTS: [Trust; 2] = [Trust::Aligned, Trust::Implied];
 /// Failures of the transport.
 pub(super) fn settle(
     transport: &mut dyn Transport,
-    first: u32,
+    first: TimelineNumber,
     messages: &mut Messages,
     offers: Vec<Offer>,
     asked: &[u32],
@@ -183,8 +184,8 @@ impl Doubt {
     }
 
     /// Makes the receiving ends and counts; what the sender's host has to know.
-    fn decide(self, first: u32, alignment: Alignment, messages: &mut Messages) -> Result<Decision> {
-        let (sender, receiver) = (self.key.peer, first + self.destination);
+    fn decide(self, first: TimelineNumber, alignment: Alignment, messages: &mut Messages) -> Result<Decision> {
+        let (sender, receiver) = (TimelineNumber::of_process(self.key.peer), self.destination.numbered_from(first));
         let receives = self.receives.len() + self.unplaced.len();
         let (matched, implied) = (alignment.pairs.len(), alignment.implied.len());
         let counts = &mut messages.counts;
@@ -230,7 +231,7 @@ impl Decision {
         {
             outgoing.push(OutChannel {
                 source: offer.source,
-                destination: offer.key.peer,
+                destination: TimelineNumber::of_process(offer.key.peer),
                 host: offer.host,
                 remote,
                 trust,

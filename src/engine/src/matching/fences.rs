@@ -16,6 +16,7 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
 use crate::matching::homes::{exchange, tell_hosts};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use clc_trace::{CollectiveOp, Result};
 use controlled_logical_clock::semantics::MemberRecord;
@@ -130,8 +131,8 @@ fn is_fence(participation: &Participation) -> bool {
     participation.part.op == CollectiveOp::WIN_FENCE
 }
 
-/// The participations of members hosted here, by communicator: rank, local timeline, and what it took part in.
-pub(super) type Ours = BTreeMap<CommIndex, Vec<(u32, u32, Vec<Participation>)>>;
+/// The participations of members hosted here, by communicator: rank, timeline, and what it took part in.
+pub(super) type Ours = BTreeMap<CommIndex, Vec<(u32, LocalTimeline, Vec<Participation>)>>;
 
 /// Gives fences without operations an operation of their own: those that count as barriers [`CollectiveOp::WIN_FENCE_ASSUMED`], and of those and all others
 /// that constrain nobody [`CollectiveOp::WIN_FENCE_UNORDERED`]. All members
@@ -151,14 +152,15 @@ pub(super) fn settle(
     if !table.has_windows() {
         return Ok(());
     }
-    let home_of = |window: CommIndex| table.participants(window).map_or(0, |processes| placement.host_of(processes[0]));
+    let home_of =
+        |window: CommIndex| table.participants(window).map_or(0, |processes| placement.host_of_process(processes[0]));
     let mut outgoing: Vec<(usize, (CommIndex, Vec<Fence>))> = Vec::new();
     for (&window, members) in ours.iter().filter(|(index, _)| table.is_window(**index)) {
         let count = valid.get(&window).copied().unwrap_or(0) as usize;
         let fences = fences_of(members, count);
         let mut known = vec![Fence::UNKNOWN; fences.len()];
         for (_, timeline, list) in members {
-            of_member(list, &fences, &extracts[*timeline as usize].sync.raw, &mut known);
+            of_member(list, &fences, &extracts[*timeline].sync.raw, &mut known);
         }
         outgoing.push((home_of(window), (window, known)));
     }
@@ -188,7 +190,7 @@ pub(super) fn settle(
 }
 
 /// Which of the first `count` operations on a window are fences: the same for all members.
-fn fences_of(members: &[(u32, u32, Vec<Participation>)], count: usize) -> Vec<usize> {
+fn fences_of(members: &[(u32, LocalTimeline, Vec<Participation>)], count: usize) -> Vec<usize> {
     let Some((_, _, list)) = members.first() else { return Vec::new() };
     (0..count).filter(|&k| is_fence(&list[k])).collect()
 }

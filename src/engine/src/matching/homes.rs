@@ -37,7 +37,7 @@ pub(super) fn tell_hosts<T: Clone + Serialize + DeserializeOwned>(
 /// The analysis ranks that host members of a communicator.
 fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> Vec<usize> {
     let processes = table.participants(comm).map_or(&[][..], |processes| processes);
-    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of(process)).collect();
+    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of_process(process)).collect();
     hosts.sort_unstable();
     hosts.dedup();
     hosts

@@ -3,6 +3,7 @@
 use crate::matching::channels::{InChannel, OutChannel, Trust};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::threads::ThreadCounts;
+use clc_trace::TimelineNumber;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,9 +21,9 @@ pub struct Unmatched {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InDoubt {
     /// The process that sends.
-    pub sender: u32,
+    pub sender: TimelineNumber,
     /// The process that receives.
-    pub receiver: u32,
+    pub receiver: TimelineNumber,
     /// The communicator, as index into the definitions.
     pub comm: CommIndex,
     /// The tag.
@@ -47,13 +48,13 @@ pub struct MessageCounts {
     /// Messages of a process to itself (they constrain nobody).
     pub to_self: u64,
     /// What stayed alone, by (sender, receiver).
-    pub unmatched: BTreeMap<(u32, u32), Unmatched>,
+    pub unmatched: BTreeMap<(TimelineNumber, TimelineNumber), Unmatched>,
     /// Channels in which records are missing.
     pub doubtful: u64,
     /// Those of them that leave out most; at most [`MessageCounts::EXAMPLES`].
     pub in_doubt: Vec<InDoubt>,
     /// What was taken back since it contradicts the rest of the trace, by (sender, receiver).
-    pub contradicted: BTreeMap<(u32, u32), u64>,
+    pub contradicted: BTreeMap<(TimelineNumber, TimelineNumber), u64>,
     /// Synchronous sends of which it is known when their receives were posted.
     pub acknowledged: u64,
     /// Pairs of steps of post, start, complete and wait.
@@ -90,7 +91,7 @@ impl MessageCounts {
     /// How many channels in doubt are named.
     pub const EXAMPLES: usize = 10;
 
-    pub(super) fn leave(&mut self, source: u32, destination: u32, sends: usize, receives: usize) {
+    pub(super) fn leave(&mut self, source: TimelineNumber, destination: TimelineNumber, sends: usize, receives: usize) {
         if sends + receives > 0 {
             let pair = self.unmatched.entry((source, destination)).or_default();
             pair.sends += sends as u64;
@@ -117,7 +118,12 @@ impl MessageCounts {
     }
 
     /// Takes `count` pairs of a channel back.
-    pub(crate) fn take_back(&mut self, (source, destination): (u32, u32), trust: Trust, count: usize) {
+    pub(crate) fn take_back(
+        &mut self,
+        (source, destination): (TimelineNumber, TimelineNumber),
+        trust: Trust,
+        count: usize,
+    ) {
         if trust == Trust::Implied {
             self.implied -= count as u64;
         } else if trust.of_threads() {

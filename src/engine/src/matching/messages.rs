@@ -10,6 +10,7 @@ use crate::matching::channels::{InChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::doubts::{Doubt, settle};
 use crate::matching::extracted::Extract;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
 use crate::matching::offers::{Offer, events_of};
@@ -17,7 +18,7 @@ use crate::matching::orders;
 use crate::matching::placement::Placement;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::Gaps;
-use clc_trace::Result;
+use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,8 +26,8 @@ use std::collections::BTreeMap;
 #[derive(Serialize, Deserialize)]
 struct ChannelAnnouncement {
     /// Sender, receiver, communicator and tag.
-    source: u32,
-    destination: u32,
+    source: TimelineNumber,
+    destination: TimelineNumber,
     comm: CommIndex,
     tag: u32,
     /// Number of the offer.
@@ -54,7 +55,7 @@ enum ChannelAnswer {
 pub fn match_messages(
     transport: &mut dyn Transport,
     placement: &Placement,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
     with_orders: bool,
 ) -> Result<Messages> {
@@ -65,8 +66,8 @@ pub fn match_messages(
     for (host, announced) in exchange_values(transport, announcements)? {
         let answers = answers.entry(host).or_default();
         for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps } in announced {
-            let key = MessageKey { peer: source, comm, tag };
-            let local = (destination - first) as usize;
+            let key = MessageKey { peer: source.0, comm, tag };
+            let local = LocalTimeline(destination.0 - first.0);
             let announced = sends as usize;
             let receives = extracts[local].receives.remove(&key).unwrap_or_default();
             let unplaced = extracts[local].unplaced.remove(&key).unwrap_or_default();
@@ -83,7 +84,7 @@ pub fn match_messages(
                     source,
                     host: host as u32,
                     remote: offer,
-                    destination: local as u32,
+                    destination: local,
                     trust: Trust::Sound,
                     receives: if agree { events_of(receives) } else { Vec::new() },
                 });
@@ -93,7 +94,7 @@ pub fn match_messages(
                     host: host as u32,
                     offer,
                     key,
-                    destination: local as u32,
+                    destination: local,
                     receives,
                     unplaced,
                     send_gaps: gaps,
@@ -104,9 +105,10 @@ pub fn match_messages(
             }
         }
     }
-    for (local, extract) in extracts.iter_mut().enumerate() {
+    for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
         for (key, receives) in extract.receives.drain().chain(extract.unplaced.drain()) {
-            messages.counts.leave(key.peer, first + local as u32, 0, receives.len());
+            let (source, destination) = (TimelineNumber::of_process(key.peer), local.numbered_from(first));
+            messages.counts.leave(source, destination, 0, receives.len());
         }
     }
     let mut asked = Vec::new();
@@ -138,11 +140,11 @@ pub fn match_messages(
     }
     let Messages { incoming, outgoing, fans, joins, .. } = &mut messages;
     for (index, channel) in (0..).zip(incoming) {
-        let sync = &mut extracts[channel.destination as usize].sync;
+        let sync = &mut extracts[channel.destination].sync;
         channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
     }
     for (index, channel) in (0..).zip(outgoing) {
-        let sync = &mut extracts[channel.source as usize].sync;
+        let sync = &mut extracts[channel.source].sync;
         channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
     }
     Ok(messages)
@@ -154,19 +156,20 @@ type Announcements = BTreeMap<usize, Vec<ChannelAnnouncement>>;
 /// Takes all sends of `extracts`, and what the receivers' hosts have to know of them.
 fn offers(
     placement: &Placement,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
     counts: &mut MessageCounts,
 ) -> Result<(Vec<Offer>, Announcements)> {
     let mut offers = Vec::new();
     let mut announcements = Announcements::new();
-    for (local, extract) in extracts.iter_mut().enumerate() {
-        let source = first + local as u32;
+    for (local, extract) in (0..).map(LocalTimeline).zip(extracts) {
+        let source = local.numbered_from(first);
         let mut keys: Vec<(MessageKey, Vec<MessageEnd>)> = extract.sends.drain().collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, sends) in keys {
             // Of a process with several timelines, they go from one to another.
-            if key.peer == source && extract.part_of.iter().all(|&part| part == 0) {
+            let destination = TimelineNumber::of_process(key.peer);
+            if destination == source && extract.part_of.iter().all(|&part| part == 0) {
                 let lists = [extract.receives.remove(&key), extract.unplaced.remove(&key)];
                 let receives = lists.iter().flatten().map(Vec::len).sum::<usize>();
                 let matched = sends.len().min(receives);
@@ -175,11 +178,11 @@ fn offers(
                 continue;
             }
             let index = checked_index(offers.len())?;
-            let host = placement.host_of(key.peer);
+            let host = placement.host_of(destination);
             let gaps = extract.send_gaps.remove(&key).unwrap_or_default();
             announcements.entry(host).or_default().push(ChannelAnnouncement {
                 source,
-                destination: key.peer,
+                destination,
                 comm: key.comm,
                 tag: key.tag,
                 offer: index,
@@ -187,7 +190,7 @@ fn offers(
                 checksum: checksum_of(&sends),
                 gaps,
             });
-            offers.push(Offer { source: local as u32, key, host: host as u32, sends, remote: u32::MAX });
+            offers.push(Offer { source: local, key, host: host as u32, sends, remote: u32::MAX });
         }
     }
     Ok((offers, announcements))

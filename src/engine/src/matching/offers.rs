@@ -2,16 +2,17 @@
 
 use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{OutChannel, Trust};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::message_ends::{MessageEnd, MessageKey};
-use clc_trace::Result;
+use clc_trace::{Result, TimelineNumber};
 use std::collections::BTreeMap;
 
 /// The sends of a channel, before it is known what belongs to them.
 #[derive(Debug)]
 pub(super) struct Offer {
-    /// The local timeline that sends.
-    pub source: u32,
+    /// The timeline that sends.
+    pub source: LocalTimeline,
     /// To whom.
     pub key: MessageKey,
     /// Analysis rank that hosts the receiver.
@@ -27,7 +28,7 @@ impl Offer {
     pub(super) fn into_channel(self, trust: Trust) -> OutChannel {
         OutChannel {
             source: self.source,
-            destination: self.key.peer,
+            destination: TimelineNumber::of_process(self.key.peer),
             host: self.host,
             remote: self.remote,
             trust,

@@ -17,10 +17,11 @@ use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::{Extract, GroupKey};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::offers::tell_indices;
 use crate::matching::placement::Placement;
-use clc_trace::Result;
+use clc_trace::{Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,7 +31,14 @@ enum OrderAnnouncement {
     /// Of these messages of an incoming channel of the other host, the sends are synchronous: their ends are the receiving end `index` here.
     Synchronous { channel: u32, index: u32, places: Vec<u32> },
     /// So many steps of a process, for which another one waits.
-    Group { source: u32, destination: u32, window: CommIndex, completes: bool, offer: u32, steps: u32 },
+    Group {
+        source: TimelineNumber,
+        destination: TimelineNumber,
+        window: CommIndex,
+        completes: bool,
+        offer: u32,
+        steps: u32,
+    },
 }
 
 /// What the other host answers.
@@ -50,7 +58,7 @@ enum OrderAnswer {
 pub(super) fn add(
     transport: &mut dyn Transport,
     placement: &Placement,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
@@ -67,9 +75,9 @@ pub(super) fn add(
                     acknowledge(extracts, messages, host, (channel, index), &places)
                 }
                 OrderAnnouncement::Group { source, destination, window, completes, offer, steps } => {
-                    let key = GroupKey { peer: source, window, completes };
-                    let local = destination - first;
-                    let receives = extracts[local as usize].group_receives.remove(&key).unwrap_or_default();
+                    let key = GroupKey { peer: source.0, window, completes };
+                    let local = LocalTimeline(destination.0 - first.0);
+                    let receives = extracts[local].group_receives.remove(&key).unwrap_or_default();
                     pair(messages, host, local, source, receives, (offer, steps as usize))?
                 }
             });
@@ -87,10 +95,11 @@ pub(super) fn add(
             }
             OrderAnswer::Group { offer, index, implied, steps } => {
                 let offer = &offers[offer as usize];
+                let destination = TimelineNumber::of_process(offer.key.peer);
                 messages.outgoing.push(OutChannel {
                     source: offer.source,
-                    destination: offer.key.peer,
-                    host: placement.host_of(offer.key.peer) as u32,
+                    destination,
+                    host: placement.host_of(destination) as u32,
                     remote: index,
                     trust: if implied { Trust::Implied } else { Trust::Grouped },
                     sends: offer.sends[..steps as usize].to_vec(),
@@ -111,7 +120,7 @@ fn acknowledgements(
     outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
-        let ends = &extracts[channel.source as usize].synchronous;
+        let ends = &extracts[channel.source].synchronous;
         let found = (0u32..).zip(&channel.sends).filter_map(|(k, send)| Some((k, *ends.get(send)?)));
         let (places, receives): (Vec<u32>, Vec<u32>) = if ends.is_empty() { Default::default() } else { found.unzip() };
         if places.is_empty() {
@@ -142,7 +151,7 @@ fn acknowledge(
     places: &[u32],
 ) -> OrderAnswer {
     let channel = &messages.incoming[channel as usize];
-    let posts = &extracts[channel.destination as usize].posts;
+    let posts = &extracts[channel.destination].posts;
     let post = |place: u32| posts.get(&channel.receives[place as usize]).copied();
     let found = (0u32..).zip(places).filter_map(|(at, &place)| Some((at, post(place)?)));
     let (mut kept, mut sends): (Vec<u32>, Vec<u32>) = found.unzip();
@@ -163,27 +172,27 @@ fn acknowledge(
 
 /// What a process does with a group, before it is known what the others did.
 struct GroupOffer {
-    /// Local timeline.
-    source: u32,
+    source: LocalTimeline,
     key: GroupKey,
     sends: Vec<u32>,
 }
 
 fn groups(
     placement: &Placement,
-    first: u32,
+    first: TimelineNumber,
     extracts: &mut [Extract],
     outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
 ) -> Vec<GroupOffer> {
     let mut offers = Vec::new();
-    for (local, extract) in (0u32..).zip(extracts) {
+    for (local, extract) in (0..).map(LocalTimeline).zip(extracts) {
         let mut keys: Vec<(GroupKey, Vec<u32>)> = extract.group_sends.drain().collect();
         keys.sort_unstable_by_key(|(key, _)| *key);
         for (key, mut sends) in keys {
             sends.sort_unstable();
-            outgoing.entry(placement.host_of(key.peer)).or_default().push(OrderAnnouncement::Group {
-                source: first + local,
-                destination: key.peer,
+            let destination = TimelineNumber::of_process(key.peer);
+            outgoing.entry(placement.host_of(destination)).or_default().push(OrderAnnouncement::Group {
+                source: local.numbered_from(first),
+                destination,
                 window: key.window,
                 completes: key.completes,
                 offer: offers.len() as u32,
@@ -199,8 +208,8 @@ fn groups(
 fn pair(
     messages: &mut Messages,
     host: usize,
-    local: u32,
-    source: u32,
+    local: LocalTimeline,
+    source: TimelineNumber,
     mut receives: Vec<u32>,
     (offer, count): (u32, usize),
 ) -> Result<OrderAnswer> {

@@ -1,5 +1,6 @@
 //! Which analysis rank hosts which timelines.
 
+use clc_trace::TimelineNumber;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -53,8 +54,13 @@ impl Placement {
     }
 
     /// The analysis rank that hosts `timeline`.
-    pub fn host_of(&self, timeline: u32) -> usize {
-        self.first.partition_point(|&first| first <= timeline) - 1
+    pub fn host_of(&self, timeline: TimelineNumber) -> usize {
+        self.first.partition_point(|&first| first <= timeline.0) - 1
+    }
+
+    /// The analysis rank that hosts the timeline of the process with this global MPI rank.
+    pub fn host_of_process(&self, rank: u32) -> usize {
+        self.host_of(TimelineNumber::of_process(rank))
     }
 
     /// Analysis ranks that host nothing.
@@ -79,7 +85,7 @@ mod tests {
                 prop_assert_eq!(range.start, seen);
                 prop_assert!(!range.is_empty() || hosts > sizes.len());
                 for timeline in range.clone() {
-                    prop_assert_eq!(placement.host_of(timeline as u32), host);
+                    prop_assert_eq!(placement.host_of(TimelineNumber(timeline as u32)), host);
                 }
                 seen = range.end;
             }

@@ -8,18 +8,19 @@ use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::collectives::Collectives;
 use crate::matching::extracted::Extract;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::offers::tell_indices;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{Error, Event, Result};
+use clc_trace::{Error, Event, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The timeline of one or more locations that were of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitTimeline {
-    /// The local timeline that they were in.
-    pub of: u32,
+    /// The timeline that they were in.
+    pub of: LocalTimeline,
     /// Their places in it, ascending.
     pub locations: Vec<u32>,
 }
@@ -66,30 +67,33 @@ impl TiedLocations {
     }
 }
 
-/// Where the events of a timeline have gone: local timeline and event.
-type Moved = Vec<(u32, u32)>;
+/// Where the events of a timeline have gone: timeline and event.
+type Moved = Vec<(LocalTimeline, u32)>;
 
 /// The numbers of timelines: the first ones hosted here have the numbers from `first` on, those of their own from `further` on.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers {
-    /// Number of the first process hosted here.
-    pub first: u32,
+    /// That of the first process hosted here.
+    pub first: TimelineNumber,
     /// How many processes are.
     pub shared: u32,
-    /// Number of the first timeline of its own.
-    pub further: u32,
+    /// That of the first timeline of its own.
+    pub further: TimelineNumber,
 }
 
 impl Numbers {
-    fn of(&self, local: u32) -> u32 {
-        if local < self.shared { self.first + local } else { self.further + (local - self.shared) }
+    fn of(&self, local: LocalTimeline) -> TimelineNumber {
+        match local.0.checked_sub(self.shared) {
+            Some(own) => TimelineNumber(self.further.0 + own),
+            None => local.numbered_from(self.first),
+        }
     }
 }
 
 /// Which timelines of their own `extracts` ask for, in the order of processes.
 pub fn parts(extracts: &[Extract]) -> Vec<SplitTimeline> {
     let mut parts = Vec::new();
-    for (of, extract) in (0..).zip(extracts) {
+    for (of, extract) in (0..).map(LocalTimeline).zip(extracts) {
         let most = extract.part_of.iter().copied().max().unwrap_or(0);
         parts.extend((1..=most).map(|part| {
             let locations = (0..).zip(&extract.part_of).filter(|(_, own)| **own == part).map(|(l, _)| l).collect();
@@ -137,13 +141,13 @@ pub fn split(
 }
 
 /// Makes the new timelines; where the events of those that were taken apart have gone, by local timeline.
-fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BTreeMap<u32, Moved>> {
+fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BTreeMap<LocalTimeline, Moved>> {
     let shared = extracts.len() as u32;
-    let mut moved: BTreeMap<u32, Moved> = BTreeMap::new();
+    let mut moved: BTreeMap<LocalTimeline, Moved> = BTreeMap::new();
     // By location of a timeline: its new timeline, and its place there.
-    let mut places: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
-    for (number, part) in (shared..).zip(parts) {
-        let old = &extracts[part.of as usize];
+    let mut places: BTreeMap<LocalTimeline, Vec<(LocalTimeline, u32)>> = BTreeMap::new();
+    for (number, part) in (shared..).map(LocalTimeline).zip(parts) {
+        let old = &extracts[part.of];
         let of = places.entry(part.of).or_insert_with(|| {
             let mut stays = 0;
             let place = |own: &u32| {
@@ -158,11 +162,11 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
     }
     extracts.extend(parts.iter().map(|_| Extract::default()));
     for (of, places) in places {
-        let old = std::mem::take(&mut extracts[of as usize].sync);
+        let old = std::mem::take(&mut extracts[of].sync);
         let mut events: Moved = Vec::with_capacity(old.len());
         for event in 0..old.len() {
             let (timeline, location) = places[old.location(event) as usize];
-            let sync = &mut extracts[timeline as usize].sync;
+            let sync = &mut extracts[timeline].sync;
             events.push((timeline, sync.push(old.time[event], old.raw[event], old.number(event), location)?));
         }
         moved.insert(of, events);
@@ -171,10 +175,10 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
 }
 
 /// Channels of a host, and the number of the timeline of each event at the other end.
-type Channels = Vec<(u32, Vec<u32>)>;
+type Channels = Vec<(u32, Vec<TimelineNumber>)>;
 
 /// What the other ends have told, by channel.
-fn told(received: Vec<(usize, Channels)>) -> BTreeMap<u32, Vec<u32>> {
+fn told(received: Vec<(usize, Channels)>) -> BTreeMap<u32, Vec<TimelineNumber>> {
     received.into_iter().flat_map(|(_, channels)| channels).collect()
 }
 
@@ -190,7 +194,7 @@ struct NewEnd {
 fn split_channels(
     transport: &mut dyn Transport,
     numbers: Numbers,
-    moved: &BTreeMap<u32, Moved>,
+    moved: &BTreeMap<LocalTimeline, Moved>,
     messages: &mut Messages,
 ) -> Result<()> {
     let mut ends: BTreeMap<usize, Channels> = BTreeMap::new();
@@ -222,7 +226,7 @@ fn split_channels(
             incoming.push(channel);
             continue;
         }
-        let mut pieces: BTreeMap<(u32, u32), InChannel> = BTreeMap::new();
+        let mut pieces: BTreeMap<(TimelineNumber, TimelineNumber), InChannel> = BTreeMap::new();
         for (k, &event) in channel.receives.iter().enumerate() {
             let source = sources.and_then(|list| list.get(k)).copied().unwrap_or(channel.source);
             let (destination, event) = moved.map_or((channel.destination, event), |moved| moved[event as usize]);
@@ -253,7 +257,7 @@ fn split_channels(
             split.push(vec![channel]);
             continue;
         }
-        let mut pieces: BTreeMap<(u32, u32), OutChannel> = BTreeMap::new();
+        let mut pieces: BTreeMap<(TimelineNumber, TimelineNumber), OutChannel> = BTreeMap::new();
         for (k, &event) in channel.sends.iter().enumerate() {
             let destination = destinations.and_then(|list| list.get(k)).copied().unwrap_or(channel.destination);
             let (source, event) = moved.map_or((channel.source, event), |moved| moved[event as usize]);
@@ -280,14 +284,14 @@ fn split_channels(
 fn threads(
     transport: &dyn Transport,
     numbers: Numbers,
-    moved: &BTreeMap<u32, Moved>,
+    moved: &BTreeMap<LocalTimeline, Moved>,
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
     let here = transport.rank() as u32;
     for (of, moved) in moved {
-        let mut channels: BTreeMap<(Trust, u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
-        for (kind, from, to) in std::mem::take(&mut extracts[*of as usize].thread_orders) {
+        let mut channels: BTreeMap<(Trust, LocalTimeline, LocalTimeline), Vec<(u32, u32)>> = BTreeMap::new();
+        for (kind, from, to) in std::mem::take(&mut extracts[*of].thread_orders) {
             let ((source, from), (destination, to)) = (moved[from as usize], moved[to as usize]);
             channels.entry((kind, source, destination)).or_default().push((from, to));
         }
@@ -324,16 +328,16 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
     fans.clear();
     joins.clear();
     for (index, channel) in (0..).zip(&*incoming) {
-        let sync = &mut extracts[channel.destination as usize].sync;
+        let sync = &mut extracts[channel.destination].sync;
         channel.receives.iter().for_each(|&event| sync.link_to(event, SyncKind::Receive, index, joins));
     }
     for (index, channel) in (0..).zip(&*outgoing) {
-        let sync = &mut extracts[channel.source as usize].sync;
+        let sync = &mut extracts[channel.source].sync;
         channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
     }
     for (link, membership) in (0..).zip(&collectives.memberships) {
         let member = &collectives.comms[membership.comm as usize].members[membership.member as usize];
-        let sync: &mut SyncTimeline = &mut extracts[member.timeline as usize].sync;
+        let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
         member.begins.iter().for_each(|&begin| sync.activate(begin, SyncKind::Begin, link));
         member.ends.iter().for_each(|&end| sync.activate(end, SyncKind::End, link));
     }

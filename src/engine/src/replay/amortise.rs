@@ -1,6 +1,7 @@
 //! Backward amortisation of the hosted timelines: from the forward replay to one correction per timeline.
 
 use crate::comm::{ReduceOp, Transport};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::blocking::{self, Groups};
 use crate::replay::caps::Caps;
 use crate::replay::common::{CommonCorrection, common_times};
@@ -151,7 +152,7 @@ fn one_sided(
     let scratches = Mutex::new(Vec::new());
     let corrections = workers.run(program.timelines.len(), &Silent, |timeline, _| {
         let mut scratch: Scratch = lock(&scratches).pop().unwrap_or_default();
-        let correction = correction(program, &forward, &caps, timeline, constants, &mut scratch);
+        let correction = correction(program, &forward, &caps, LocalTimeline::at(timeline), constants, &mut scratch);
         lock(&scratches).push(scratch);
         Ok(correction)
     })?;
@@ -200,7 +201,7 @@ fn correction(
     program: &Program,
     forward: &Forward,
     caps: &Caps,
-    number: usize,
+    number: LocalTimeline,
     Constants { forward: parameters, slope }: Constants,
     scratch: &mut Scratch,
 ) -> OneSided {

@@ -46,7 +46,7 @@ pub struct Groups {
 /// # Errors
 /// Failures of the transport.
 pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Option<Groups>> {
-    let one_each = program.first as usize == transport.rank() && program.timelines.len() <= 1;
+    let one_each = program.first.place() == transport.rank() && program.timelines.len() <= 1;
     let comms = &program.collectives.comms;
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
     // The operations of MPI on inter-communicators say less than is needed here.
@@ -153,7 +153,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
                 let source = program.messages.incoming[link].source;
                 // A partner's timestamps come in the order of its sends, which need not be the order of our receives.
                 while logical[event] == PENDING {
-                    let [channel, time]: Word = transport.receive_time(source as usize)?;
+                    let [channel, time]: Word = transport.receive_time(source.place())?;
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
@@ -189,7 +189,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
         match timeline.kind(event) {
             SyncKind::Send => {
                 let channel = &program.messages.outgoing[link];
-                transport.send_time(channel.destination as usize, [i64::from(channel.remote), step.time.0])?;
+                transport.send_time(channel.destination.place(), [i64::from(channel.remote), step.time.0])?;
             }
             SyncKind::Begin => own_begin = step.time.0,
             _ => {}
@@ -236,12 +236,12 @@ pub fn backward(
                 let channel = &program.messages.incoming[link];
                 let latest = logical[event] - program.message_latency(channel.source, program.first);
                 let which = i64::from(channel.remote) << 32 | i64::from(number[event]);
-                transport.send_time(channel.source as usize, [which, latest])?;
+                transport.send_time(channel.source.place(), [which, latest])?;
             }
             SyncKind::Send => {
                 let destination = program.messages.outgoing[link].destination;
                 while caps_here[event] == NO_UPPER_BOUND {
-                    let [which, latest]: Word = transport.receive_time(destination as usize)?;
+                    let [which, latest]: Word = transport.receive_time(destination.place())?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
                     caps_here[channel.sends[(which & 0xffff_ffff) as usize] as usize] = latest;
                 }

@@ -20,11 +20,11 @@ use std::ops::Range;
 pub fn bounds<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Vec<Vec<i64>>> {
     let mut bounds = program.filled(NO_LOWER_BOUND);
     message_bounds(transport, program, times, |channel, event, bound| {
-        let latest = &mut bounds[program.messages.incoming[channel].destination as usize][event as usize];
+        let latest = &mut bounds[program.messages.incoming[channel].destination][event as usize];
         *latest = bound.max(*latest);
     })?;
     collective_bounds(transport, program, times, |_, _, member, event, bound| {
-        bounds[member.timeline as usize][event as usize] = bound;
+        bounds[member.timeline][event as usize] = bound;
     })?;
     Ok(bounds)
 }
@@ -55,7 +55,7 @@ pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
     let messages = &program.messages;
     for channel in messages.outgoing[among].iter().filter(|channel| channel.host as usize == here) {
         let latency = program.message_latency(program.number(channel.source), channel.destination);
-        let sender = times[channel.source as usize].as_ref();
+        let sender = times[channel.source].as_ref();
         let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives);
         for (&send, &receive) in channel.sends.iter().zip(receives) {
             visit(channel.remote as usize, receive, sender[send as usize] + latency);
@@ -80,7 +80,7 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
         for (channel, range) in parts {
             let channel = &messages.outgoing[channel];
             let latency = program.message_latency(program.number(channel.source), channel.destination);
-            let sender = times[channel.source as usize].as_ref();
+            let sender = times[channel.source].as_ref();
             let sends = channel.sends[range].iter();
             lists.push(channel.host, channel.remote, sends.map(|&send| sender[send as usize] + latency));
         }

@@ -67,7 +67,7 @@ pub fn observe_waits(
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank as usize] as usize];
-            let times = &times[member.timeline as usize];
+            let times = &times[member.timeline];
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let Some((begin, sender)) = begins.before(comm, k, member.rank).of_all() else { continue };
                 let own = times[member.begins[k] as usize];
@@ -111,11 +111,11 @@ fn messages(
     let of = |index: usize, event: u32| {
         let end = &program.messages.incoming[index];
         let destination = program.number(end.destination);
-        let pair = (clocks[end.source as usize], clocks[destination as usize]);
+        let pair = (clocks[end.source], clocks[destination]);
         if !end.is_certain() || !wanted.one_way.contains(&pair) {
             return None;
         }
-        let local = end.destination as usize;
+        let local = end.destination;
         let at = calls[local].binary_search_by_key(&event, |call| call.event).ok()?;
         Some((pair, program.message_latency(end.source, destination), local, calls[local][at], others[local][at]))
     };

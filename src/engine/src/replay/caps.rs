@@ -5,6 +5,7 @@
 use crate::comm::Transport;
 use crate::matching::channels::InChannel;
 use crate::matching::hash::HashMap;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_UPPER_BOUND, Program, contribution_latency};
@@ -34,7 +35,7 @@ impl Caps {
     pub fn exchange<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program, times: &[T]) -> Result<Caps> {
         let remote = of_receives(transport, program, |channel, event| {
             let latency = program.message_latency(channel.source, program.number(channel.destination));
-            times[channel.destination as usize].as_ref()[event as usize] - latency
+            times[channel.destination].as_ref()[event as usize] - latency
         })?;
         let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
         let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
@@ -58,11 +59,11 @@ impl Caps {
     }
 
     /// For going through the visited events of a hosted timeline once, in order.
-    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: usize) -> CapReader<'a> {
+    pub fn reader<'a>(&'a self, program: &'a Program, times: &'a [Vec<i64>], timeline: LocalTimeline) -> CapReader<'a> {
         let channels = &program.messages.outgoing;
         debug_assert!(channels.is_sorted_by_key(|channel| channel.source));
-        let first_channel = channels.partition_point(|channel| (channel.source as usize) < timeline);
-        let end = channels.partition_point(|channel| channel.source as usize <= timeline);
+        let first_channel = channels.partition_point(|channel| channel.source < timeline);
+        let end = channels.partition_point(|channel| channel.source <= timeline);
         CapReader {
             caps: self,
             program,
@@ -111,7 +112,7 @@ pub struct CapReader<'a> {
     caps: &'a Caps,
     program: &'a Program,
     times: &'a [Vec<i64>],
-    timeline: usize,
+    timeline: LocalTimeline,
     /// The first outgoing channel of the timeline.
     first_channel: usize,
     /// Next message per outgoing channel of the timeline.
@@ -165,6 +166,6 @@ impl CapReader<'_> {
             return NO_UPPER_BOUND;
         };
         let latency = self.program.message_latency(end.source, channel.destination);
-        self.times[end.destination as usize][end.receives[k] as usize] - latency
+        self.times[end.destination][end.receives[k] as usize] - latency
     }
 }

@@ -4,6 +4,7 @@
 //! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
 
 use crate::comm::{ReduceOp, Transport, all_gather_values, exchange_values};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::components::components;
 use crate::replay::program::Program;
@@ -57,7 +58,7 @@ pub fn common_times(
     let number: BTreeMap<u32, usize> = sizes.keys().zip(0..).map(|(&root, number)| (root, number)).collect();
     let sizes: Vec<u32> = sizes.into_values().collect();
     let of_timeline = |local: usize| -> Option<usize> {
-        let root = roots.get(program.number(local as u32) as usize)?;
+        let root = roots.get(program.number(LocalTimeline::at(local)).place())?;
         number.get(root).copied()
     };
 

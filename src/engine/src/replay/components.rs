@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u32>> {
     let mut forest = Forest::new(program.nodes.len());
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        forest.join(program.number(channel.source), channel.destination);
+        forest.join(program.number(channel.source).0, channel.destination.0);
     }
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         comm.processes.windows(2).for_each(|pair| forest.join(pair[0], pair[1]));
@@ -28,7 +28,7 @@ pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Ve
 fn join_members(program: &Program, forest: &mut Forest) {
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         for member in &comm.members {
-            forest.join(program.number(member.timeline), comm.processes[member.rank as usize]);
+            forest.join(program.number(member.timeline).0, comm.processes[member.rank as usize]);
         }
     }
 }
@@ -43,10 +43,10 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     let mut forest = Forest::new(program.nodes.len());
     let mut edges: BTreeSet<(u32, u32)> = BTreeSet::new();
     for channel in program.messages.outgoing.iter().filter(|channel| !channel.sends.is_empty()) {
-        edges.insert((program.number(channel.source), channel.destination));
+        edges.insert((program.number(channel.source).0, channel.destination.0));
     }
     for channel in program.messages.incoming.iter().filter(|channel| !channel.receives.is_empty()) {
-        edges.insert((channel.source, program.number(channel.destination)));
+        edges.insert((channel.source.0, program.number(channel.destination).0));
     }
     join_members(program, &mut forest);
     for comm in program.collectives.comms.iter().filter(|comm| comm.home == here) {
@@ -126,13 +126,15 @@ mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
     use crate::matching::channels::{OutChannel, Trust};
+    use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::matched::Messages;
+    use clc_trace::TimelineNumber;
 
     /// A pipeline 0 to 1 to 2, with answers of 1 to 0.
     fn program() -> Program {
         let out = |source, destination| OutChannel {
-            source,
-            destination,
+            source: LocalTimeline(source),
+            destination: TimelineNumber(destination),
             host: 0,
             remote: 0,
             trust: Trust::Sound,

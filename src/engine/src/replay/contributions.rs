@@ -96,7 +96,7 @@ impl Contributions {
         };
         let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
         for member in &comm.members {
-            let times = times[member.timeline as usize].as_ref();
+            let times = times[member.timeline].as_ref();
             for (k, prefix) in prefix_indexes(comm).enumerate() {
                 let (Some(event), _) = ends_of(member, k, direction) else { continue };
                 let time = times[event as usize];

@@ -32,7 +32,7 @@ impl Forward {
         }
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut bounds[member.timeline as usize];
+                let bounds = &mut bounds[member.timeline];
                 for (&end, &receives) in member.ends.iter().zip(&member.receives) {
                     if receives {
                         bounds[end as usize] = PENDING;
@@ -49,7 +49,7 @@ impl Forward {
     pub fn wait_at_every_end(&mut self, program: &Program) {
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let bounds = &mut self.logical[member.timeline as usize];
+                let bounds = &mut self.logical[member.timeline];
                 member.ends.iter().for_each(|&end| bounds[end as usize] = PENDING);
             }
         }

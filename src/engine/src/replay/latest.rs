@@ -117,7 +117,7 @@ impl Begins {
         for (k, instance) in comm.instances.iter().enumerate() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
                 let clock = clocks[comm.processes[member.rank as usize] as usize];
-                let time = times[member.timeline as usize][member.begins[k] as usize];
+                let time = times[member.timeline][member.begins[k] as usize];
                 let own = LatestBegins([Some((time, clock)), None]);
                 match instance.class {
                     CollectiveClass::Unconstrained => {}

@@ -80,7 +80,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
     let mut sends: Vec<OutChannel> = Vec::with_capacity(order.len());
     for &index in &order {
         let channel = &channels.incoming[index];
-        let timeline = &program.timelines[channel.destination as usize];
+        let timeline = &program.timelines[channel.destination];
         let mut messages: Vec<u32> = (0..channel.receives.len() as u32).rev().collect();
         let sorted = channel.receives.is_sorted();
         if !sorted {
@@ -104,7 +104,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         .outgoing
         .iter()
         .map(|channel| {
-            let timeline = &program.timelines[channel.source as usize];
+            let timeline = &program.timelines[channel.source];
             InChannel {
                 source: channel.destination,
                 host: channel.host,
@@ -119,7 +119,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         let (channel, mirrored) = (&channels.outgoing[end.channel as usize], &mut receives[end.channel as usize]);
         mirrored.remote = end.place;
         if !end.order.is_empty() {
-            let timeline = &program.timelines[channel.source as usize];
+            let timeline = &program.timelines[channel.source];
             mirrored.receives = end.order.iter().map(|&k| from_end(timeline, channel.sends[k as usize])).collect();
         }
     }
@@ -162,7 +162,7 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
         .members
         .iter()
         .map(|member| {
-            let timeline = &program.timelines[member.timeline as usize];
+            let timeline = &program.timelines[member.timeline];
             let events =
                 |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
@@ -198,6 +198,8 @@ mod tests {
     use super::*;
     use crate::comm::local::LocalTransport;
     use crate::matching::channels::Trust;
+    use crate::matching::local_timeline::LocalTimeline;
+    use clc_trace::TimelineNumber;
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {
@@ -208,10 +210,22 @@ mod tests {
                 timeline.activate(event, kind, 0);
             }
         }
-        let out =
-            OutChannel { source: 0, destination: 1, host: 0, remote: 0, trust: Trust::Sound, sends: vec![0, 1, 2] };
-        let into =
-            InChannel { source: 0, host: 0, remote: 0, destination: 1, trust: Trust::Sound, receives: vec![0, 2, 1] };
+        let out = OutChannel {
+            source: LocalTimeline(0),
+            destination: TimelineNumber(1),
+            host: 0,
+            remote: 0,
+            trust: Trust::Sound,
+            sends: vec![0, 1, 2],
+        };
+        let into = InChannel {
+            source: TimelineNumber(0),
+            host: 0,
+            remote: 0,
+            destination: LocalTimeline(1),
+            trust: Trust::Sound,
+            receives: vec![0, 2, 1],
+        };
         let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
         Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }
     }
@@ -220,7 +234,8 @@ mod tests {
     fn messages_keep_their_pairs_in_the_order_of_their_new_sends() {
         let mirrored = mirrored(&mut LocalTransport::alone(), &program()).unwrap();
         let (out, into) = (&mirrored.messages.outgoing[0], &mirrored.messages.incoming[0]);
-        assert_eq!((out.source, out.destination, into.source, into.destination), (1, 0, 1, 0));
+        assert_eq!((out.source, out.destination), (LocalTimeline(1), TimelineNumber(0)));
+        assert_eq!((into.source, into.destination), (TimelineNumber(1), LocalTimeline(0)));
         // Received first, last, in the middle: the last event of either process is number 0.
         assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
         assert_eq!(mirrored.timelines[0].time, [-20, -10, 0]);

@@ -68,7 +68,7 @@ fn collective_begins(
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank as usize] as usize];
-            let times = &times[member.timeline as usize];
+            let times = &times[member.timeline];
             let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let at = times[member.ends[k] as usize];
@@ -118,9 +118,9 @@ pub fn inspect(
         let end = &program.messages.incoming[index];
         if end.is_certain() {
             let destination = program.number(end.destination);
-            let pair = (clocks[end.source as usize], clocks[destination as usize]);
+            let pair = (clocks[end.source], clocks[destination]);
             let sent = bound - program.message_latency(end.source, destination);
-            see(pair, sent, times[end.destination as usize][event as usize]);
+            see(pair, sent, times[end.destination][event as usize]);
         }
     })?;
     collective_begins(transport, program, times, clocks, |pair, bounds| {
@@ -166,10 +166,10 @@ fn messages<'a, 'c>(
         if index != channel {
             let end = &program.messages.incoming[index];
             let destination = program.number(end.destination);
-            collector.pair((clocks[end.source as usize], clocks[destination as usize]));
+            collector.pair((clocks[end.source], clocks[destination]));
             // The bounds contain the minimum latency in force, which is no observation.
             latency = program.message_latency(end.source, destination);
-            (channel, receiver) = (index, &times[end.destination as usize]);
+            (channel, receiver) = (index, &times[end.destination]);
         }
         let at = receiver[event as usize];
         collector.message(Bound { distance: at - (bound - latency), at, kind: BoundKind::MESSAGE });

@@ -42,13 +42,13 @@ pub fn senders<T: AsRef<[i64]>>(
         let answers = answers.entry(asker).or_default();
         for ChannelQuery { sending, receiving, wanted } in questions {
             let channel = &program.messages.outgoing[sending as usize];
-            let place_of = |k: u32| place(program, times, channel.source as usize, channel.sends[k as usize] as usize);
+            let place_of = |k: u32| place(program, times, channel.source, channel.sends[k as usize] as usize);
             answers.push((receiving, wanted.into_iter().map(place_of).collect()));
         }
     }
     let mut found: Vec<Vec<EventPlace>> = vec![Vec::new(); wanted.len()];
     for (receiving, places) in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
-        let process = program.messages.incoming[receiving as usize].source;
+        let process = program.messages.incoming[receiving as usize].source.0;
         found[receiving as usize] = places.into_iter().map(|place| EventPlace { process, ..place }).collect();
     }
     Ok(found)

@@ -309,7 +309,9 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 mod tests {
     use super::*;
     use crate::matching::channels::{InChannel, OutChannel, Trust};
+    use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::sync::{SyncKind, SyncTimeline};
+    use clc_trace::TimelineNumber;
     use clc_trace::progress::Silent;
 
     /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
@@ -328,8 +330,8 @@ mod tests {
         for source in 0..2 {
             let sends = (0..count).collect();
             program.messages.outgoing.push(OutChannel {
-                source,
-                destination: 2,
+                source: LocalTimeline(source),
+                destination: TimelineNumber(2),
                 host: 0,
                 remote: source,
                 trust: Trust::Sound,
@@ -337,10 +339,10 @@ mod tests {
             });
             let receives = (0..count).map(|k| 2 * k + source).collect();
             program.messages.incoming.push(InChannel {
-                source,
+                source: TimelineNumber(source),
                 host: 0,
                 remote: source,
-                destination: 2,
+                destination: LocalTimeline(2),
                 trust: Trust::Sound,
                 receives,
             });
@@ -358,7 +360,8 @@ mod tests {
             let (_, told) = dataflow::replay_with_lamport(transport, &program, constants).unwrap();
             assert_eq!(told.is_none(), gives_up, "{count} messages");
             // The last message of process 0 is late by most.
-            let expected = program.message_latency(0, 2) + 500_000 + 10 * i64::from(count - 1);
+            let expected =
+                program.message_latency(TimelineNumber(0), TimelineNumber(2)) + 500_000 + 10 * i64::from(count - 1);
             let passes = run(transport, Workers::ONE, &program, &parameters, &Silent).unwrap();
             assert_eq!(passes.least_advance, Ticks(expected));
             let (forward, decay) = passes.result.unwrap();

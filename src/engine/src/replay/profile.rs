@@ -4,13 +4,14 @@
 //! looked at.
 
 use crate::comm::{Transport, broadcast_value, gather_values};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
 use crate::replay::survey::{Candidate, SenderQuery, Worst, place, sender_of};
 use clc_clock::grid::Grid;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -83,8 +84,8 @@ impl Profile {
     }
 }
 
-/// What only one candidate is kept of: operation (`None` for messages), sending process (of messages), receiving process.
-type Key = (Option<u8>, u32, u32);
+/// What only one candidate is kept of: operation (`None` for messages), sending timeline (of messages), receiving timeline.
+type Key = (Option<u8>, Option<TimelineNumber>, TimelineNumber);
 
 /// The worst violation of each key, its first if several are equally bad.
 #[derive(Debug, Default)]
@@ -94,8 +95,7 @@ struct Worsts(BTreeMap<Key, EarlyReceive>);
 #[derive(Debug, Clone, Copy)]
 struct EarlyReceive {
     excess: i64,
-    /// Local timeline.
-    local: usize,
+    local: LocalTimeline,
     event: usize,
     op: Option<CollectiveOp>,
     question: SenderQuery,
@@ -195,8 +195,8 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
     fn messages(&self, channels: Range<usize>, profile: &mut Profile, worsts: &mut Worsts) {
         let ProfileInput { program, times, bounds, classes } = *self;
         for channel in &program.messages.incoming[channels] {
-            let local = channel.destination as usize;
-            let group = |timeline: u32| classes.group_of[program.process_of(timeline) as usize];
+            let local = channel.destination;
+            let group = |timeline: TimelineNumber| classes.group_of[program.process_of(timeline)];
             let receiver = program.number(channel.destination);
             let groups = (group(channel.source), group(receiver));
             let mut pair = GroupPair { messages: channel.receives.len() as u64, ..GroupPair::default() };
@@ -209,7 +209,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
                     pair.largest = pair.largest.max(excess);
                     let question = SenderQuery::Message { host: channel.host, channel: channel.remote, k: k as u32 };
                     let op = channel.trust.op();
-                    let key = (op.map(|op| op.0), channel.source, receiver);
+                    let key = (op.map(|op| op.0), Some(channel.source), receiver);
                     worsts.keep(key, EarlyReceive { excess, local, event, op, question });
                 }
             }
@@ -228,7 +228,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         let ProfileInput { program, times, bounds, classes } = *self;
         for comm in &program.collectives.comms {
             for member in &comm.members {
-                let local = member.timeline as usize;
+                let local = member.timeline;
                 for (instance, &end) in member.ends.iter().enumerate() {
                     let event = end as usize;
                     let bound = bounds[local][event];
@@ -241,7 +241,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
                         let op = comm.instances[instance].op;
                         let question =
                             SenderQuery::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
-                        let key = (Some(op.0), u32::MAX, program.number(member.timeline));
+                        let key = (Some(op.0), None, program.number(member.timeline));
                         worsts.keep(key, EarlyReceive { excess, local, event, op: Some(op), question });
                     }
                 }
@@ -255,7 +255,7 @@ impl Profile {
         &mut self,
         program: &Program,
         classes: &Classes<'_>,
-        local: usize,
+        local: LocalTimeline,
         event: usize,
         excess: i64,
         column: usize,

@@ -2,10 +2,11 @@
 
 use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember};
 use crate::matching::comm_index::CommIndex;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::undefined::UndefinedPeer;
-use clc_trace::LocationId;
+use clc_trace::{LocationId, TimelineNumber};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
@@ -13,8 +14,8 @@ use std::collections::HashMap;
 /// The matched synchronisation events of the timelines that one analysis rank hosts.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// Global number of the first hosted timeline.
-    pub first: u32,
+    /// The first hosted timeline.
+    pub first: TimelineNumber,
     /// Hosted timelines.
     pub timelines: Vec<SyncTimeline>,
     /// Messages with an end here.
@@ -23,7 +24,7 @@ pub struct Program {
     pub collectives: Collectives,
     /// Minimum latencies.
     pub latency: MinimumLatency,
-    /// Node of every process of the application.
+    /// Node of every timeline of the trace.
     pub nodes: Vec<u32>,
     /// Ids of the locations of each hosted timeline.
     pub locations: Vec<Vec<LocationId>>,
@@ -43,14 +44,14 @@ pub struct Program {
 /// they come last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnTimelines {
-    /// Number of the first of them that is hosted here.
-    pub first: u32,
+    /// The first of them that is hosted here.
+    pub first: TimelineNumber,
     /// How many are.
     pub here: u32,
     /// Number of other timelines of the trace.
     pub others: u32,
     /// The timeline of the process of each of them, of the whole trace.
-    pub of: Vec<u32>,
+    pub of: Vec<TimelineNumber>,
 }
 
 /// No logical send bounds this event.
@@ -59,31 +60,31 @@ pub const NO_LOWER_BOUND: i64 = i64::MIN;
 pub const NO_UPPER_BOUND: i64 = i64::MAX;
 
 impl Program {
-    /// Global number of a hosted timeline.
+    /// The number of a hosted timeline.
     #[inline]
-    pub fn number(&self, local: u32) -> u32 {
-        match local.checked_sub(self.timelines.len() as u32 - self.own.here) {
-            Some(own) => self.own.first + own,
-            None => self.first + local,
+    pub fn number(&self, local: LocalTimeline) -> TimelineNumber {
+        match local.0.checked_sub(self.timelines.len() as u32 - self.own.here) {
+            Some(own) => TimelineNumber(self.own.first.0 + own),
+            None => TimelineNumber(self.first.0 + local.0),
         }
     }
 
     /// The timeline of the process that the locations of a timeline belong to: itself, unless they have one of their own.
     #[inline]
-    pub fn process_of(&self, number: u32) -> u32 {
+    pub fn process_of(&self, number: TimelineNumber) -> TimelineNumber {
         if self.own.of.is_empty() {
             return number;
         }
-        let own = number.checked_sub(self.own.others).and_then(|own| self.own.of.get(own as usize));
+        let own = number.0.checked_sub(self.own.others).and_then(|own| self.own.of.get(own as usize));
         own.copied().unwrap_or(number)
     }
 
-    /// μ of the messages from process `source` to process `destination`; none within a process.
-    pub(crate) fn message_latency(&self, source: u32, destination: u32) -> i64 {
+    /// μ of the messages from timeline `source` to timeline `destination`; none within a process.
+    pub(crate) fn message_latency(&self, source: TimelineNumber, destination: TimelineNumber) -> i64 {
         if !self.own.of.is_empty() && self.process_of(source) == self.process_of(destination) {
             return 0;
         }
-        self.latency.of_pair(self.nodes[source as usize], self.nodes[destination as usize]).0
+        self.latency.of_pair(self.nodes[source], self.nodes[destination]).0
     }
 
     /// One value per visited event, taken from each timeline.

@@ -3,11 +3,12 @@
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::channels::Trust;
 use crate::matching::comm_index::CommIndex;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, Error, LocationId, Result};
+use clc_trace::{CollectiveOp, Error, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ type StalledInstance = (CommIndex, u32, u32);
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct StalledEvent {
-    process: u32,
+    timeline: TimelineNumber,
     location: LocationId,
     event: u64,
     cause: Cause,
@@ -30,7 +31,7 @@ struct StalledEvent {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Cause {
     /// The send of a message.
-    Message { source: u32, channel: ChannelId },
+    Message { source: TimelineNumber, channel: ChannelId },
     /// The begins of other members.
     Collective { op: CollectiveOp, instance: StalledInstance },
 }
@@ -48,10 +49,10 @@ pub struct ChannelId {
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
 /// at the end of a prefix operation waits for that one, too.
-type Missing = BTreeMap<StalledInstance, u32>;
+type Missing = BTreeMap<StalledInstance, TimelineNumber>;
 
 impl StalledEvent {
-    fn waits_for(&self, missing: &Missing) -> Option<u32> {
+    fn waits_for(&self, missing: &Missing) -> Option<TimelineNumber> {
         match self.cause {
             Cause::Message { source, .. } => Some(source),
             Cause::Collective { instance, .. } => missing.get(&instance).copied(),
@@ -66,7 +67,7 @@ impl StalledEvent {
             }
             (Cause::Collective { op, .. }, None) => format!("ends {op}"),
         };
-        format!("process {} {what} (location {}, event {})", self.process, self.location, self.event)
+        format!("process {} {what} (location {}, event {})", self.timeline, self.location, self.event)
     }
 }
 
@@ -146,7 +147,7 @@ fn everywhere(
 ) -> Result<(Vec<StalledEvent>, Missing)> {
     let here = waiting_here(transport.rank(), program, position, bounds);
     let mut waiting: Vec<StalledEvent> = all_gather_values(transport, &here)?.into_iter().flatten().collect();
-    waiting.sort_by_key(|w| w.process);
+    waiting.sort_by_key(|w| w.timeline);
     let missing = missing(transport, program, position, &waiting)?;
     Ok((waiting, missing))
 }
@@ -154,7 +155,7 @@ fn everywhere(
 /// The waiting events of the hosted timelines.
 fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<StalledEvent> {
     let mut waiting = Vec::new();
-    for (local, (timeline, &at)) in program.timelines.iter().zip(position).enumerate() {
+    for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.timelines.iter().zip(position)) {
         if at >= timeline.len() || bounds[local][at] != PENDING {
             continue;
         }
@@ -180,7 +181,7 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
             }
         };
         waiting.push(StalledEvent {
-            process: program.number(local as u32),
+            timeline: program.number(local),
             location: program.locations[local][timeline.location(at) as usize],
             event: timeline.number(at),
             cause,
@@ -203,7 +204,7 @@ fn missing(
             Cause::Collective { instance, .. } => Some(instance),
         })
         .collect();
-    let mut here: Vec<(StalledInstance, u32, u32)> = Vec::new();
+    let mut here: Vec<(StalledInstance, u32, TimelineNumber)> = Vec::new();
     for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
@@ -211,11 +212,11 @@ fn missing(
         let before = comm_of.groups() - 1 - waits as usize;
         let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
             let begin = member.begins[instance as usize] as usize;
-            member.sends[instance as usize] && begin >= position[member.timeline as usize]
+            member.sends[instance as usize] && begin >= position[member.timeline]
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
     }
-    let mut all: Vec<(StalledInstance, u32, u32)> =
+    let mut all: Vec<(StalledInstance, u32, TimelineNumber)> =
         all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.
     all.sort_unstable();
@@ -233,7 +234,7 @@ fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a St
             seen[index] = true;
             path.push(index);
             let next = waiting[index].waits_for(missing);
-            at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.process).ok());
+            at = next.and_then(|next| waiting.binary_search_by_key(&next, |w| w.timeline).ok());
         }
         let Some(begin) = at.and_then(|at| path.iter().position(|&index| index == at)) else { continue };
         let mut circle = path.split_off(begin);
@@ -241,6 +242,6 @@ fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a St
         circle.rotate_left(lowest);
         circles.push(circle.into_iter().map(|index| &waiting[index]).collect());
     }
-    circles.sort_by_key(|circle| circle.first().map(|first| first.process));
+    circles.sort_by_key(|circle| circle.first().map(|first| first.timeline));
     circles
 }

@@ -2,6 +2,7 @@
 
 use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
 use crate::matching::comm_index::CommIndex;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
@@ -103,7 +104,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     }
     message_bounds(transport, program, times, |channel, event, bound| {
         let timeline = program.messages.incoming[channel].destination;
-        let excess = bound - times[timeline as usize].as_ref()[event as usize];
+        let excess = bound - times[timeline].as_ref()[event as usize];
         let tally = match program.messages.incoming[channel].trust.op() {
             None => &mut *messages,
             Some(op) => orders.entry(op.0).or_default(),
@@ -117,7 +118,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     let comms = &program.collectives.comms;
     let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
     collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
-        let excess = bound - times[member.timeline as usize].as_ref()[event as usize];
+        let excess = bound - times[member.timeline].as_ref()[event as usize];
         if excess > 0 {
             early[comm][instance] = true;
             EarlyEvent { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
@@ -135,8 +136,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
 #[derive(Debug, Clone, Copy)]
 struct EarlyEvent {
     excess: i64,
-    /// Local timeline.
-    timeline: u32,
+    timeline: LocalTimeline,
     event: u32,
     /// Incoming channel, for a receive.
     channel: usize,
@@ -205,7 +205,7 @@ fn find_worst<T: AsRef<[i64]>>(
     worst: Option<EarlyEvent>,
 ) -> Result<Option<Worst>> {
     let candidate = worst.map(|EarlyEvent { excess: ticks, timeline: local, event, channel }| {
-        let (local, event) = (local as usize, event as usize);
+        let event = event as usize;
         let timeline = &program.timelines[local];
         let link = timeline.link(event);
         let (op, question) = match timeline.kind(event) {
@@ -250,7 +250,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             let mut answer = None;
             if transport.rank() == host as usize {
                 let channel = &program.messages.outgoing[channel as usize];
-                answer = Some(place(program, times, channel.source as usize, channel.sends[k as usize] as usize));
+                answer = Some(place(program, times, channel.source, channel.sends[k as usize] as usize));
             }
             broadcast_value(transport, host as usize, answer)
         }
@@ -265,7 +265,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
                 {
                     if !prefix || member.rank < receiver {
                         let begin = member.begins[instance as usize] as usize;
-                        answers.push(place(program, times, member.timeline as usize, begin));
+                        answers.push(place(program, times, member.timeline, begin));
                     }
                 }
             }
@@ -277,10 +277,10 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
     }
 }
 
-pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: usize, event: usize) -> EventPlace {
+pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: LocalTimeline, event: usize) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
-        process: program.process_of(program.number(local as u32)),
+        process: program.process_of(program.number(local)).0,
         location: program.locations[local][timeline.location(event) as usize],
         number: timeline.number(event),
         time: times[local].as_ref()[event],

@@ -1,11 +1,12 @@
 //! By how much the clock condition is violated, in all.
 
 use crate::comm::Transport;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::common::sum;
 use crate::replay::components::mutual;
 use crate::replay::program::Program;
-use clc_trace::Result;
+use clc_trace::{Result, TimelineNumber};
 
 /// Sums over logical receives, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Violation {
         let mutual = mutual(transport, program)?;
         let apart = |channel: usize| {
             let channel = &program.messages.incoming[channel];
-            let set = |process: u32| mutual.get(process as usize);
+            let set = |timeline: TimelineNumber| mutual.get(timeline.place());
             set(channel.source) != set(program.number(channel.destination))
         };
         let times = program.times(|timeline| &timeline.time);
@@ -46,8 +47,8 @@ impl Violation {
         apart: impl Fn(usize) -> bool,
     ) -> Result<Violation> {
         let mut sums = Violation::default();
-        let excess = |timeline: u32, event: u32, bound: i64| {
-            (i128::from(bound) - i128::from(times[timeline as usize].as_ref()[event as usize])).max(0)
+        let excess = |timeline: LocalTimeline, event: u32, bound: i64| {
+            (i128::from(bound) - i128::from(times[timeline].as_ref()[event as usize])).max(0)
         };
         message_bounds(transport, program, times, |channel, event, bound| {
             let excess = excess(program.messages.incoming[channel].destination, event, bound);

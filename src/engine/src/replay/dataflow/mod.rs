@@ -332,7 +332,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.number(end.destination));
-        let (timeline, event, bounds) = (end.destination as usize, end.receives[k], times.map(|time| time + latency));
+        let (timeline, event, bounds) = (end.destination.place(), end.receives[k], times.map(|time| time + latency));
         if program.messages.joins.is_empty() {
             return self.bound(timeline, event, bounds);
         }
@@ -500,7 +500,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
         for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
-            let (timeline, end) = (member.timeline as usize, member.ends[instance]);
+            let (timeline, end) = (member.timeline.place(), member.ends[instance]);
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
                 let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
@@ -560,7 +560,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         if member.receives[instance] {
             let latency = program.shared_latency[index];
             let bounds = largest.map(|largest| later(largest, latency));
-            self.bound(member.timeline as usize, member.ends[instance], bounds);
+            self.bound(member.timeline.place(), member.ends[instance], bounds);
         }
     }
 
@@ -576,7 +576,7 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
         self.which = which * WHICH;
         let here = out.here as u32;
         for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
-            self.sends_away[channel.source as usize] = true;
+            self.sends_away[channel.source] = true;
         }
         (0..self.position.len()).for_each(|timeline| self.wake(timeline));
         self.contribute_silence(out)
