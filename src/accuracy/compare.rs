@@ -322,7 +322,7 @@ fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
     }
 }
 
-/// One event.
+/// One event, with its times in all phases.
 struct ComparedEvent {
     number: u64,
     event: Event,

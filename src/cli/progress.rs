@@ -29,7 +29,7 @@ pub fn watched(others: Box<dyn Progress>, rank: usize, quiet: bool) -> Box<dyn P
     })
 }
 
-/// Everybody who wants to know.
+/// Passes the progress on to everybody who wants to know.
 struct ProgressFanOut {
     bar: Box<dyn Progress>,
     others: Box<dyn Progress>,

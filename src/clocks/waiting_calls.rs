@@ -25,7 +25,7 @@ const BLOCKED: (i64, f64, f64) = (8, 10e-6, 100e-6);
 /// One in so many calls is quicker than the quick ones: 2 %, since the quickest of all may be a single odd one.
 const QUICK: usize = 50;
 
-/// An open region.
+/// An open region, and what communicates in it.
 struct CommunicatingRegion {
     entered: u64,
     /// Events of communication in it.

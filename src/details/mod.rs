@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 /// Windows that violations are counted in.
 const WINDOWS: usize = 200;
 
-/// One stage of the correction.
+/// One stage of the correction, with its survey.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyedStage<'a> {
     /// Which one.

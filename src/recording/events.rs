@@ -19,7 +19,7 @@ use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Resu
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What all processes share.
+/// What the events of all processes are made with.
 #[derive(Debug)]
 pub struct EventContext<'a> {
     /// The table.
@@ -34,7 +34,7 @@ pub struct EventContext<'a> {
     pub regions: &'a HashMap<usize, RegionId>,
 }
 
-/// A call that has begun.
+/// A call that has begun, with what its end needs.
 #[derive(Debug, Default)]
 struct OpenCall {
     function: usize,
@@ -61,6 +61,7 @@ pub struct UnplacedCalls {
     pub on_unknown_windows: u64,
 }
 
+/// The events of one process, while its raw files are read.
 pub(super) struct ProcessEvents<'a, 'b> {
     pub(super) shared: &'a EventContext<'a>,
     header: &'a RawFileHeader,

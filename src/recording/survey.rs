@@ -39,7 +39,7 @@ pub struct ProcessSurvey {
     pub damage: Vec<String>,
 }
 
-/// A call that has begun.
+/// A call that has begun, as far as the survey needs it.
 struct SurveyedCall {
     function: usize,
     /// Handle and identity of a communicator that it frees.

@@ -70,7 +70,7 @@ pub fn waits(
     {
         contributions.latest(comm, &mut |member, instance, event, latest, rank| {
             let instance = &comm.instances[instance];
-            let cause = comm.processes[rank as usize];
+            let cause = comm.processes[rank];
             let kind = match instance.class {
                 CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
                 CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),

@@ -1,6 +1,6 @@
 //! Minimum latencies μ.
 
-use clc_trace::Ticks;
+use clc_trace::{CommRank, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// The smallest time that a message can take, by class of pair. 0 means: not received before it is sent.
@@ -77,13 +77,13 @@ impl Spread {
     }
 
     /// μ of an N-to-1 operation: the smallest over the pairs with `root`.
-    pub fn pairs_with(&self, root: usize, latency: &MinimumLatency) -> Ticks {
+    pub fn pairs_with(&self, root: CommRank, latency: &MinimumLatency) -> Ticks {
         let mates = self.mates[root] as usize;
         latency.smallest(mates > 1, mates < self.nodes.len())
     }
 
     /// μ between two members.
-    pub fn pair(&self, a: usize, b: usize, latency: &MinimumLatency) -> Ticks {
+    pub fn pair(&self, a: CommRank, b: CommRank, latency: &MinimumLatency) -> Ticks {
         latency.of_pair(self.nodes[a], self.nodes[b])
     }
 }
@@ -97,9 +97,9 @@ mod tests {
         let latency = MinimumLatency { same_node: Ticks(3), other_node: Ticks(10) };
         let spread = Spread::new(vec![0, 0, 1]);
         assert_eq!(spread.all_pairs(&latency), Ticks(3));
-        assert_eq!(spread.pairs_with(0, &latency), Ticks(3));
-        assert_eq!(spread.pairs_with(2, &latency), Ticks(10));
-        assert_eq!(spread.pair(0, 2, &latency), Ticks(10));
+        assert_eq!(spread.pairs_with(CommRank(0), &latency), Ticks(3));
+        assert_eq!(spread.pairs_with(CommRank(2), &latency), Ticks(10));
+        assert_eq!(spread.pair(CommRank(0), CommRank(2), &latency), Ticks(10));
         assert_eq!(Spread::new(vec![4, 5]).all_pairs(&latency), Ticks(10));
         assert_eq!(Spread::new(vec![4, 4]).all_pairs(&latency), Ticks(3));
     }

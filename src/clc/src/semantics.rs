@@ -1,6 +1,6 @@
 //! Which events of an operation are logical sends (S) and logical receives (R).
 
-use clc_trace::{Collective, CollectiveOp, Root};
+use clc_trace::{Collective, CollectiveOp, CommRank, Root};
 
 /// How the members of a collective operation depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,16 +84,16 @@ impl From<&Collective> for MemberRecord {
 /// A member that sends (receives) zero bytes is no logical sender (receiver); a barrier moves no bytes and counts for all. A process
 /// never constrains itself, so the root is not a receiver of its own broadcast, and communicators of one member
 /// synchronise nobody.
-pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &MemberRecord) -> Role {
+pub fn role(class: CollectiveClass, rank: CommRank, size: u32, part: &MemberRecord) -> Role {
     let barrier = matches!(part.op, CollectiveOp::BARRIER | CollectiveOp::WIN_FENCE | CollectiveOp::WIN_FENCE_ASSUMED);
     let data_out = barrier || part.sent;
     let data_in = barrier || part.received;
-    let is_root = part.root == Root::Rank(rank);
+    let is_root = part.root == Root::Rank(rank.0);
     let (sends, receives) = match class {
         CollectiveClass::OneToN => (is_root, !is_root),
         CollectiveClass::NToOne => (!is_root, is_root),
         CollectiveClass::NToN => (true, true),
-        CollectiveClass::Prefix => (rank + 1 < size, rank > 0),
+        CollectiveClass::Prefix => (rank.0 + 1 < size, rank.0 > 0),
         CollectiveClass::Unconstrained => (false, false),
     };
     Role { sends: sends && data_out && size > 1, receives: receives && data_in && size > 1 }
@@ -101,12 +101,12 @@ pub fn role(class: CollectiveClass, rank: u32, size: u32, part: &MemberRecord) -
 
 /// As [`role`], also on an inter-communicator: there `first` of the `size` members are one group, the others the other one, and members exchange data
 /// with the other group only. Elsewhere `first` is 0.
-pub fn role_between(class: CollectiveClass, rank: u32, first: u32, size: u32, part: &MemberRecord) -> Role {
+pub fn role_between(class: CollectiveClass, rank: CommRank, first: u32, size: u32, part: &MemberRecord) -> Role {
     let Role { sends, receives } = role(class, rank, size, part);
     if first == 0 {
         return Role { sends, receives };
     }
-    let with_root = matches!(part.root, Root::Rank(root) if (rank < first) == (root < first));
+    let with_root = matches!(part.root, Root::Rank(root) if (rank.0 < first) == (root < first));
     match class {
         CollectiveClass::OneToN => Role { sends, receives: receives && !with_root },
         CollectiveClass::NToOne => Role { sends: sends && !with_root, receives },
@@ -127,24 +127,24 @@ mod tests {
     #[test]
     fn roots_do_not_wait_for_themselves() {
         let bcast = collective(CollectiveOp::BCAST, Root::Rank(1), 24, 8);
-        assert_eq!(role(CollectiveClass::OneToN, 1, 3, &bcast), Role { sends: true, receives: false });
-        assert_eq!(role(CollectiveClass::OneToN, 0, 3, &bcast), Role { sends: false, receives: true });
+        assert_eq!(role(CollectiveClass::OneToN, CommRank(1), 3, &bcast), Role { sends: true, receives: false });
+        assert_eq!(role(CollectiveClass::OneToN, CommRank(0), 3, &bcast), Role { sends: false, receives: true });
     }
 
     #[test]
     fn zero_bytes_take_part_in_nothing_except_in_barriers() {
         let gather = collective(CollectiveOp::GATHERV, Root::Rank(0), 0, 0);
-        assert_eq!(role(CollectiveClass::NToOne, 2, 3, &gather), Role { sends: false, receives: false });
+        assert_eq!(role(CollectiveClass::NToOne, CommRank(2), 3, &gather), Role { sends: false, receives: false });
         let barrier = collective(CollectiveOp::BARRIER, Root::None, 0, 0);
-        assert_eq!(role(CollectiveClass::NToN, 2, 3, &barrier), Role { sends: true, receives: true });
-        assert_eq!(role(CollectiveClass::NToN, 0, 1, &barrier), Role { sends: false, receives: false });
+        assert_eq!(role(CollectiveClass::NToN, CommRank(2), 3, &barrier), Role { sends: true, receives: true });
+        assert_eq!(role(CollectiveClass::NToN, CommRank(0), 1, &barrier), Role { sends: false, receives: false });
     }
 
     #[test]
     fn between_groups_data_goes_to_the_other_one() {
         // Two and three members; the root is the first one of the second group.
         let bcast = collective(CollectiveOp::BCAST, Root::Rank(2), 8, 8);
-        let roles = |class, part: &MemberRecord| [0, 2, 4].map(|rank| role_between(class, rank, 2, 5, part));
+        let roles = |class, part: &MemberRecord| [0, 2, 4].map(|rank| role_between(class, CommRank(rank), 2, 5, part));
         let of = |sends, receives| Role { sends, receives };
         assert_eq!(roles(CollectiveClass::OneToN, &bcast), [of(false, true), of(true, false), of(false, false)]);
         let reduce = collective(CollectiveOp::REDUCE, Root::Rank(2), 8, 8);
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_scan_passes_from_lower_to_higher_ranks() {
         let scan = collective(CollectiveOp::SCAN, Root::None, 8, 8);
-        assert_eq!(role(CollectiveClass::Prefix, 0, 3, &scan), Role { sends: true, receives: false });
-        assert_eq!(role(CollectiveClass::Prefix, 2, 3, &scan), Role { sends: false, receives: true });
+        assert_eq!(role(CollectiveClass::Prefix, CommRank(0), 3, &scan), Role { sends: true, receives: false });
+        assert_eq!(role(CollectiveClass::Prefix, CommRank(2), 3, &scan), Role { sends: false, receives: true });
     }
 }

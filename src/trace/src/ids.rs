@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Index;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -44,4 +45,42 @@ id! {
 id! {
     /// A region by its global definition id (OTF2 `Region`).
     RegionId(u32)
+}
+
+/// A member of a communicator by its rank there: from 0 up to but without the size. Of an inter-communicator the members of both groups are numbered together where they
+/// matter together, those of the first group first. It says nothing about the process, whose global MPI rank is the element of the list of members at this place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct CommRank(pub u32);
+
+impl CommRank {
+    /// The place in a list with one element per member.
+    #[inline]
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for CommRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T> Index<CommRank> for [T] {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, rank: CommRank) -> &T {
+        &self[rank.place()]
+    }
+}
+
+impl<T> Index<CommRank> for Vec<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, rank: CommRank) -> &T {
+        &self[rank.place()]
+    }
 }

@@ -49,7 +49,7 @@ pub use event::{
     WindowLock, WindowTransfer,
 };
 pub use fixed::Fraction;
-pub use ids::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
+pub use ids::{CommId, CommRank, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
 pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};

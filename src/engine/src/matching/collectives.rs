@@ -14,7 +14,7 @@ use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{CollectiveOp, Error, Result, Root, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostedMember {
     /// Its rank in the communicator.
-    pub rank: u32,
+    pub rank: CommRank,
     /// Its timeline.
     pub timeline: LocalTimeline,
     /// Begin event per instance.
@@ -57,8 +57,8 @@ pub struct Instance {
     pub op: CollectiveOp,
     /// How its members depend on each other.
     pub class: CollectiveClass,
-    /// Communicator rank of the root; 0 if it has none.
-    pub root: u32,
+    /// The root; the first member if it has none.
+    pub root: CommRank,
 }
 
 /// The constrained collective instances of one communicator, as seen by an analysis rank that hosts members.
@@ -90,8 +90,8 @@ pub struct CollectiveComm {
 
 impl CollectiveComm {
     /// The analysis rank that hosts member `rank`.
-    pub fn host_of(&self, rank: u32) -> usize {
-        self.rank_hosts[rank as usize] as usize
+    pub fn host_of(&self, rank: CommRank) -> usize {
+        self.rank_hosts[rank] as usize
     }
 
     /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
@@ -100,23 +100,23 @@ impl CollectiveComm {
     }
 
     /// The group of member `rank`.
-    pub fn group_of(&self, rank: u32) -> usize {
-        usize::from(self.first_group > 0 && rank >= self.first_group)
+    pub fn group_of(&self, rank: CommRank) -> usize {
+        usize::from(self.first_group > 0 && rank.0 >= self.first_group)
     }
 
     /// The group by which member `rank` is constrained.
-    pub(crate) fn group_before(&self, rank: u32) -> usize {
+    pub(crate) fn group_before(&self, rank: CommRank) -> usize {
         self.groups() - 1 - self.group_of(rank)
     }
 
     /// Whether the begin of one member can bound the end of another.
-    pub fn constrains(&self, begin: u32, end: u32) -> bool {
+    pub fn constrains(&self, begin: CommRank, end: CommRank) -> bool {
         begin != end && self.group_of(begin) == self.group_before(end)
     }
 
     /// Who contributes for [`crate::comm::Top2`], which leaves out what comes from the one that it bounds: the member itself, or its group.
-    pub fn holder(&self, rank: u32) -> i64 {
-        if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank) }
+    pub fn holder(&self, rank: CommRank) -> i64 {
+        if self.first_group > 0 { self.group_of(rank) as i64 } else { i64::from(rank.0) }
     }
 
     /// The same communicator without members and instances.
@@ -249,7 +249,7 @@ pub fn match_collectives(
     for (comm, rank, count) in exchange(transport, announce)? {
         let home = homes.entry(comm).or_default();
         home.counts.resize(size_of(table, comm), 0);
-        home.counts[rank as usize] = count;
+        home.counts[rank.place()] = count;
     }
     let complete: BTreeMap<CommIndex, u64> =
         homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();
@@ -340,7 +340,7 @@ pub fn match_collectives(
     for (comm, members) in ours {
         let valid = valid.get(&comm).copied().unwrap_or(0) as usize;
         let complete = complete_here.get(&comm).copied().unwrap_or(0) as usize;
-        let counts_here = |rank: u32| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank));
+        let counts_here = |rank: CommRank| counting.get(&comm).is_some_and(|&counting| counting == u64::from(rank.0));
         if let Some((_, _, list)) = members.iter().find(|(rank, ..)| counts_here(*rank)) {
             for (k, participation) in list.iter().enumerate().skip(valid) {
                 let entry = collectives.counts.by_op.entry(participation.part.op.0).or_default();
@@ -370,7 +370,7 @@ impl Collectives {
     fn add(
         &mut self,
         comm: CommIndex,
-        mut participants: Vec<(u32, LocalTimeline, Vec<Participation>)>,
+        mut participants: Vec<(CommRank, LocalTimeline, Vec<Participation>)>,
         valid: usize,
         home: usize,
         here: usize,
@@ -390,10 +390,10 @@ impl Collectives {
         for (participation, &class) in first_list[..valid].iter().zip(&classes) {
             let op = participation.part.op;
             let root = match participation.part.root {
-                Root::Rank(root) if class.rooted() && root < size => root,
+                Root::Rank(root) if class.rooted() && root < size => CommRank(root),
                 // A rooted operation without a usable root constrains nobody.
                 _ if class.rooted() => continue,
-                _ => 0,
+                _ => CommRank(0),
             };
             if class != CollectiveClass::Unconstrained {
                 instances.push(Instance { op, class, root });

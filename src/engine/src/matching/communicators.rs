@@ -4,7 +4,7 @@ use crate::comm::{Transport, all_gather_values};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::Extract;
 use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
-use clc_trace::{CommId, CommMembers, Definitions, Error, GroupId, Result, Root, TimelineNumber, WindowId};
+use clc_trace::{CommId, CommMembers, CommRank, Definitions, Error, GroupId, Result, Root, TimelineNumber, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -162,15 +162,15 @@ impl<'a> CommTable<'a> {
         match root {
             Root::Rank(process) if self.has_global_ranks(index) => {
                 // A process that is no member becomes a rank that no member has.
-                self.rank_of(index, process).map_or(Root::Rank(UNDEFINED_RANK), Root::Rank)
+                self.rank_of(index, process).map_or(Root::Rank(UNDEFINED_RANK), |rank| Root::Rank(rank.0))
             }
             root => root,
         }
     }
 
     /// Rank of `process` among the participants of communicator `index`.
-    pub fn rank_of(&self, index: CommIndex, process: u32) -> Option<u32> {
-        place(self.participants(index)?, process).map(|rank| rank as u32)
+    pub fn rank_of(&self, index: CommIndex, process: u32) -> Option<CommRank> {
+        place(self.participants(index)?, process).map(|rank| CommRank(rank as u32))
     }
 
     /// Communicators that have the same members in the same order as another one, by members.

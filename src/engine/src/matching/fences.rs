@@ -18,7 +18,7 @@ use crate::matching::extracted::{Extract, Participation};
 use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
-use clc_trace::{CollectiveOp, Result};
+use clc_trace::{CollectiveOp, CommRank, Result};
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ fn is_fence(participation: &Participation) -> bool {
 }
 
 /// The participations of members hosted here, by communicator: rank, timeline, and what it took part in.
-pub(super) type Ours = BTreeMap<CommIndex, Vec<(u32, LocalTimeline, Vec<Participation>)>>;
+pub(super) type Ours = BTreeMap<CommIndex, Vec<(CommRank, LocalTimeline, Vec<Participation>)>>;
 
 /// Gives fences without operations an operation of their own: those that count as barriers [`CollectiveOp::WIN_FENCE_ASSUMED`], and of those and all others
 /// that constrain nobody [`CollectiveOp::WIN_FENCE_UNORDERED`]. All members
@@ -190,7 +190,7 @@ pub(super) fn settle(
 }
 
 /// Which of the first `count` operations on a window are fences: the same for all members.
-fn fences_of(members: &[(u32, LocalTimeline, Vec<Participation>)], count: usize) -> Vec<usize> {
+fn fences_of(members: &[(CommRank, LocalTimeline, Vec<Participation>)], count: usize) -> Vec<usize> {
     let Some((_, _, list)) = members.first() else { return Vec::new() };
     (0..count).filter(|&k| is_fence(&list[k])).collect()
 }

@@ -6,7 +6,7 @@
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::Participation;
-use clc_trace::Root;
+use clc_trace::{CommRank, Root};
 use controlled_logical_clock::semantics::{CollectiveClass, MemberRecord};
 
 /// What one or more members say of an operation: its number, and the root. As a word: the number in the lowest byte, above it 0 without a root, 1 or 2 for
@@ -18,14 +18,14 @@ const FIRST_RANK: u64 = 3;
 
 impl Word {
     /// What member `rank` says, if the first group has `first` members.
-    pub(super) fn of(participation: &Participation, rank: u32, first: u32) -> Word {
+    pub(super) fn of(participation: &Participation, rank: CommRank, first: u32) -> Word {
         let MemberRecord { op, root, .. } = participation.part;
-        let in_first = rank < first;
+        let in_first = rank.0 < first;
         let root = match root {
             _ if !CollectiveClass::of(op, false).rooted() => 0,
             Root::None => 0,
             Root::OwnGroup => 1 + u64::from(!in_first),
-            Root::ThisProcess => u64::from(rank) + FIRST_RANK,
+            Root::ThisProcess => u64::from(rank.0) + FIRST_RANK,
             Root::Rank(other) => u64::from(other) + if in_first { u64::from(first) } else { 0 } + FIRST_RANK,
         };
         Word(root << 8 | u64::from(op.0))
@@ -66,7 +66,7 @@ mod tests {
 
     fn says(op: CollectiveOp, root: Root, rank: u32) -> Word {
         let part = MemberRecord { op, root, sent: true, received: true, accessed: false };
-        Word::of(&Participation { begin: 0, end: 1, part }, rank, 2)
+        Word::of(&Participation { begin: 0, end: 1, part }, CommRank(rank), 2)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use clc_trace::{Error, Places, Position, Result, Ticks};
 
-/// Where an event stands.
+/// The coordinates of an event: its times, its location and its number there.
 #[derive(Debug, Clone, Copy)]
 pub struct EventCoordinates {
     /// Pre-synchronised time C.

@@ -20,7 +20,7 @@ use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, contribution_latency, instance_latency};
-use clc_trace::{Result, Ticks};
+use clc_trace::{CommRank, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new(), lamport_advance };
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
     for (index, comm) in program.collectives.comms.iter().enumerate() {
-        let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(rank)).collect();
+        let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(CommRank(rank))).collect();
         groups.forward.push(transport.create_group(&hosts, 2 * comm.comm.0)?);
         if has_prefix(comm) {
             let reversed: Vec<usize> = hosts.into_iter().rev().collect();
@@ -287,11 +287,11 @@ fn exchange(
     direction: Direction,
 ) -> Result<i64> {
     let group = groups.forward[index];
-    let rank = i64::from(member.rank);
+    let rank = i64::from(member.rank.0);
     let own = if contribution == NO_LOWER_BOUND { Top2::NONE } else { Top2::one(contribution, rank) };
     let Instance { class, root, .. } = comm.instances[instance];
-    let root = root as usize;
-    let is_root = root == member.rank as usize;
+    let is_root = root == member.rank;
+    let root = root.place();
     Ok(match (class, direction) {
         (CollectiveClass::OneToN, Direction::Forward) | (CollectiveClass::NToOne, Direction::Backward) => {
             let value = transport.group_bcast(group, root, contribution)?;

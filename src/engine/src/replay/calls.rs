@@ -66,7 +66,7 @@ pub fn observe_waits(
     let begins = Begins::meet(transport, program, times, clocks)?;
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank as usize] as usize];
+            let clock = clocks[comm.processes[member.rank] as usize];
             let times = &times[member.timeline];
             for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
                 let Some((begin, sender)) = begins.before(comm, k, member.rank).of_all() else { continue };

@@ -3,7 +3,7 @@
 use crate::comm::{Transport, broadcast_value, gather_values, merge_values};
 use crate::replay::program::Program;
 use clc_clock::graph;
-use clc_trace::Result;
+use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Ve
 fn join_members(program: &Program, forest: &mut Forest) {
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         for member in &comm.members {
-            forest.join(program.number(member.timeline).0, comm.processes[member.rank as usize]);
+            forest.join(program.number(member.timeline).0, comm.processes[member.rank]);
         }
     }
 }
@@ -50,16 +50,17 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     }
     join_members(program, &mut forest);
     for comm in program.collectives.comms.iter().filter(|comm| comm.home == here) {
-        let kinds: BTreeSet<(CollectiveClass, u32)> =
+        let kinds: BTreeSet<(CollectiveClass, CommRank)> =
             comm.instances.iter().map(|instance| (instance.class, instance.root)).collect();
         for (class, root) in kinds {
-            let (rank, root) = (root, comm.processes[root as usize]);
+            let (rank, root) = (root, comm.processes[root]);
             let all = || comm.processes.iter().copied();
             // Of an inter-communicator, those of the other group.
             let members = || {
                 (0..comm.size)
+                    .map(CommRank)
                     .filter(|&member| member == rank || comm.constrains(rank, member))
-                    .map(|member| comm.processes[member as usize])
+                    .map(|member| comm.processes[member])
             };
             match class {
                 CollectiveClass::NToN => all().for_each(|member| forest.join(root, member)),

@@ -4,7 +4,7 @@ use crate::comm::{Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedMember};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
-use clc_trace::Result;
+use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Contributions {
     /// Per instance, and of an inter-communicator per instance and group: the two largest, for every class but prefix operations.
     largest: Vec<Top2>,
     /// Per prefix instance (in order) and member: its contribution, [`NO_LOWER_BOUND`] if it makes none.
-    prefix: Vec<BTreeMap<u32, i64>>,
+    prefix: Vec<BTreeMap<CommRank, i64>>,
 }
 
 /// For each instance its index among the prefix instances, if it is one.
@@ -60,7 +60,7 @@ impl OfInstances for Contributions {
         }
         for members in &self.prefix {
             words.push(members.len() as u64);
-            words.extend(members.iter().flat_map(|(&rank, &value)| [u64::from(rank), value as u64]));
+            words.extend(members.iter().flat_map(|(&rank, &value)| [u64::from(rank.0), value as u64]));
         }
     }
 
@@ -74,7 +74,7 @@ impl OfInstances for Contributions {
         for members in &mut self.prefix {
             if let [length, tail @ ..] = words {
                 let (pairs, next) = tail.split_at(2 * *length as usize);
-                members.extend(pairs.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1] as i64)));
+                members.extend(pairs.chunks_exact(2).map(|pair| (CommRank(pair[0] as u32), pair[1] as i64)));
                 words = next;
             }
         }
@@ -110,7 +110,7 @@ impl Contributions {
                     }
                     None => {
                         let largest = &mut contributions.largest[k * comm.groups() + comm.group_of(member.rank)];
-                        *largest = largest.merge(Top2::one(value, member.rank.into()));
+                        *largest = largest.merge(Top2::one(value, member.rank.0.into()));
                     }
                 }
             }
@@ -151,7 +151,7 @@ impl Contributions {
                 let (_, Some(event)) = ends_of(member, k, direction) else { continue };
                 let largest = match prefix {
                     Some(prefix) => prefix_bounds[prefix].get(&member.rank).copied().unwrap_or(NO_LOWER_BOUND),
-                    None => self.before(comm, k, member).excluding(member.rank.into()),
+                    None => self.before(comm, k, member).excluding(member.rank.0.into()),
                 };
                 if largest != NO_LOWER_BOUND {
                     visit(member, k, event, largest);
@@ -162,10 +162,10 @@ impl Contributions {
 
     /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
     /// and the communicator rank of the other member that made it (of several, the lowest).
-    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, usize, u32, i64, u32)) {
+    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, usize, u32, i64, CommRank)) {
         for (k, prefix) in prefix_indexes(comm).enumerate() {
             let mut lower = prefix.map(|prefix| self.prefix[prefix].iter().peekable());
-            let mut latest: Option<(i64, u32)> = None;
+            let mut latest: Option<(i64, CommRank)> = None;
             for member in &comm.members {
                 if let Some(lower) = &mut lower {
                     while let Some((&rank, &value)) = lower.next_if(|(rank, _)| **rank < member.rank) {
@@ -174,7 +174,7 @@ impl Contributions {
                 } else {
                     // The holder's own bound comes from somebody else, who came no later: it does not matter who.
                     let top = self.before(comm, k, member);
-                    latest = Some((top.excluding(member.rank.into()), top.holder as u32));
+                    latest = Some((top.excluding(member.rank.0.into()), CommRank(top.holder as u32)));
                 }
                 let (_, Some(event)) = ends_of(member, k, Direction::Forward) else { continue };
                 if let Some((value, rank)) = latest.filter(|(value, _)| *value != NO_LOWER_BOUND) {
@@ -190,18 +190,22 @@ impl Contributions {
     }
 
     /// Per prefix instance and member hosted here: the largest contribution of those it depends on.
-    fn prefix_bounds(&self, comm: &CollectiveComm, direction: Direction) -> Vec<BTreeMap<u32, i64>> {
+    fn prefix_bounds(&self, comm: &CollectiveComm, direction: Direction) -> Vec<BTreeMap<CommRank, i64>> {
         self.prefix.iter().map(|members| running_maxima(members, comm, direction)).collect()
     }
 }
 
 /// For each member hosted here: the largest contribution of lower ranks (forward) or higher ranks (backward).
-fn running_maxima(members: &BTreeMap<u32, i64>, comm: &CollectiveComm, direction: Direction) -> BTreeMap<u32, i64> {
+fn running_maxima(
+    members: &BTreeMap<CommRank, i64>,
+    comm: &CollectiveComm,
+    direction: Direction,
+) -> BTreeMap<CommRank, i64> {
     let mut result = BTreeMap::new();
     let mut largest = NO_LOWER_BOUND;
-    let mut visit = |contributions: &mut dyn Iterator<Item = (&u32, &i64)>,
-                     ours: &mut dyn Iterator<Item = u32>,
-                     before: fn(u32, u32) -> bool| {
+    let mut visit = |contributions: &mut dyn Iterator<Item = (&CommRank, &i64)>,
+                     ours: &mut dyn Iterator<Item = CommRank>,
+                     before: fn(CommRank, CommRank) -> bool| {
         let mut next = contributions.next();
         for rank in ours {
             while let Some((&contributor, &value)) = next {

@@ -8,7 +8,7 @@ use crate::comm::Transport;
 use crate::matching::collectives::CollectiveComm;
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
-use clc_trace::Result;
+use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub struct Begins {
     /// Per instance, and of an inter-communicator per instance and group: of all logical senders.
     all: Vec<LatestBegins>,
     /// By prefix instance and member: its own, and once all are known of all members up to it.
-    prefix: BTreeMap<usize, BTreeMap<u32, LatestBegins>>,
+    prefix: BTreeMap<usize, BTreeMap<CommRank, LatestBegins>>,
 }
 
 impl OfInstances for Begins {
@@ -69,7 +69,7 @@ impl OfInstances for Begins {
         for (&instance, members) in &self.prefix {
             words.extend([instance as u64, members.len() as u64]);
             for (&rank, latest) in members {
-                words.push(u64::from(rank));
+                words.push(u64::from(rank.0));
                 latest.encode(words);
             }
         }
@@ -85,8 +85,9 @@ impl OfInstances for Begins {
         for _ in 0..count {
             if let [instance, length, tail @ ..] = words {
                 let (members, rest) = tail.split_at(*length as usize * (1 + WORDS));
-                let own =
-                    members.chunks_exact(1 + WORDS).map(|words| (words[0] as u32, LatestBegins::decode(&words[1..])));
+                let own = members
+                    .chunks_exact(1 + WORDS)
+                    .map(|words| (CommRank(words[0] as u32), LatestBegins::decode(&words[1..])));
                 self.prefix.entry(*instance as usize).or_default().extend(own);
                 words = rest;
             }
@@ -97,11 +98,11 @@ impl OfInstances for Begins {
 
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
-    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: u32) -> LatestBegins {
+    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: CommRank) -> LatestBegins {
         self.of_slot(instance * comm.groups() + comm.group_before(rank), instance, rank)
     }
 
-    fn of_slot(&self, slot: usize, instance: usize, rank: u32) -> LatestBegins {
+    fn of_slot(&self, slot: usize, instance: usize, rank: CommRank) -> LatestBegins {
         match self.prefix.get(&instance) {
             Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
             None => self.all[slot],
@@ -116,7 +117,7 @@ impl Begins {
         };
         for (k, instance) in comm.instances.iter().enumerate() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
-                let clock = clocks[comm.processes[member.rank as usize] as usize];
+                let clock = clocks[comm.processes[member.rank] as usize];
                 let time = times[member.timeline][member.begins[k] as usize];
                 let own = LatestBegins([Some((time, clock)), None]);
                 match instance.class {
@@ -190,7 +191,7 @@ mod tests {
         ) {
             let collect = |part: &dyn Fn(u32) -> bool| {
                 let members = begins.iter().filter(|(rank, _)| part(**rank));
-                let members = members.map(|(&rank, &begin)| (rank, LatestBegins([Some(begin), None]))).collect();
+                let members = members.map(|(&rank, &begin)| (CommRank(rank), LatestBegins([Some(begin), None]))).collect();
                 Begins { all: vec![LatestBegins::default(); 2], prefix: BTreeMap::from([(1, members)]) }
             };
             // Two hosts.
@@ -202,8 +203,8 @@ mod tests {
             whole.accumulate();
             for clock in 0..3 {
                 let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();
-                prop_assert_eq!(whole.of_slot(1, 1, rank).on_another_clock(clock), expected);
-                prop_assert_eq!(whole.of_slot(0, 0, rank).on_another_clock(clock), None);
+                prop_assert_eq!(whole.of_slot(1, 1, CommRank(rank)).on_another_clock(clock), expected);
+                prop_assert_eq!(whole.of_slot(0, 0, CommRank(rank)).on_another_clock(clock), None);
             }
         }
     }

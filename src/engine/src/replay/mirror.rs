@@ -12,7 +12,7 @@ use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, In
 use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
-use clc_trace::Result;
+use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,7 +148,7 @@ fn collectives(program: &Program) -> Collectives {
 }
 
 fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> CollectiveComm {
-    let rank = |rank: u32| if renumbered { comm.size - 1 - rank } else { rank };
+    let rank = |rank: CommRank| if renumbered { CommRank(comm.size - 1 - rank.0) } else { rank };
     let instances = comm.instances.iter().rev().map(|instance| Instance {
         op: instance.op,
         class: match instance.class {

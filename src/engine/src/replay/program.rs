@@ -135,14 +135,14 @@ pub(crate) fn instance_latency(
     if comm.mirrored {
         return match instance.class {
             // It was an N-to-1 operation.
-            CollectiveClass::OneToN => comm.spread.pairs_with(instance.root as usize, latency).0,
+            CollectiveClass::OneToN => comm.spread.pairs_with(instance.root, latency).0,
             CollectiveClass::NToN | CollectiveClass::Prefix => shared,
             CollectiveClass::NToOne | CollectiveClass::Unconstrained => 0,
         };
     }
     match instance.class {
-        CollectiveClass::OneToN => comm.spread.pair(instance.root as usize, member.rank as usize, latency).0,
-        CollectiveClass::NToOne => comm.spread.pairs_with(instance.root as usize, latency).0,
+        CollectiveClass::OneToN => comm.spread.pair(instance.root, member.rank, latency).0,
+        CollectiveClass::NToOne => comm.spread.pairs_with(instance.root, latency).0,
         CollectiveClass::NToN | CollectiveClass::Prefix => shared,
         CollectiveClass::Unconstrained => 0,
     }
@@ -160,5 +160,5 @@ pub(crate) fn contribution_latency(
     if !comm.mirrored || instance.class != CollectiveClass::NToOne || instance.root == member.rank {
         return 0;
     }
-    comm.spread.pair(instance.root as usize, member.rank as usize, latency).0
+    comm.spread.pair(instance.root, member.rank, latency).0
 }

@@ -8,7 +8,7 @@ use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, Error, LocationId, Result, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -204,7 +204,7 @@ fn missing(
             Cause::Collective { instance, .. } => Some(instance),
         })
         .collect();
-    let mut here: Vec<(StalledInstance, u32, TimelineNumber)> = Vec::new();
+    let mut here: Vec<(StalledInstance, CommRank, TimelineNumber)> = Vec::new();
     for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
@@ -216,7 +216,7 @@ fn missing(
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
     }
-    let mut all: Vec<(StalledInstance, u32, TimelineNumber)> =
+    let mut all: Vec<(StalledInstance, CommRank, TimelineNumber)> =
         all_gather_values(transport, &here)?.into_iter().flatten().collect();
     // The lowest rank is put in last, and stays.
     all.sort_unstable();

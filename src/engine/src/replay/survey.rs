@@ -6,7 +6,7 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, LocationId, Result};
+use clc_trace::{CollectiveOp, CommRank, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub(super) enum SenderQuery {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
-    Instance { comm: CommIndex, instance: u32, receiver: u32 },
+    Instance { comm: CommIndex, instance: u32, receiver: CommRank },
 }
 
 /// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.

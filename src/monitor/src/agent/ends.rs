@@ -10,6 +10,7 @@ use std::time::Duration;
 /// How soon a process that is new is waited for, in milliseconds.
 const SOON: i32 = 50;
 
+/// Descriptors of the processes that run, and when the others ended.
 #[derive(Default)]
 struct WatchedProcesses {
     waiting: BTreeMap<u32, Arc<OwnedFd>>,

@@ -27,7 +27,7 @@ enum GossipEvent {
     Look,
 }
 
-/// A place in the simulated machine.
+/// A node of the simulated machine.
 struct SimulatedNode {
     node: Option<Node>,
     /// When it is polled next, so that older events of the heap are passed over.

@@ -78,7 +78,7 @@ pub struct StackFrame {
     pub inlined: bool,
 }
 
-/// A process that is asked for.
+/// A process whose stacks are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackRequest {
     /// Its rank.
@@ -89,7 +89,7 @@ pub struct StackRequest {
     pub started: u64,
 }
 
-/// A thread, and where it is; names come later.
+/// A thread, and where it is: addresses, which get their names later.
 struct UnwoundThread {
     thread: u32,
     name: String,
@@ -97,7 +97,7 @@ struct UnwoundThread {
     note: Option<String>,
 }
 
-/// What was seen of a process.
+/// The threads of a process that were unwound.
 struct UnwoundProcess {
     threads: Vec<UnwoundThread>,
     note: Option<String>,

@@ -23,7 +23,7 @@ const TABLE: usize = 256 << 20;
 /// The beginning of the index of a table, which says where that is.
 const INDEX: usize = 64;
 
-/// A place in the code of a process.
+/// An address in the code of a process, and in which file that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeAddress {
     /// The file; empty if it is none.

@@ -2,7 +2,7 @@
 
 use crate::comm::Top2;
 use crate::replay::program::NO_LOWER_BOUND;
-use clc_trace::{Error, Result};
+use clc_trace::{CommRank, Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Instances of one communicator that have begun and are not complete.
@@ -28,7 +28,7 @@ pub struct InstanceState<const CLOCKS: usize> {
     pub begun: u32,
     /// Contributions of a prefix operation by rank.
     #[allow(clippy::box_collection)] // a pointer instead of a tree: most operations have none
-    pub values: Option<Box<BTreeMap<u32, Times<CLOCKS>>>>,
+    pub values: Option<Box<BTreeMap<CommRank, Times<CLOCKS>>>>,
 }
 
 /// In the place of the members that have begun: the instance is complete.

@@ -24,7 +24,7 @@ use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use crate::replay::stall;
-use clc_trace::{Fraction, Result, Ticks};
+use clc_trace::{CommRank, Fraction, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::semantics::CollectiveClass;
 use flight::{OpenInstances, Times, Tops, damaged, later, times_in, tops_in, words_of};
@@ -409,7 +409,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         &mut self,
         index: usize,
         instance: usize,
-        rank: u32,
+        rank: CommRank,
         values: Times<CLOCKS>,
         out: &mut Outbox<'_>,
     ) -> Result<()> {
@@ -426,13 +426,13 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
             complete = (state.count == needed).then_some((state.top, state.count));
         }
         if class == CollectiveClass::Prefix {
-            if rank + 1 == comm.size {
+            if rank.0 + 1 == comm.size {
                 return Ok(()); // nobody's predecessor
             }
             if comm.home == out.here {
                 return self.prefix_at_home(index, instance, rank, values, out);
             }
-            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), (instance as u64) << 32 | u64::from(rank)];
+            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), (instance as u64) << 32 | u64::from(rank.0)];
             return out.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
         let Some((top, count)) = complete else { return Ok(()) };
@@ -516,7 +516,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         &mut self,
         index: usize,
         instance: usize,
-        rank: u32,
+        rank: CommRank,
         values: Times<CLOCKS>,
         out: &mut Outbox<'_>,
     ) -> Result<()> {
@@ -527,13 +527,13 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         waiting.insert(rank, values);
         // `count` ranks are complete, `top.max` is the largest of their contributions.
         let mut ready = Vec::new();
-        while let Some(values) = waiting.remove(&state.count) {
+        while let Some(values) = waiting.remove(&CommRank(state.count)) {
             for (top, value) in state.top.iter_mut().zip(values) {
                 top.max = top.max.max(value);
             }
             state.count += 1;
             if state.count < comm.size {
-                ready.push((state.count, state.top.map(|top| top.max)));
+                ready.push((CommRank(state.count), state.top.map(|top| top.max)));
             }
         }
         // The last rank is nobody's predecessor: the instance is complete without it.
@@ -545,14 +545,14 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
             if host == out.here {
                 self.prefix_result(index, instance, rank, largest);
             } else {
-                let head = [self.head(comm.comm.0, PREFIX_RESULT), (instance as u64) << 32 | u64::from(rank)];
+                let head = [self.head(comm.comm.0, PREFIX_RESULT), (instance as u64) << 32 | u64::from(rank.0)];
                 out.post(host, &head, &largest.map(i64::cast_unsigned))?;
             }
         }
         Ok(())
     }
 
-    fn prefix_result(&mut self, index: usize, instance: usize, rank: u32, largest: Times<CLOCKS>) {
+    fn prefix_result(&mut self, index: usize, instance: usize, rank: CommRank, largest: Times<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
@@ -633,12 +633,12 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
             }
             PREFIX_PARTIAL => {
                 let (times, next) = times_in(rest)?;
-                self.prefix_at_home(comm(), instance, low, times, out)?;
+                self.prefix_at_home(comm(), instance, CommRank(low), times, out)?;
                 Ok(next)
             }
             PREFIX_RESULT => {
                 let (times, next) = times_in(rest)?;
-                self.prefix_result(comm(), instance, low, times);
+                self.prefix_result(comm(), instance, CommRank(low), times);
                 Ok(next)
             }
             _ => Err(damaged()),
@@ -653,14 +653,14 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
 
 /// Where contributions of member `rank` to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for
 /// their own.
-fn slot_of(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> usize {
+fn slot_of(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: CommRank) -> usize {
     let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
     instance * comm.groups() + group
 }
 
 /// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
 /// contributes nothing, or (prefix operations) contributes alone.
-fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: u32) -> Option<u32> {
+fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: CommRank) -> Option<u32> {
     let root = comm.instances[instance].root;
     let members = comm.members.len() as u32;
     match class {
