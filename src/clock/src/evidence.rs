@@ -25,15 +25,16 @@ const QUICKEST: f64 = 2.0;
 const TOLERANCE: f64 = 3.0;
 
 impl DelayModel {
-    /// Learns them from `observations` with these corrections.
+    /// Learns them from `observations` with these corrections; `around` as in [`Latencies::new`].
     pub fn learn(
         observations: &Observations,
         offsets: &[f64],
         windows: usize,
         reading: Reading,
+        around: Option<f64>,
         workers: Workers,
     ) -> DelayModel {
-        let latencies = Latencies::new(observations, offsets, windows, reading, workers);
+        let latencies = Latencies::new(observations, offsets, windows, reading, around, workers);
         let directions = observations.directions();
         let delays = directions.map(workers, |_, block| {
             let mut excesses = Vec::new();

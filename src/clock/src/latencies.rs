@@ -42,12 +42,14 @@ pub enum Reading {
 }
 
 impl Latencies {
-    /// Estimates them for each direction, then takes the mean of both directions, which does not depend on the corrections.
+    /// Estimates them for each direction, then takes the mean of both directions, which does not depend on the corrections. `around` is the latency
+    /// ([`Reading::Mode`]) of directions without the other one, if it is known.
     pub fn new(
         observations: &Observations,
         offsets: &[f64],
         windows: usize,
         reading: Reading,
+        around: Option<f64>,
         workers: Workers,
     ) -> Latencies {
         let directions = observations.directions();
@@ -67,11 +69,11 @@ impl Latencies {
         let mut told = quick.clone();
         let held = || (0..directions.len()).filter(|direction| directions.is_held(*direction));
         held().zip(each()).for_each(|(direction, travel)| quick[direction] = Some(travel.quick));
-        let modes = directions.map(workers, |block, _| match reading {
-            Reading::Mode => travels[block].modes(spread),
-            Reading::Edge(_) => travels[block].of.iter().map(|travel| travel.edge).collect(),
-        });
-        held().zip(modes.into_iter().flatten()).for_each(|(direction, mode)| told[direction] = Some(mode));
+        let modes = || directions.map(workers, |block, _| travels[block].modes(spread)).into_iter().flatten();
+        match reading {
+            Reading::Mode => held().zip(modes()).for_each(|(direction, mode)| told[direction] = Some(mode)),
+            Reading::Edge(_) => held().zip(each()).for_each(|(direction, travel)| told[direction] = Some(travel.edge)),
+        }
         let back = |of: &[Option<f64>], direction: usize| directions.back(direction).and_then(|back| of[back]);
         let trips = directions.pairs().iter().enumerate().filter_map(|(direction, (a, b))| {
             let back = back(&quick, direction).filter(|_| a < b)?;
@@ -80,8 +82,20 @@ impl Latencies {
         let reference = usual(trips.collect());
         // A direction without the other one tells no latency, but a ring of them does: their mean.
         let alone = told.iter().enumerate().filter(|(direction, _)| back(&told, *direction).is_none());
-        let alone: Vec<f64> = alone.filter_map(|(_, mode)| *mode).collect();
-        let common = alone.iter().sum::<f64>() / alone.len().max(1) as f64;
+        let alone: Vec<usize> = alone.filter(|(_, told)| told.is_some()).map(|(direction, _)| direction).collect();
+        let mean = |of: &[Option<f64>]| {
+            alone.iter().filter_map(|direction| of[*direction]).sum::<f64>() / alone.len().max(1) as f64
+        };
+        let common = match around.filter(|_| !alone.is_empty()) {
+            Some(latency) => {
+                let mut mode = told.clone();
+                if reading != Reading::Mode {
+                    held().zip(modes()).for_each(|(direction, of)| mode[direction] = Some(of));
+                }
+                latency + mean(&told) - mean(&mode)
+            }
+            None => mean(&told),
+        };
         // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction.
         // In a few long windows clocks drift too much to tell.
         let most =
@@ -282,7 +296,7 @@ mod tests {
         let one_way = vec![one(0, 1, 70.0), one(0, 2, 5.0), one(1, 0, -130.0)];
         let seen = Observations { one_way, one_sided: [(0, 2)].into(), floor: 1.0, ..Observations::default() };
         let offsets = [0.0, 100.0, 5.0];
-        let latencies = Latencies::new(&seen, &offsets, 1, Reading::Mode, Workers::ONE);
+        let latencies = Latencies::new(&seen, &offsets, 1, Reading::Mode, None, Workers::ONE);
         assert_eq!(latencies.direction((0, 1)).latency, Some(30.0));
         assert_eq!(latencies.direction((1, 0)).latency, Some(30.0));
         assert_eq!(latencies.direction((0, 2)).latency, None);
@@ -305,7 +319,7 @@ mod tests {
             seen.one_way.push(OneWay { a: 1, b: 0, window, least: -back });
         }
         seen.one_way.sort_by_key(|one| one.a);
-        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, Workers::ONE);
+        let latencies = Latencies::new(&seen, &vec![0.0; 600], 300, Reading::Mode, None, Workers::ONE);
         assert!((latencies.direction((0, 1)).latency.unwrap() - 53.0).abs() < 2.0, "{latencies:?}");
     }
 }

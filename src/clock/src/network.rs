@@ -16,6 +16,7 @@
 
 use super::anchor::Anchor;
 use super::evidence::DelayModel;
+use super::graph::components;
 use super::latencies::{Latencies, Reading};
 use super::observations::{Observations, Offsets, OneWay};
 use super::solver::{System, Tolerance};
@@ -46,6 +47,8 @@ pub struct Problem<'a> {
     pub leaning: bool,
     /// Windows that do not follow the one before: only some stretches of the run are looked at.
     pub cuts: &'a [usize],
+    /// The latency of directions that are not answered, if it is known ([`Problem::latency_at_anchors`]).
+    pub around: Option<f64>,
     /// Threads. They change no bit.
     pub workers: Workers,
 }
@@ -66,6 +69,12 @@ const STIFFEST: f64 = 4e-6;
 /// Weight that holds every clock where it is, in units of that of a bend: what is held by less is lost in rounding, and would run away. With ten times as much and
 /// more clocks that jump settle too slowly.
 const ROUNDING: f64 = 1e-16;
+/// Windows with messages in one direction per window with messages in the other one, from which on those are no answer to speak of.
+const ANSWERED: usize = 16;
+/// Travel times between clocks as they were measured are those of messages that were not late up to so many standard deviations of the offsets.
+const PROMPT: f64 = 3.0;
+/// Steps to the mean of these.
+const STEPS: usize = 5;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
@@ -104,7 +113,7 @@ impl Problem<'_> {
                 Reading::Mode => self.tie_measurements(&mut system, &x, scale),
                 Reading::Edge(_) => self.tie_bounds(&mut system, &x, if scale > 1.0 { rest } else { 0.0 }),
             }
-            self.hold_anchors(&mut system, &x, false);
+            self.hold_anchors(&mut system, &x, self.around.is_some() && scale > 1.0);
             self.stiffen(&mut system, &x, false);
             if self.leaning {
                 self.lean(&mut system, &x);
@@ -136,7 +145,7 @@ impl Problem<'_> {
     /// One term per direction, pair and window: messages that were not delayed are measurements.
     fn tie_measurements(&self, system: &mut System<'_>, x: &[f64], scale: f64) {
         const NEGLIGIBLE: f64 = 1e-4;
-        let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.workers);
+        let latencies = Latencies::new(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let directions = self.observations.directions();
         for at in directions.by_pair() {
             let direction = latencies.at(at);
@@ -156,7 +165,7 @@ impl Problem<'_> {
     fn tie_bounds(&self, system: &mut System<'_>, x: &[f64], rest: f64) {
         /// A message that would have been too quick by more scales than that pushes no harder.
         const FORCE: f64 = 6.0;
-        let travels = DelayModel::learn(self.observations, x, self.windows, self.reading, self.workers);
+        let travels = DelayModel::learn(self.observations, x, self.windows, self.reading, self.around, self.workers);
         let precision = self.observations.precision;
         let scale = precision * (travels.latencies().spread.max(precision) / precision).powf(rest);
         let directions = self.observations.directions();
@@ -193,6 +202,60 @@ impl Problem<'_> {
                 }
             }
         }
+    }
+
+    /// Whether some clocks are tied to others by messages that come back around a cycle of several clocks (a ring) only. Then only recorded offsets know the
+    /// latency: unless there are moments at which no message of the cycle is late, clocks can bend so that all messages are as quick as any latency wants.
+    pub fn goes_around(&self) -> bool {
+        let directions = self.observations.directions();
+        let count = |direction: usize| directions.messages(direction).len();
+        let held = || (0..directions.len()).filter(|&direction| directions.is_held(direction));
+        let pair = |direction: usize| directions.pairs()[direction];
+        let answered = |&direction: &usize| {
+            directions.back(direction).is_some_and(|back| ANSWERED * count(back) >= count(direction))
+        };
+        components(self.clocks, held().filter(answered).map(pair)) != components(self.clocks, held().map(pair))
+    }
+
+    /// Whether most recorded offsets say that these are not the clocks.
+    pub fn contradicts_anchors(&self, offsets: &Offsets) -> bool {
+        let at = |anchor: &Anchor| offsets.get(anchor.clock as usize)?.get(anchor.window as usize).copied();
+        let far = |anchor: &Anchor| at(anchor).is_some_and(|at| (at - anchor.value).abs() > TOLERATED * anchor.sigma);
+        2 * self.anchors.iter().filter(|anchor| far(anchor)).count() > self.anchors.len()
+    }
+
+    /// The latency that recorded offsets show of directions that are not answered: the mean travel time in the windows where both clocks were measured. Along a
+    /// chain of messages the errors of offsets nearly cancel out in it.
+    pub fn latency_at_anchors(&self) -> Option<f64> {
+        let mut known: Vec<Option<f64>> = vec![None; self.clocks * self.windows];
+        for anchor in self.anchors {
+            if let Some(known) = known.get_mut(anchor.clock as usize * self.windows + anchor.window as usize) {
+                *known = Some(anchor.value);
+            }
+        }
+        let at = |clock: u32, window: u32| match self.fixed.get(clock as usize) {
+            Some(true) => Some(0.0),
+            _ => known.get(clock as usize * self.windows + window as usize).copied().flatten(),
+        };
+        let directions = self.observations.directions();
+        let alone = (0..directions.len())
+            .filter(|&direction| directions.is_held(direction) && directions.back(direction).is_none());
+        let seen = alone.flat_map(|direction| &self.observations.one_way[directions.messages(direction)]);
+        let mut travels: Vec<f64> =
+            seen.filter_map(|seen| Some(at(seen.b, seen.window)? - at(seen.a, seen.window)? - seen.least)).collect();
+        if travels.is_empty() {
+            return None;
+        }
+        travels.sort_unstable_by(f64::total_cmp);
+        // Of what is farther away, messages were late.
+        let sigma = self.anchors.iter().map(|anchor| anchor.sigma).sum::<f64>() / self.anchors.len().max(1) as f64;
+        let mut mean = travels[travels.len() / 4];
+        for _ in 0..STEPS {
+            let near = travels.iter().filter(|travel| (**travel - mean).abs() <= PROMPT * sigma);
+            let (count, sum) = near.fold((0.0, 0.0), |(count, sum), travel| (count + 1.0, sum + travel));
+            mean = if count > 0.0 { sum / count } else { mean };
+        }
+        Some(mean.max(0.0))
     }
 
     /// Recorded offsets, less trusted where they are far off, unless nothing is known yet.

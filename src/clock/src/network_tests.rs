@@ -44,6 +44,7 @@ fn problem<'a>(observations: &'a Observations, truth: &Offsets, anchors: &'a [An
         rounds: ROUNDS,
         leaning: false,
         cuts: &[],
+        around: None,
         workers: Workers::ONE,
     }
 }
@@ -195,4 +196,48 @@ fn before_the_first_message_a_clock_that_bends_goes_on_for_no_longer_than_it_rem
     assert!((silent..windows).all(|window| (found[1][window] - truth[1][window]).abs() < 100.0));
     // 157 per window at the first message: for ever it would be 31,400 off at the begin.
     assert!(found[1][0].abs() < 3000.0, "{}", found[1][0]);
+}
+
+#[test]
+fn recorded_offsets_tell_how_long_messages_around_a_ring_travel() {
+    // Eight equal clocks, messages to the next one only; in each window one of them is late.
+    let (clocks, windows, latency, late) = (8u32, 80usize, 2000i64, 1_000_000i64);
+    let grid = Grid { first: 0, width: 1000, count: windows };
+    let mut table = BoundTable::default();
+    for (window, from) in (0..windows).flat_map(|window| (0..clocks).map(move |from| (window, from))) {
+        let delayed = window as u32 / 10 % clocks == from;
+        let bound =
+            Bound { distance: latency + if delayed { late } else { 0 }, at: grid.centre(window), kind: Kind::MESSAGE };
+        table.pairs.entry((from, (from + 1) % clocks)).or_default().add(window, bound, 1);
+    }
+    let truth: Offsets = vec![vec![0.0; windows]; clocks as usize];
+    let seen = Observations::new(&table, &grid, &truth, 100.0, f64::INFINITY);
+    // As if messages took no time: each clock is that much before the one from which it has them, up to the late one.
+    let mut start = truth.clone();
+    for window in 0..windows {
+        let delayed = window as u32 / 10 % clocks;
+        let mut at = 0.0;
+        for clock in 1..=delayed {
+            at -= latency as f64;
+            start[clock as usize][window] = at;
+        }
+        at = 0.0;
+        for clock in (delayed + 1..clocks).rev() {
+            at += latency as f64;
+            start[clock as usize][window] = at;
+        }
+    }
+    let ends = [0, windows as u32 - 1];
+    let measured = (1..clocks).flat_map(|clock| ends.map(|window| Anchor { clock, window, value: 0.0, sigma: 500.0 }));
+    let anchors: Vec<Anchor> = measured.collect();
+    let alone = Problem { afresh: false, ..problem(&seen, &truth, &anchors) };
+    assert!(alone.goes_around() && !alone.contradicts_anchors(&truth) && alone.contradicts_anchors(&start));
+    assert!(worst(&alone.solve(&start), &truth) > 4000.0, "{}", worst(&alone.solve(&start), &truth));
+    let around = alone.latency_at_anchors();
+    assert_eq!(around, Some(latency as f64));
+    let found = Problem { around, ..alone }.solve(&start);
+    assert!(worst(&found, &truth) < 200.0, "{}", worst(&found, &truth));
+    // Of pairs that answer each other, no latency need be known.
+    let answered = observe(&[(0, 1), (1, 2)], &vec![vec![0.0; 20]; 3], 2000);
+    assert!(!problem(&answered, &vec![vec![0.0; 20]; 3], &[]).goes_around());
 }

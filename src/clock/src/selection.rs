@@ -177,7 +177,11 @@ impl<'a> Jury<'a> {
     /// Learns travel times from one half and judges the other.
     fn judge_half(&self, half: usize, flat: &[f64], reading: Reading) -> Score {
         let Trial { halves, windows, .. } = &self.trial;
-        DelayModel::learn(&halves[half], flat, *windows, reading, Workers::ONE).judge(&halves[1 - half], flat, *windows)
+        DelayModel::learn(&halves[half], flat, *windows, reading, None, Workers::ONE).judge(
+            &halves[1 - half],
+            flat,
+            *windows,
+        )
     }
 
     /// How well given clocks predict: the best of all readings.

@@ -304,8 +304,13 @@ impl Estimator {
             rounds: ROUNDS,
             leaning: self.model == Method::Network,
             cuts: &[],
+            around: None,
             workers: self.workers,
         };
+        // Clocks of coarser windows may have gone wherever messages seem quick.
+        if self.asked >= self.finest && problem.goes_around() && problem.contradicts_anchors(&now) {
+            problem.around = problem.latency_at_anchors();
+        }
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
         let mut coarser: Option<TrialData> = None;
@@ -379,7 +384,7 @@ impl Estimator {
                     Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
             }
             let solved = problem.flat(&solved);
-            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, self.workers);
+            let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, problem.around, self.workers);
             self.misfits = misfits(&problem, &solved, &problem.flat(&recorded));
             self.latencies = latencies;
             // With these clocks no message may have been quicker, or the latency would make violations of its own.
@@ -643,8 +648,9 @@ fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
 
 /// The misfit of two sets of clocks, each with the latencies that it shows, measured by the same spread.
 fn misfits(problem: &Problem<'_>, one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
-    let mut latencies = [one, other]
-        .map(|offsets| Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode, problem.workers));
+    let mut latencies = [one, other].map(|offsets| {
+        Latencies::new(problem.observations, offsets, problem.windows, Reading::Mode, problem.around, problem.workers)
+    });
     let spread = latencies.iter().map(|latencies| latencies.spread).fold(f64::INFINITY, f64::min);
     latencies.iter_mut().for_each(|latencies| latencies.spread = spread);
     let [first, second] = &latencies;
