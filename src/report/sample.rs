@@ -60,6 +60,7 @@ pub(super) fn corrected() -> Report {
         unmatched_receives: 1,
         implied_orders: 2,
         channels_in_doubt: 1,
+        channels_of_several_threads: 0,
         doubtful_channels: vec![DoubtfulChannel {
             sender: 0,
             receiver: 1,
@@ -69,6 +70,7 @@ pub(super) fn corrected() -> Report {
             receives: 3,
             matched: 3,
             implied_orders: 2,
+            several_threads: false,
         }],
         contradicted_orders: 5,
         undefined_peers: 3,

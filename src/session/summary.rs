@@ -262,17 +262,29 @@ fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
 /// Where records of messages are missing, and what is made of it.
 fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
     let messages = &sum.messages;
-    if messages.doubtful > 0 {
+    let names = |shared: bool| -> Vec<String> {
         let name = |channel: &InDoubt| {
             let comm = opened.definitions.communicators[channel.comm.place()].id;
             format!("rank {} to {}, communicator {comm}, tag {}", channel.sender, channel.receiver, channel.tag)
         };
-        let names: Vec<String> = messages.in_doubt.iter().map(name).collect();
+        messages.in_doubt.iter().filter(|channel| channel.shared == shared).map(name).collect()
+    };
+    let channels = |count: u64| if count == 1 { "one channel".to_owned() } else { format!("{count} channels") };
+    let missing = messages.doubtful - messages.shared;
+    if missing > 0 {
         sum.warnings.add(format!(
             "message records are missing: sends and receives differ in number or length in {}; there, only messages \
             that are unambiguous by length and order are matched: {}",
-            if messages.doubtful == 1 { "one channel".to_owned() } else { format!("{} channels", messages.doubtful) },
-            list(&names, 4, messages.doubtful as usize)
+            channels(missing),
+            list(&names(false), 4, missing as usize)
+        ));
+    }
+    if messages.shared > 0 {
+        sum.warnings.add(format!(
+            "several threads of a process send or receive in {} in another order than they entered their calls; there, \
+            only that k sends come before the k-th receive is used: {}",
+            channels(messages.shared),
+            list(&names(true), 4, messages.shared as usize)
         ));
     }
     if !messages.contradicted.is_empty() {
@@ -309,6 +321,7 @@ fn matching(
         receives: channel.receives,
         matched: channel.matched,
         implied_orders: channel.implied,
+        several_threads: channel.shared,
     };
     let mut matching = Matching {
         messages: messages.matched,
@@ -317,6 +330,7 @@ fn matching(
         unmatched_receives: messages.unmatched.values().map(|pair| pair.receives).sum(),
         implied_orders: messages.implied,
         channels_in_doubt: messages.doubtful,
+        channels_of_several_threads: messages.shared,
         doubtful_channels: messages.in_doubt.iter().map(channel).collect(),
         contradicted_orders: messages.contradicted.values().sum(),
         undefined_peers: leftovers.undefined_peer,

@@ -10,6 +10,9 @@ pub struct Channel<E> {
     pub sends: Vec<(E, u64)>,
     pub receives: Vec<(E, u64)>,
     pub unplaced: Vec<(E, u64)>,
+    /// When sends and receives took place (those without a place last), and by which threads.
+    pub sent: Vec<(i64, usize)>,
+    pub received: Vec<(i64, usize)>,
 }
 
 /// What is known of a channel.
@@ -23,7 +26,13 @@ pub struct Found<E> {
 
 impl<E> Default for Channel<E> {
     fn default() -> Self {
-        Channel { sends: Vec::new(), receives: Vec::new(), unplaced: Vec::new() }
+        Channel {
+            sends: Vec::new(),
+            receives: Vec::new(),
+            unplaced: Vec::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+        }
     }
 }
 
@@ -84,11 +93,41 @@ impl<E: Copy> Channel<E> {
         self.sends.is_empty() || self.receives.len() + self.unplaced.len() == 0
     }
 
+    /// Whether several threads send, or receive: MPI knows no order of theirs.
+    fn is_shared(&self) -> bool {
+        let several = |list: &[(i64, usize)]| list.iter().any(|(_, thread)| *thread != list[0].1);
+        several(&self.sent) || several(&self.received)
+    }
+
+    /// All in the order of the calls, unless that is what is wrong: that order is violated, but not that of the k-th send before the k-th completion.
+    fn of_threads(&self) -> Found<E> {
+        let receives: Vec<(i64, E)> =
+            self.receives.iter().chain(&self.unplaced).zip(&self.received).map(|(end, at)| (at.0, end.0)).collect();
+        let mut completed = receives.clone();
+        completed.sort_by_key(|(time, _)| *time);
+        let sends: Vec<(i64, E)> = self.sends.iter().zip(&self.sent).map(|(end, at)| (at.0, end.0)).collect();
+        let missing = completed.len().saturating_sub(sends.len());
+        let pairs = |receives: &[(i64, E)]| -> Vec<((i64, E), (i64, E))> {
+            sends.iter().copied().zip(receives.iter().copied()).collect()
+        };
+        let (called, counted) = (pairs(&receives), pairs(&completed[missing..]));
+        let violated = |pairs: &[((i64, E), (i64, E))]| pairs.iter().any(|(send, receive)| receive.0 < send.0);
+        let ends =
+            |pairs: Vec<((i64, E), (i64, E))>| pairs.into_iter().map(|(send, receive)| (send.1, receive.1)).collect();
+        if self.agrees() && (!violated(&called) || violated(&counted)) {
+            return Found { messages: ends(called), implied: Vec::new() };
+        }
+        Found { messages: Vec::new(), implied: ends(counted) }
+    }
+
     /// What is known; whether lengths `count` is a matter of the whole trace.
     pub fn find(&self, count: bool) -> Found<E> {
         let nothing = Found { messages: Vec::new(), implied: Vec::new() };
         if self.is_one_sided() {
             return nothing;
+        }
+        if self.is_shared() {
+            return self.of_threads();
         }
         let count = count || self.agrees();
         let [sends, receives, unplaced] = self.lengths(count);
@@ -142,7 +181,9 @@ impl<E: Copy> Channel<E> {
 /// every message fits into the receive at its place.
 pub fn tracer_records_buffers<'a, E: Copy + 'a>(channels: impl Iterator<Item = &'a Channel<E>>) -> bool {
     let (mut agree, mut disagree, mut equal, mut fits) = (0, 0, 0, true);
-    for channel in channels.filter(|channel| !channel.is_one_sided() && channel.unplaced.is_empty()) {
+    for channel in
+        channels.filter(|channel| !channel.is_one_sided() && channel.unplaced.is_empty() && !channel.is_shared())
+    {
         let [sends, receives, _] = channel.lengths(true);
         let common = Tables::new(&sends, &receives).most();
         agree += common;

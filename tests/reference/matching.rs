@@ -137,6 +137,7 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
                 Some(peer) => {
                     let channel = channels.entry((process, peer, message.comm, message.tag)).or_default();
                     channel.sends.push((send, message.length));
+                    channel.sent.push((timeline[index].time, timeline[index].location));
                 }
                 None => found.unmatched_sends.push(send),
             }
@@ -146,8 +147,14 @@ fn match_messages(trace: &Trace, rules: &Rules, timelines: &[Timeline], found: &
             match process_of(trace, process, message.comm, message.peer) {
                 Some(peer) => {
                     let channel = channels.entry((peer, process, message.comm, message.tag)).or_default();
-                    let list = if posted.is_some() { &mut channel.receives } else { &mut channel.unplaced };
-                    list.push((receive, message.length));
+                    let at = (timeline[index].time, timeline[index].location);
+                    if posted.is_some() {
+                        channel.received.insert(channel.receives.len(), at);
+                        channel.receives.push((receive, message.length));
+                    } else {
+                        channel.received.push(at);
+                        channel.unplaced.push((receive, message.length));
+                    }
                 }
                 None => found.unmatched_receives.push(receive),
             }

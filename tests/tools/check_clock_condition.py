@@ -16,6 +16,9 @@ recorded, records are missing, and only this is checked:
     sends are missing        a send went to the last receive that it can have gone to, or to an earlier one: before that
     both                     pairs of equal length that every longest common sequence of lengths has
 
+Threads that send, or that receive, on the same channel need not be served in the order of their calls. If that order is violated, and the order of the
+k-th send before the k-th completed receive (counted from the last ones where sends are missing) is not, the latter is checked; also where records disagree.
+
 Lengths do not count if receives seem to be recorded with the lengths of their buffers.
 
 Collectives. The k-th operation on a communicator is the k-th of each member, blocking and non-blocking ones counted
@@ -155,6 +158,8 @@ class Trace:
     def __init__(self, anchor):
         self.definitions = read_definitions(anchor)
         self.sends = defaultdict(list)  # key -> [(length, time)]
+        self.threads = defaultdict(set)  # key, end -> locations
+        self.unplaced_times = defaultdict(list)  # key -> [time]
         self.receives = defaultdict(list)  # key -> [(posting position, length, time)]
         self.unplaced = defaultdict(list)  # key -> [length], of receives whose request was not recorded
         self.members = defaultdict(lambda: defaultdict(list))  # (comm, blocking?) -> location -> [(position, Member)]
@@ -252,12 +257,15 @@ class Trace:
             key = process, peer, comm.number, fields["Tag"]
             self.last_sent = key, len(self.sends[key])
             self.sends[key].append((length, event.time))
+            self.threads[key, "send"].add(event.location)
             return
         key = peer, process, comm.number, fields["Tag"]
+        self.threads[key, "receive"].add(event.location)
         if event.kind == "MPI_IRECV":
             position, entered = posted[process].pop(fields["Request"], (None, None))
             if position is None:
                 self.unplaced[key].append(length)
+                self.unplaced_times[key].append(event.time)
                 return
         self.receives[key].append((position, length, event.time, entered))
 
@@ -397,14 +405,38 @@ def records_buffers(channels):
     return disagree > agree and equal >= 16 and not too_long
 
 
+def of_threads(trace, key, latency):
+    """Of a channel that threads share: the pairs of times that hold, and whether they are messages."""
+    sends = [time for _, time in trace.sends[key]]
+    called = [one[2] for one in trace.receives[key]] + trace.unplaced_times[key]
+    completed = sorted(called)[max(0, len(called) - len(sends)):]
+    agree = not trace.unplaced[key] and [one[0] for one in trace.sends[key]] == [one[1] for one in trace.receives[key]]
+
+    def violated(receives):
+        return any(receive < send + latency for send, receive in zip(sends, receives))
+
+    if agree and (not violated(called) or violated(completed)):
+        return list(zip(sends, called)), True
+    return list(zip(sends, completed)), False
+
+
 def check_messages(trace, result):
     channels = {}
     for key in sorted(set(trace.sends) | set(trace.receives) | set(trace.unplaced)):
         trace.receives[key].sort()
         lengths = [one[0] for one in trace.sends[key]], [one[1] for one in trace.receives[key]], trace.unplaced[key]
         channels[key] = lengths
-    buffers = records_buffers(lengths for key, lengths in channels.items() if key[0] != key[1])
+    shared = {key for (key, _), threads in trace.threads.items() if len(threads) > 1 and key[0] != key[1]}
+    buffers = records_buffers(
+        lengths for key, lengths in channels.items() if key[0] != key[1] and key not in shared)
     for key, (sends, receives, unplaced) in channels.items():
+        if key in shared and sends and receives + unplaced:
+            pairs, messages = of_threads(trace, key, result.latency)
+            for k, (send, receive) in enumerate(pairs):
+                name = "%d of process %d to %d, communicator %d, tag %s, of several threads" % (k + 1, *key)
+                result.pair("message" if messages else "implied order", name, send, receive)
+            result.left_out["unmatched sends or receives"] += abs(len(sends) - len(receives) - len(unplaced))
+            continue
         missing = sends != receives or bool(unplaced)
         if missing and buffers:
             sends, receives, unplaced = [0] * len(sends), [0] * len(receives), [0] * len(unplaced)

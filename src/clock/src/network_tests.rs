@@ -206,8 +206,11 @@ fn recorded_offsets_tell_how_long_messages_around_a_ring_travel() {
     let mut table = BoundTable::default();
     for (window, from) in (0..windows).flat_map(|window| (0..clocks).map(move |from| (window, from))) {
         let delayed = window as u32 / 10 % clocks == from;
-        let bound =
-            Bound { distance: latency + if delayed { late } else { 0 }, at: grid.centre(window), kind: Kind::MESSAGE };
+        let bound = Bound {
+            distance: latency + if delayed { late } else { 0 },
+            at: grid.centre(window),
+            kind: BoundKind::MESSAGE,
+        };
         table.pairs.entry((from, (from + 1) % clocks)).or_default().add(window, bound, 1);
     }
     let truth: Offsets = vec![vec![0.0; windows]; clocks as usize];

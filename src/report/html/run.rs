@@ -102,11 +102,12 @@ fn in_doubt(report: &Report) -> String {
     let rows = channels.iter().map(|channel| {
         let names = [channel.sender, channel.receiver, channel.communicator, channel.tag].map(|name| name.to_string());
         let counts = [channel.sends, channel.receives, channel.matched, channel.implied_orders].map(count);
-        names.into_iter().chain(counts).collect()
+        let why = if channel.several_threads { "threads in any order" } else { "records missing" };
+        names.into_iter().chain(counts).chain([why.to_owned()]).collect()
     });
     let all = plural(report.matching.channels_in_doubt, "channel");
-    let head = ["from rank", "to rank", "communicator", "tag", "sends", "receives", "matched", "implied orders"];
-    table(&format!("Records are missing in {all}"), &head, rows)
+    let head = ["from rank", "to rank", "communicator", "tag", "sends", "receives", "matched", "implied orders", "why"];
+    table(&format!("In doubt: {all}"), &head, rows)
 }
 
 fn again(report: &Report) -> String {

@@ -21,8 +21,11 @@ pub struct Matching {
     pub further_unmatched_pairs: u64,
     /// Sends that come before a receive which need not be theirs: what MPI's order leaves where records are missing. Checked and kept like messages.
     pub implied_orders: u64,
-    /// Channels (sender, receiver, communicator, tag) of which records are missing.
+    /// Channels (sender, receiver, communicator, tag) of which records are missing, or which several threads share in an order that is not known.
     pub channels_in_doubt: u64,
+    /// Those of them which several threads share.
+    #[serde(default)]
+    pub channels_of_several_threads: u64,
     /// Those that leave out most, in that order; at most ten.
     pub doubtful_channels: Vec<DoubtfulChannel>,
     /// Messages and implied orders of channels in doubt that contradict the rest of the trace and are not used.
@@ -145,6 +148,9 @@ pub struct DoubtfulChannel {
     pub matched: u64,
     /// Orders that hold whichever belong together.
     pub implied_orders: u64,
+    /// No records need be missing: several threads of the sender or of the receiver share it.
+    #[serde(default)]
+    pub several_threads: bool,
 }
 
 /// Instances of one collective operation: each is counted in exactly one of the four columns.

@@ -348,16 +348,17 @@ pub(super) fn left_out(report: &Report) -> String {
     text + &in_doubt(matching)
 }
 
-/// Channels in which records are missing.
+/// Channels in which records are missing, or which several threads share.
 fn in_doubt(matching: &Matching) -> String {
     if matching.channels_in_doubt == 0 {
         return String::new();
     }
     let mut table = TextTable::default();
-    table.row(["Records missing", "sends", "receives", "matched", "implied orders"]);
+    table.row(["Channels in doubt", "sends", "receives", "matched", "implied orders"]);
     for channel in &matching.doubtful_channels {
         let DoubtfulChannel { sender, receiver, communicator, tag, .. } = channel;
-        let name = format!("  rank {sender} to {receiver}, communicator {communicator}, tag {tag}");
+        let threads = if channel.several_threads { ", several threads" } else { "" };
+        let name = format!("  rank {sender} to {receiver}, communicator {communicator}, tag {tag}{threads}");
         let numbers = [channel.sends, channel.receives, channel.matched, channel.implied_orders].map(count);
         table.row([&name, &numbers[0], &numbers[1], &numbers[2], &numbers[3]]);
     }

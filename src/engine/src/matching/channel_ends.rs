@@ -16,6 +16,33 @@ pub struct ChannelEnds {
     pub sends: Vec<MessageEnd>,
     /// Receives with the order in which they were posted.
     pub posted: Vec<(u32, MessageEnd)>,
+    /// Who sends.
+    pub senders: Callers,
+    /// Who receives.
+    pub receivers: Callers,
+}
+
+/// The locations of a process that call MPI for one end of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// None so far.
+    None,
+    /// This one.
+    One(u32),
+    /// Threads between which MPI knows no order.
+    Several,
+}
+
+impl Callers {
+    /// Adds a location.
+    #[inline]
+    pub fn add(&mut self, location: u32) {
+        *self = match *self {
+            Callers::None => Callers::One(location),
+            Callers::One(known) if known == location => return,
+            _ => Callers::Several,
+        }
+    }
 }
 
 /// All channels of a process.
@@ -58,7 +85,8 @@ impl ChannelLists {
     pub fn number_of(&mut self, key: MessageKey) -> u32 {
         let channels = &mut self.channels;
         *self.by_key.entry(key).or_insert_with(|| {
-            channels.push(ChannelEnds { key, sends: Vec::new(), posted: Vec::new() });
+            let (senders, receivers) = (Callers::None, Callers::None);
+            channels.push(ChannelEnds { key, sends: Vec::new(), posted: Vec::new(), senders, receivers });
             // Each has an event of its own, and those are counted in 32 bits.
             channels.len() as u32 - 1
         })

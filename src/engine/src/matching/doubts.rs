@@ -3,6 +3,10 @@
 //! Only for these the senders' hosts tell the lengths of all sends, and the receivers' hosts decide ([`crate::matching::align`]). Where the events
 //! that name no peer ([`crate::matching::undefined`]) explain what is missing, they hold its place.
 //!
+//! Between threads that send, or that receive, on the same channel MPI knows no order, and they need not be served in the order in which they entered their
+//! calls. But when k receives of a channel are complete, k sends have begun: the k-th begin comes before the k-th completion, whichever messages these
+//! are. So where the order of calls is violated and that one is not, it is not the clocks that are wrong, and only that one is kept.
+//!
 //! Lengths are not used if the tracer seems to have recorded the sizes of the receives' buffers: if more lengths of the whole trace disagree than
 //! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
 //! place.
@@ -10,6 +14,7 @@
 use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::align::{Alignment, align};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{InDoubt, MessageCounts, Messages};
 use crate::matching::message_ends::{MessageEnd, MessageKey};
@@ -42,6 +47,16 @@ pub(super) struct Doubt {
     pub announced: u64,
     /// Their lengths, when they have arrived.
     pub sends: Vec<u32>,
+    /// If several threads send or receive.
+    pub shared: Option<Shared>,
+}
+
+/// When the events of a channel that several threads share took place, in the order of its lists (of receives, those whose posting is not known come last), in
+/// ticks by the clocks before the replay.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    sends: Vec<i64>,
+    receives: Vec<i64>,
 }
 
 /// What is decided about the sends of an offer: which of them are messages, which are only before some receive.
@@ -59,25 +74,28 @@ const ENOUGH: i64 = 16;
 const TRUSTS: [Trust; 2] = [Trust::Aligned, Trust::Implied];
 
 /// Decides about all channels in doubt, and makes the outgoing channels of all `offers`, those that are `asked` for (ascending) and the others.
-/// `agreeing` is the number of messages of this rank in channels without doubt. Collective over the analysis ranks.
+/// `agreeing` is the number of messages of this rank in channels without doubt; `extracts` are those of this rank's timelines, the first of which has the global
+/// number `first`. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
 pub(super) fn settle(
     transport: &mut dyn Transport,
-    first: TimelineNumber,
+    (first, extracts): (TimelineNumber, &[Extract]),
     messages: &mut Messages,
     offers: Vec<Offer>,
-    asked: &[u32],
+    asked: &[(u32, bool)],
     mut doubts: Vec<Doubt>,
     agreeing: i64,
 ) -> Result<()> {
     let sound = messages.incoming.len();
-    hear_lengths(transport, &offers, asked, &mut doubts)?;
+    hear_sends(transport, extracts, &offers, asked, &mut doubts)?;
     let mut alignments: Vec<Alignment> = doubts.iter().map(Doubt::align).collect();
     // Lengths that agree and that do not; messages of channels with equal numbers, and those of them that fit into no buffer of the receive's length.
     let mut sums = [agreeing, 0, 0, 0];
-    for (doubt, alignment) in doubts.iter().zip(&alignments).filter(|(doubt, _)| doubt.unplaced.is_empty()) {
+    for (doubt, alignment) in
+        doubts.iter().zip(&alignments).filter(|(doubt, _)| doubt.unplaced.is_empty() && doubt.shared.is_none())
+    {
         sums[0] += alignment.common as i64;
         sums[1] += doubt.shorter() as i64 - alignment.common as i64;
         if doubt.sends.len() == doubt.receives.len() {
@@ -112,21 +130,37 @@ pub(super) fn settle(
     tell_indices(transport, messages)
 }
 
-/// Tells the hosts of the receivers the lengths of the sends that they asked for.
-fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], doubts: &mut [Doubt]) -> Result<()> {
-    // By number of the offer.
-    let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
-    for &number in asked {
+/// The sends of an offer: its number, their lengths, and their times if they matter.
+type Told = (u32, Vec<u32>, Vec<i64>);
+
+/// Tells the hosts of the receivers the lengths of the sends that they asked for, and the times of those of channels that several threads share.
+fn hear_sends(
+    transport: &mut dyn Transport,
+    extracts: &[Extract],
+    offers: &[Offer],
+    asked: &[(u32, bool)],
+    doubts: &mut [Doubt],
+) -> Result<()> {
+    let time = |timeline: LocalTimeline, end: &MessageEnd| extracts[timeline].sync.time[end.event as usize];
+    let mut outgoing: BTreeMap<usize, Vec<Told>> = BTreeMap::new();
+    for &(number, shared) in asked {
         let offer = &offers[number as usize];
         let lengths = offer.sends.iter().map(|end| end.length).collect();
-        outgoing.entry(offer.host as usize).or_default().push((number, lengths));
+        let timed = if shared { &offer.sends[..] } else { &[] };
+        let times = timed.iter().map(|end| time(offer.source, end)).collect();
+        outgoing.entry(offer.host as usize).or_default().push((number, lengths, times));
     }
     let places: BTreeMap<(usize, u32), usize> =
         doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host as usize, doubt.offer), place)).collect();
     for (host, offers) in exchange_values(transport, outgoing)? {
-        for (offer, lengths) in offers {
+        for (offer, lengths, times) in offers {
             if let Some(&place) = places.get(&(host, offer)) {
-                doubts[place].sends = lengths;
+                let Doubt { sends, receives, unplaced, destination, shared, .. } = &mut doubts[place];
+                *sends = lengths;
+                if let Some(shared) = shared {
+                    let receives = receives.iter().chain(&*unplaced).map(|end| time(*destination, end)).collect();
+                    *shared = Shared { sends: times, receives };
+                }
             }
         }
     }
@@ -136,6 +170,11 @@ fn hear_lengths(transport: &mut dyn Transport, offers: &[Offer], asked: &[u32], 
 impl Doubt {
     fn shorter(&self) -> usize {
         self.sends.len().min(self.receives.len())
+    }
+
+    fn receive(&self, place: usize) -> &MessageEnd {
+        let unplaced = place.checked_sub(self.receives.len());
+        unplaced.map_or_else(|| &self.receives[place], |place| &self.unplaced[place])
     }
 
     fn lengths(&self) -> (Vec<u32>, Vec<u32>) {
@@ -150,6 +189,9 @@ impl Doubt {
     }
 
     fn align(&self) -> Alignment {
+        if let Some(shared) = &self.shared {
+            return self.of_threads(shared);
+        }
         let (receives, unplaced) = self.lengths();
         let (m, n) = (self.sends.len(), receives.len());
         let gaps = if m > n { &self.receive_gaps } else { &self.send_gaps };
@@ -183,6 +225,25 @@ impl Doubt {
         align(&self.sends, &receives, &unplaced)
     }
 
+    /// All messages in the order of the calls, if nothing speaks against it; else what the numbers of begun sends and of complete receives imply.
+    fn of_threads(&self, shared: &Shared) -> Alignment {
+        let Shared { sends, receives } = shared;
+        let (lengths, _) = self.lengths();
+        let mut completed: Vec<u32> = (0..receives.len() as u32).collect();
+        completed.sort_by_key(|&place| receives[place as usize]);
+        // Where sends are missing, the first receives may be theirs.
+        let first = completed.len().saturating_sub(sends.len());
+        let implied: Vec<(u32, u32)> = (0..sends.len() as u32).zip(completed.split_off(first)).collect();
+        let is_broken = |&(send, receive): &(u32, u32)| receives[receive as usize] < sends[send as usize];
+        if self.unplaced.is_empty() && lengths == self.sends {
+            let pairs: Vec<(u32, u32)> = (0..sends.len() as u32).map(|k| (k, k)).collect();
+            if implied.iter().any(is_broken) || !pairs.iter().any(is_broken) {
+                return Alignment { common: pairs.len(), pairs, implied: Vec::new() };
+            }
+        }
+        Alignment { implied, ..Alignment::default() }
+    }
+
     /// Makes the receiving ends and counts; what the sender's host has to know.
     fn decide(self, first: TimelineNumber, alignment: Alignment, messages: &mut Messages) -> Result<Decision> {
         let (sender, receiver) = (TimelineNumber::of_process(self.key.peer), self.destination.numbered_from(first));
@@ -191,18 +252,24 @@ impl Doubt {
         let counts = &mut messages.counts;
         counts.matched += matched as u64;
         counts.implied += implied as u64;
-        counts.leave(sender, receiver, self.announced as usize - matched, receives - matched);
-        counts.doubtful += 1;
-        counts.in_doubt.push(InDoubt {
-            sender,
-            receiver,
-            comm: self.key.comm,
-            tag: self.key.tag,
-            sends: self.announced,
-            receives: receives as u64,
-            matched: matched as u64,
-            implied: implied as u64,
-        });
+        let shared = self.shared.is_some();
+        let paired = matched + if shared { implied } else { 0 };
+        counts.leave(sender, receiver, self.announced as usize - paired, receives - paired);
+        if !shared || implied > 0 {
+            counts.doubtful += 1;
+            counts.shared += u64::from(shared);
+            counts.in_doubt.push(InDoubt {
+                sender,
+                receiver,
+                comm: self.key.comm,
+                tag: self.key.tag,
+                sends: self.announced,
+                receives: receives as u64,
+                matched: matched as u64,
+                implied: implied as u64,
+                shared,
+            });
+        }
         if counts.in_doubt.len() > 4 * MessageCounts::EXAMPLES {
             counts.keep_examples();
         }
@@ -217,7 +284,7 @@ impl Doubt {
                 remote: u32::MAX,
                 destination: self.destination,
                 trust,
-                receives: pairs.iter().map(|(_, receive)| self.receives[*receive as usize].event).collect(),
+                receives: pairs.iter().map(|(_, receive)| self.receive(*receive as usize).event).collect(),
             });
         }
         Ok(decision)
@@ -238,5 +305,52 @@ impl Decision {
                 sends: places.iter().map(|&place| offer.sends[place as usize].event).collect(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::comm_index::CommIndex;
+
+    /// A channel that threads share: times and lengths of sends and of receives in the order of their calls.
+    fn shared(sends: &[(i64, u32)], receives: &[(i64, u32)]) -> Alignment {
+        let ends =
+            |list: &[(i64, u32)]| (0..).zip(list).map(|(event, end)| MessageEnd { event, length: end.1 }).collect();
+        let times = |list: &[(i64, u32)]| list.iter().map(|end| end.0).collect();
+        let doubt = Doubt {
+            host: 0,
+            offer: 0,
+            key: MessageKey { peer: 1, comm: CommIndex(0), tag: 0 },
+            destination: LocalTimeline(0),
+            receives: ends(receives),
+            unplaced: Vec::new(),
+            send_gaps: Gaps::default(),
+            receive_gaps: Gaps::default(),
+            announced: sends.len() as u64,
+            sends: sends.iter().map(|end| end.1).collect(),
+            shared: Some(Shared { sends: times(sends), receives: times(receives) }),
+        };
+        doubt.align()
+    }
+
+    #[test]
+    fn the_order_of_calls_of_threads_is_kept_while_nothing_speaks_against_it() {
+        let sends = [(10, 8), (20, 8)];
+        let kept = Alignment { pairs: vec![(0, 0), (1, 1)], implied: Vec::new(), common: 2 };
+        assert_eq!(shared(&sends, &[(30, 8), (25, 8)]), kept);
+        // What was called second was complete before its send, while two sends were before the second completion.
+        let counted = |implied: Vec<(u32, u32)>| Alignment { implied, ..Alignment::default() };
+        assert_eq!(shared(&sends, &[(30, 8), (15, 8)]), counted(vec![(0, 1), (1, 0)]));
+        // No order helps: the clocks are wrong.
+        assert_eq!(shared(&sends, &[(16, 8), (15, 8)]), kept);
+    }
+
+    #[test]
+    fn where_records_of_threads_disagree_numbers_count() {
+        let counted = |implied: Vec<(u32, u32)>| Alignment { implied, ..Alignment::default() };
+        assert_eq!(shared(&[(10, 8), (20, 16)], &[(30, 16), (40, 8)]), counted(vec![(0, 0), (1, 1)]));
+        assert_eq!(shared(&[(10, 8)], &[(30, 8), (25, 8), (28, 8)]), counted(vec![(0, 0)]));
+        assert_eq!(shared(&[(10, 8), (20, 8), (30, 8)], &[(50, 8), (40, 8)]), counted(vec![(0, 1), (1, 0)]));
     }
 }

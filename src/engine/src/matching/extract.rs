@@ -1,10 +1,12 @@
 //! From the events of one process to its synchronisation events.
 //!
 //! Receives match in the order in which they are *posted*, by whichever thread: a non-blocking one where its request is recorded, a
-//! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process.
+//! blocking one where the region around it is entered. The order of posting is that of these times over all locations of a process. Between threads that
+//! send, or that receive, on the same channel MPI knows no order, and calls are entered in another order than the library takes them up: such channels
+//! are marked ([`Extract::shared`]).
 
 use crate::matching::calls::{Calls, Inside, SynchronisingCall};
-use crate::matching::channel_ends::{ChannelEnds, ChannelLists};
+use crate::matching::channel_ends::{Callers, ChannelEnds, ChannelLists};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, GroupKey, Participation};
@@ -251,7 +253,13 @@ impl<'a> Extractor<'a> {
         let open = self.open_begins.len() + self.open_window_begins.len() + self.collective_requests.count();
         self.out.leftovers.open_collectives += open as u64;
         let mut posted = HashMap::default();
-        for ChannelEnds { key, sends, posted: mut receives } in self.channels.into_channels() {
+        for ChannelEnds { key, sends, posted: mut receives, senders, receivers } in self.channels.into_channels() {
+            if senders == Callers::Several {
+                self.out.shared[0].insert(key);
+            }
+            if receivers == Callers::Several {
+                self.out.shared[1].insert(key);
+            }
             if !sends.is_empty() {
                 self.out.sends.insert(key, sends);
             }
@@ -311,7 +319,9 @@ impl<'a> Extractor<'a> {
     fn send(&mut self, at: EventCoordinates, message: &Message) -> Result<(u32, u32)> {
         let event = self.near(at)?;
         let channel = self.channel(message)?;
-        self.channels.at(channel).sends.push(MessageEnd { event, length: short(message.length) });
+        let ends = self.channels.at(channel);
+        ends.senders.add(at.location);
+        ends.sends.push(MessageEnd { event, length: short(message.length) });
         Ok((channel, event))
     }
 
@@ -320,6 +330,7 @@ impl<'a> Extractor<'a> {
         let channel = self.channel(message)?;
         let end = MessageEnd { event, length: short(message.length) };
         let channel = self.channels.at(channel);
+        channel.receivers.add(at.location);
         match post {
             Some(post) => channel.posted.push((post, end)),
             None => self.out.unplaced.entry(channel.key).or_default().push(end),

@@ -8,6 +8,7 @@ use crate::matching::threads::{ThreadCounts, ThreadOrder};
 use crate::matching::undefined::Gaps;
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One process's part in one collective instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub struct Extract {
     pub receives: HashMap<MessageKey, Vec<MessageEnd>>,
     /// Completed non-blocking receives whose request was not recorded: nobody knows when they were posted. Not in `receives`.
     pub unplaced: HashMap<MessageKey, Vec<MessageEnd>>,
+    /// The keys of sends, and of receives, that several threads share, between which MPI knows no order.
+    pub shared: [BTreeSet<MessageKey>; 2],
     /// Where sends without a peer may be missing in `sends`.
     pub send_gaps: HashMap<MessageKey, Gaps>,
     /// Where receives without a peer may be missing in `receives`.

@@ -17,7 +17,7 @@ pub struct Unmatched {
     pub receives: u64,
 }
 
-/// A channel in which records are missing.
+/// A channel in which records are missing, or which several threads share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InDoubt {
     /// The process that sends.
@@ -36,6 +36,8 @@ pub struct InDoubt {
     pub matched: u64,
     /// Sends that come before a receive that need not be theirs.
     pub implied: u64,
+    /// Several threads of the sender or of the receiver share it, between which MPI knows no order.
+    pub shared: bool,
 }
 
 /// What the messages of this analysis rank's timelines came to.
@@ -49,8 +51,10 @@ pub struct MessageCounts {
     pub to_self: u64,
     /// What stayed alone, by (sender, receiver).
     pub unmatched: BTreeMap<(TimelineNumber, TimelineNumber), Unmatched>,
-    /// Channels in which records are missing.
+    /// Channels in which records are missing, or which several threads share.
     pub doubtful: u64,
+    /// Those of them which several threads share.
+    pub shared: u64,
     /// Those of them that leave out most; at most [`MessageCounts::EXAMPLES`].
     pub in_doubt: Vec<InDoubt>,
     /// What was taken back since it contradicts the rest of the trace, by (sender, receiver).
@@ -144,6 +148,7 @@ impl MessageCounts {
             self.leave(source, destination, pair.sends as usize, pair.receives as usize);
         }
         self.doubtful += other.doubtful;
+        self.shared += other.shared;
         self.in_doubt.extend(&other.in_doubt);
         self.keep_examples();
         self.acknowledged += other.acknowledged;

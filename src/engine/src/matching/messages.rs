@@ -3,12 +3,12 @@
 //! Messages of one (sender, receiver, communicator, tag) form a *channel*: the k-th send belongs to the k-th receive in the order of
 //! posting (MPI's non-overtaking rule). So it is enough that the two hosts agree on channels, on their numbers of messages, and on a checksum of
 //! the messages' lengths; who is whose partner follows without any exchange per message. A channel whose ends disagree is *in doubt*: what is
-//! known of it all the same is found out in `doubts`.
+//! known of it all the same is found out in `doubts`. So is one on which several threads of a process send, or receive.
 
 use crate::comm::{ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
-use crate::matching::doubts::{Doubt, settle};
+use crate::matching::doubts::{Doubt, Shared, settle};
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{MessageCounts, Messages};
@@ -36,6 +36,8 @@ struct ChannelAnnouncement {
     sends: u64,
     checksum: u64,
     gaps: Gaps,
+    /// Several threads send.
+    shared: bool,
 }
 
 /// What the host of the receiver makes of an offer.
@@ -43,8 +45,8 @@ struct ChannelAnnouncement {
 enum ChannelAnswer {
     /// The index of the receiving end, and whether it has the messages that were announced; else it has none.
     End { offer: u32, index: u32, agrees: bool },
-    /// The channel is in doubt.
-    InDoubt { offer: u32 },
+    /// The channel is in doubt, or several threads share it: then times matter.
+    InDoubt { offer: u32, shared: bool },
 }
 
 /// Joins all sends and receives. Collective over the analysis ranks; `extracts` are those of this rank's timelines, the first of
@@ -65,14 +67,16 @@ pub fn match_messages(
     let mut answers: BTreeMap<usize, Vec<ChannelAnswer>> = BTreeMap::new();
     for (host, announced) in exchange_values(transport, announcements)? {
         let answers = answers.entry(host).or_default();
-        for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps } in announced {
+        for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps, shared } in announced {
             let key = MessageKey { peer: source.0, comm, tag };
             let local = LocalTimeline(destination.0 - first.0);
             let announced = sends as usize;
             let receives = extracts[local].receives.remove(&key).unwrap_or_default();
             let unplaced = extracts[local].unplaced.remove(&key).unwrap_or_default();
             let nothing = announced == 0 || receives.len() + unplaced.len() == 0;
-            let agree = receives.len() == announced && unplaced.is_empty() && checksum_of(&receives) == checksum;
+            let shared = shared || extracts[local].shared[1].contains(&key);
+            let agree =
+                !shared && receives.len() == announced && unplaced.is_empty() && checksum_of(&receives) == checksum;
             if nothing || agree {
                 let index = checked_index(messages.incoming.len())?;
                 let matched = if agree { announced } else { 0 };
@@ -89,7 +93,7 @@ pub fn match_messages(
                     receives: if agree { events_of(receives) } else { Vec::new() },
                 });
             } else {
-                answers.push(ChannelAnswer::InDoubt { offer });
+                answers.push(ChannelAnswer::InDoubt { offer, shared });
                 doubts.push(Doubt {
                     host: host as u32,
                     offer,
@@ -101,6 +105,7 @@ pub fn match_messages(
                     receive_gaps: extracts[local].receive_gaps.remove(&key).unwrap_or_default(),
                     announced: sends,
                     sends: Vec::new(),
+                    shared: shared.then(Shared::default),
                 });
             }
         }
@@ -115,7 +120,7 @@ pub fn match_messages(
     for (_, answers) in exchange_values(transport, answers)? {
         for answer in answers {
             match answer {
-                ChannelAnswer::InDoubt { offer } => asked.push(offer),
+                ChannelAnswer::InDoubt { offer, shared } => asked.push((offer, shared)),
                 ChannelAnswer::End { offer, index, agrees } => {
                     let offer = &mut offers[offer as usize];
                     offer.remote = index;
@@ -133,7 +138,7 @@ pub fn match_messages(
     } else {
         asked.sort_unstable();
         let agreeing = messages.counts.matched as i64;
-        settle(transport, first, &mut messages, offers, &asked, doubts, agreeing)?;
+        settle(transport, (first, extracts), &mut messages, offers, &asked, doubts, agreeing)?;
     }
     if with_orders {
         orders::add(transport, placement, first, extracts, &mut messages)?;
@@ -180,6 +185,7 @@ fn offers(
             let index = checked_index(offers.len())?;
             let host = placement.host_of(destination);
             let gaps = extract.send_gaps.remove(&key).unwrap_or_default();
+            let shared = extract.shared[0].contains(&key);
             announcements.entry(host).or_default().push(ChannelAnnouncement {
                 source,
                 destination,
@@ -189,6 +195,7 @@ fn offers(
                 sends: sends.len() as u64,
                 checksum: checksum_of(&sends),
                 gaps,
+                shared,
             });
             offers.push(Offer { source: local, key, host: host as u32, sends, remote: u32::MAX });
         }
