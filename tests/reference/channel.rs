@@ -101,23 +101,21 @@ impl<E: Copy> Channel<E> {
 
     /// All in the order of the calls, unless that is what is wrong: that order is violated, but not that of the k-th send before the k-th completion.
     fn of_threads(&self) -> Found<E> {
-        let receives: Vec<(i64, E)> =
-            self.receives.iter().chain(&self.unplaced).zip(&self.received).map(|(end, at)| (at.0, end.0)).collect();
-        let mut completed = receives.clone();
-        completed.sort_by_key(|(time, _)| *time);
-        let sends: Vec<(i64, E)> = self.sends.iter().zip(&self.sent).map(|(end, at)| (at.0, end.0)).collect();
-        let missing = completed.len().saturating_sub(sends.len());
-        let pairs = |receives: &[(i64, E)]| -> Vec<((i64, E), (i64, E))> {
-            sends.iter().copied().zip(receives.iter().copied()).collect()
+        let receives: Vec<E> = self.receives.iter().chain(&self.unplaced).map(|(end, _)| *end).collect();
+        let called: Vec<usize> = (0..receives.len()).collect();
+        let mut completed = called.clone();
+        completed.sort_by_key(|&receive| self.received[receive].0);
+        // Where sends are missing, the first receives may be theirs.
+        let counted = completed.split_off(completed.len().saturating_sub(self.sends.len()));
+        let violated =
+            |order: &[usize]| self.sent.iter().zip(order).any(|(sent, &receive)| self.received[receive].0 < sent.0);
+        let pairs = |order: &[usize]| -> Vec<(E, E)> {
+            self.sends.iter().zip(order).map(|((send, _), &receive)| (*send, receives[receive])).collect()
         };
-        let (called, counted) = (pairs(&receives), pairs(&completed[missing..]));
-        let violated = |pairs: &[((i64, E), (i64, E))]| pairs.iter().any(|(send, receive)| receive.0 < send.0);
-        let ends =
-            |pairs: Vec<((i64, E), (i64, E))>| pairs.into_iter().map(|(send, receive)| (send.1, receive.1)).collect();
         if self.agrees() && (!violated(&called) || violated(&counted)) {
-            return Found { messages: ends(called), implied: Vec::new() };
+            return Found { messages: pairs(&called), implied: Vec::new() };
         }
-        Found { messages: Vec::new(), implied: ends(counted) }
+        Found { messages: Vec::new(), implied: pairs(&counted) }
     }
 
     /// What is known; whether lengths `count` is a matter of the whole trace.

@@ -216,20 +216,12 @@ fn recorded_offsets_tell_how_long_messages_around_a_ring_travel() {
     let truth: Offsets = vec![vec![0.0; windows]; clocks as usize];
     let seen = Observations::new(&table, &grid, &truth, 100.0, f64::INFINITY);
     // As if messages took no time: each clock is that much before the one from which it has them, up to the late one.
-    let mut start = truth.clone();
-    for window in 0..windows {
-        let delayed = window as u32 / 10 % clocks;
-        let mut at = 0.0;
-        for clock in 1..=delayed {
-            at -= latency as f64;
-            start[clock as usize][window] = at;
-        }
-        at = 0.0;
-        for clock in (delayed + 1..clocks).rev() {
-            at += latency as f64;
-            start[clock as usize][window] = at;
-        }
-    }
+    let quick = |clock: u32, window: usize| match window as u32 / 10 % clocks {
+        delayed if clock <= delayed => -latency * i64::from(clock),
+        _ => latency * i64::from(clocks - clock),
+    };
+    let start: Offsets =
+        (0..clocks).map(|clock| (0..windows).map(|window| quick(clock, window) as f64).collect()).collect();
     let ends = [0, windows as u32 - 1];
     let measured = (1..clocks).flat_map(|clock| ends.map(|window| Anchor { clock, window, value: 0.0, sigma: 500.0 }));
     let anchors: Vec<Anchor> = measured.collect();
