@@ -13,6 +13,10 @@ pub struct Latencies {
     directions: Arc<Directions>,
     /// By direction, in ticks; both directions of a pair have the same where there are both. None where no way leads back.
     of: Vec<Option<f64>>,
+    /// What was told of each direction by itself.
+    told: Vec<Option<f64>>,
+    /// Mean latency of the directions without the other one.
+    alone: f64,
     /// By how much it varies.
     pub spread: f64,
 }
@@ -105,7 +109,18 @@ impl Latencies {
             let latency = back(&told, direction).map_or(common, |back| (mode + back) / 2.0);
             Some(latency.clamp(0.0, most))
         };
-        Latencies { directions: Arc::clone(directions), of: told.iter().enumerate().map(latency).collect(), spread }
+        let of = told.iter().enumerate().map(latency).collect();
+        Latencies { directions: Arc::clone(directions), of, told, alone: common, spread }
+    }
+
+    /// What the travel times of a direction tell by themselves, where a way leads back; it depends on the corrections.
+    pub(super) fn mode(&self, direction: usize) -> Option<f64> {
+        self.told[direction]
+    }
+
+    /// The mean latency of the directions without the other one; 0 if there are none.
+    pub(super) fn alone(&self) -> f64 {
+        self.alone
     }
 
     /// What is known of the messages from one clock to another.

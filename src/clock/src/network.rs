@@ -49,6 +49,8 @@ pub struct Problem<'a> {
     pub cuts: &'a [usize],
     /// The latency of directions that are not answered, if it is known ([`Problem::latency_at_anchors`]).
     pub around: Option<f64>,
+    /// Whether recorded offsets hold clocks whatever messages say until the last rounds.
+    pub firm: bool,
     /// Threads. They change no bit.
     pub workers: Workers,
 }
@@ -75,6 +77,8 @@ const ANSWERED: usize = 16;
 const PROMPT: f64 = 3.0;
 /// Steps to the mean of these.
 const STEPS: usize = 5;
+/// Another latency is one that differs by more than this part of it.
+const OTHER: f64 = 0.15;
 /// Deviations over this many sigmas lose weight.
 const TOLERATED: f64 = 3.0;
 
@@ -113,7 +117,7 @@ impl Problem<'_> {
                 Reading::Mode => self.tie_measurements(&mut system, &x, scale),
                 Reading::Edge(_) => self.tie_bounds(&mut system, &x, if scale > 1.0 { rest } else { 0.0 }),
             }
-            self.hold_anchors(&mut system, &x, self.around.is_some() && scale > 1.0);
+            self.hold_anchors(&mut system, &x, self.firm && scale > 1.0);
             self.stiffen(&mut system, &x, false);
             if self.leaning {
                 self.lean(&mut system, &x);
@@ -224,9 +228,10 @@ impl Problem<'_> {
         2 * self.anchors.iter().filter(|anchor| far(anchor)).count() > self.anchors.len()
     }
 
-    /// The latency that recorded offsets show of directions that are not answered: the mean travel time in the windows where both clocks were measured. Along a
-    /// chain of messages the errors of offsets nearly cancel out in it.
-    pub fn latency_at_anchors(&self) -> Option<f64> {
+    /// The latency ([`Reading::Mode`]) that recorded offsets show of directions that are not answered, if the clocks so far have another one: the mean travel time in
+    /// the windows where both clocks were measured. Along a chain of messages the errors of offsets nearly cancel out in it. What messages are usually late is taken
+    /// off, unless these are not the clocks and nothing is known of that.
+    pub fn latency_at_anchors(&self, offsets: &Offsets) -> Option<f64> {
         let mut known: Vec<Option<f64>> = vec![None; self.clocks * self.windows];
         for anchor in self.anchors {
             if let Some(known) = known.get_mut(anchor.clock as usize * self.windows + anchor.window as usize) {
@@ -237,25 +242,29 @@ impl Problem<'_> {
             Some(true) => Some(0.0),
             _ => known.get(clock as usize * self.windows + window as usize).copied().flatten(),
         };
+        let x = self.flat(offsets);
+        let now = Latencies::new(self.observations, &x, self.windows, Reading::Mode, None, self.workers);
         let directions = self.observations.directions();
-        let alone = (0..directions.len())
-            .filter(|&direction| directions.is_held(direction) && directions.back(direction).is_none());
-        let seen = alone.flat_map(|direction| &self.observations.one_way[directions.messages(direction)]);
-        let mut travels: Vec<f64> =
-            seen.filter_map(|seen| Some(at(seen.b, seen.window)? - at(seen.a, seen.window)? - seen.least)).collect();
-        if travels.is_empty() {
-            return None;
+        let (mut measured, mut late) = (Vec::new(), Vec::new());
+        for direction in 0..directions.len() {
+            if !directions.is_held(direction) || directions.back(direction).is_some() {
+                continue;
+            }
+            let mode = now.mode(direction).unwrap_or(0.0);
+            for seen in &self.observations.one_way[directions.messages(direction)] {
+                late.push(seen.travel(&x, self.windows) - mode);
+                if let (Some(from), Some(to)) = (at(seen.a, seen.window), at(seen.b, seen.window)) {
+                    measured.push(to - from - seen.least);
+                }
+            }
         }
-        travels.sort_unstable_by(f64::total_cmp);
-        // Of what is farther away, messages were late.
         let sigma = self.anchors.iter().map(|anchor| anchor.sigma).sum::<f64>() / self.anchors.len().max(1) as f64;
-        let mut mean = travels[travels.len() / 4];
-        for _ in 0..STEPS {
-            let near = travels.iter().filter(|travel| (**travel - mean).abs() <= PROMPT * sigma);
-            let (count, sum) = near.fold((0.0, 0.0), |(count, sum), travel| (count + 1.0, sum + travel));
-            mean = if count > 0.0 { sum / count } else { mean };
+        let measured = mean_of_prompt(&mut measured, sigma)?;
+        if self.contradicts_anchors(offsets) {
+            return Some(measured.max(0.0));
         }
-        Some(mean.max(0.0))
+        let latency = (measured - mean_of_prompt(&mut late, sigma)?).max(0.0);
+        ((now.alone() - latency).abs() > OTHER * latency).then_some(latency)
     }
 
     /// Recorded offsets, less trusted where they are far off, unless nothing is known yet.
@@ -331,6 +340,18 @@ impl Problem<'_> {
             row.fill(0.0);
         }
     }
+}
+
+/// The mean of the values but for those of late messages, where values that are not are off by `sigma`.
+fn mean_of_prompt(values: &mut [f64], sigma: f64) -> Option<f64> {
+    let quarter = values.len() / 4;
+    let mut mean = (quarter < values.len()).then(|| *values.select_nth_unstable_by(quarter, f64::total_cmp).1)?;
+    for _ in 0..STEPS {
+        let near = values.iter().filter(|value| (**value - mean).abs() <= PROMPT * sigma);
+        let (count, sum) = near.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+        mean = if count > 0.0 { sum / count } else { mean };
+    }
+    Some(mean)
 }
 
 /// By how much more clock b is corrected than clock a.

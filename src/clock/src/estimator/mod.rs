@@ -305,11 +305,16 @@ impl Estimator {
             leaning: self.model == Method::Network,
             cuts: &[],
             around: None,
+            firm: false,
             workers: self.workers,
         };
         // Clocks of coarser windows may have gone wherever messages seem quick.
-        if self.asked >= self.finest && problem.goes_around() && problem.contradicts_anchors(&now) {
-            problem.around = problem.latency_at_anchors();
+        // In longer windows clocks are not where they were measured.
+        if self.asked >= self.finest && grid.count >= self.supported && problem.goes_around() {
+            let contradicted = problem.contradicts_anchors(&now);
+            // Once jumps are looked for, clocks may be elsewhere for other reasons.
+            problem.around = problem.latency_at_anchors(&now).filter(|_| contradicted || self.searches == 0);
+            problem.firm = problem.around.is_some() && contradicted;
         }
         let mut lines = None;
         let mut fresh: Option<Offsets> = None;
