@@ -6,18 +6,18 @@
 //! set ([`windows`]) themselves, from many ranks. `docs/clocks.md` of clc-replay explains the models, their sources, and how well they do.
 //!
 //! ```
-//! use clc_clock::{Message, Options, estimate};
+//! use clc_clock::{ClockMessage, Options, estimate};
 //! use clc_trace::Ticks;
 //!
 //! // Two clocks; the second is 70 us behind. A message takes 2 us.
 //! let trip = |k: i64| {
 //!     let begin = k * 1_000_000;
 //!     [
-//!         Message { from: 0, to: 1, sent: begin, received: begin + 2_000 - 70_000 },
-//!         Message { from: 1, to: 0, sent: begin + 3_000 - 70_000, received: begin + 5_000 },
+//!         ClockMessage { from: 0, to: 1, sent: begin, received: begin + 2_000 - 70_000 },
+//!         ClockMessage { from: 1, to: 0, sent: begin + 3_000 - 70_000, received: begin + 5_000 },
 //!     ]
 //! };
-//! let messages: Vec<Message> = (0..100).flat_map(trip).collect();
+//! let messages: Vec<ClockMessage> = (0..100).flat_map(trip).collect();
 //! let found = estimate(&messages, &Options::default())?;
 //! let apart = found.clocks[1].map(Ticks(50_000_000 - 70_000)) - found.clocks[0].map(Ticks(50_000_000));
 //! assert!(apart.0.abs() <= 1);
