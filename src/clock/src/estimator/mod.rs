@@ -308,8 +308,7 @@ impl Estimator {
             firm: false,
             workers: self.workers,
         };
-        // Clocks of coarser windows may have gone wherever messages seem quick.
-        // In longer windows clocks are not where they were measured.
+        // Clocks of coarser windows may have gone wherever messages seem quick; and in longer windows they are not where they were measured.
         if self.asked >= self.finest && grid.count >= self.supported && problem.goes_around() {
             let contradicted = problem.contradicts_anchors(&now);
             // Once jumps are looked for, clocks may be elsewhere for other reasons.
