@@ -15,6 +15,10 @@ const STEEP: i64 = 1_000;
 const DRIFTING: f64 = 1e-4;
 /// Measurements in between count if their messages took at most so many times as long as the fastest ones of all: a straight line past the others is better.
 const WORSE: i64 = 2;
+/// The fastest messages of both directions do not take so many times less than the fastest exchange: it is the drift assumed that is wrong.
+const FALSE: i64 = 4;
+/// So many times the drift between measurements is made of better ones: first of single exchanges, then of all of each batch.
+const REFINED: usize = 2;
 /// Measurements by different methods that are less far apart, in nanoseconds, are the same one.
 const TOGETHER: u64 = 1_000_000_000;
 
@@ -28,6 +32,8 @@ pub(super) struct Relative {
     /// How long the fastest messages of both directions took together.
     range: i64,
     method: u64,
+    /// Begin and end of the batch, by the own clock.
+    during: [i64; 2],
 }
 
 impl Relative {
@@ -36,26 +42,29 @@ impl Relative {
     /// took no time then: the slope is wrong.
     fn new(batch: &Batch, own: &ProcessClock, partner: &ProcessClock, slope: f64) -> Option<Relative> {
         let shown = shown(batch, own, partner);
-        let time = shown.first()?[0].midpoint(shown.last()?[3]);
+        let during = [shown.first()?[0], shown.last()?[3]];
+        let time = during[0].midpoint(during[1]);
         let drifted = |at: i64| (slope * (at - time) as f64).round() as i64;
         let there = shown.iter().map(|[asked, came, ..]| came - asked - drifted(*asked)).min()?;
         let back = shown.iter().map(|[.., left, answered]| answered - left + drifted(*answered)).min()?;
-        Relative::of(batch, time, there, back)
+        Relative::of(batch, during, time, [there, back])
     }
 
     /// From the shortest exchange of a batch alone: it is wrong by more, but however the clocks drift while the batch is made, messages take their time.
     fn of_one_exchange(batch: &Batch, own: &ProcessClock, partner: &ProcessClock) -> Option<Relative> {
-        let made = shown(batch, own, partner).into_iter().filter_map(|[asked, came, left, answered]| {
-            Relative::of(batch, asked.midpoint(answered), came - asked, answered - left)
+        let shown = shown(batch, own, partner);
+        let during = [shown.first()?[0], shown.last()?[3]];
+        let made = shown.iter().filter_map(|[asked, came, left, answered]| {
+            Relative::of(batch, during, asked.midpoint(*answered), [came - asked, answered - left])
         });
         made.min_by_key(|relative| relative.range)
     }
 
     /// From the times that a message there and one back took, by both clocks.
-    fn of(batch: &Batch, time: i64, there: i64, back: i64) -> Option<Relative> {
+    fn of(batch: &Batch, during: [i64; 2], time: i64, [there, back]: [i64; 2]) -> Option<Relative> {
         let range = Some(there.saturating_add(back)).filter(|&range| range > 0)?;
         let offset = there.saturating_sub(back).div_euclid(2);
-        Some(Relative { partner: batch.partner, time, offset, range, method: batch.method })
+        Some(Relative { partner: batch.partner, time, offset, range, method: batch.method, during })
     }
 
     /// That of a uniform distribution over all that is possible: an upper bound, since nothing is known of the difference between the directions.
@@ -78,42 +87,62 @@ fn shown(batch: &Batch, own: &ProcessClock, partner: &ProcessClock) -> Vec<[i64;
 /// What a process has measured, in the order of time. Its clocks and those of its partners come from `clock`.
 pub(super) fn relatives(rank: u32, batches: &[Batch], clock: impl Fn(u32) -> Option<ProcessClock>) -> Vec<Relative> {
     let Some(own) = clock(rank) else { return Vec::new() };
-    let made = |slope: &dyn Fn(&Relative) -> f64| {
-        let one = |batch: &Batch| {
-            let partner = clock(batch.partner)?;
-            // Clocks that drift far while a batch is made leave nothing of the time that its messages took.
-            let first = Relative::new(batch, &own, &partner, 0.0);
-            let first = first.or_else(|| Relative::of_one_exchange(batch, &own, &partner))?;
-            Relative::new(batch, &own, &partner, slope(&first)).or(Some(first))
-        };
-        let mut list: Vec<Relative> = batches.iter().filter_map(one).collect();
+    let made = |one: &dyn Fn(&Batch, &ProcessClock) -> Option<Relative>| {
+        let mut list: Vec<Relative> = batches.iter().filter_map(|batch| one(batch, &clock(batch.partner)?)).collect();
         list.sort_by_key(|relative| relative.time);
-        list
+        certain(chosen(list))
     };
-    let rough = certain(chosen(made(&|_| 0.0)));
-    // Clocks drift while a batch is made: by what they do between it and the farther one of its neighbours.
-    let slope = |of: &Relative| {
-        let index = rough.partition_point(|relative| relative.time < of.time);
-        let same = |other: &&Relative| other.partner == of.partner;
-        let before = rough.get(..index).unwrap_or_default().iter().rev().find(same);
-        let after = rough.get(index..).unwrap_or_default().iter().filter(same).find(|other| other.time > of.time);
-        let (Some(one), Some(other)) = (before.or(Some(of)), after.or(Some(of))) else { return 0.0 };
-        let passed = other.time - one.time;
-        // Closer together, or worse, it would be the error of the measurements.
-        let error = one.range.max(other.range);
-        if passed < error.saturating_mul(STEEP) { 0.0 } else { (other.offset - one.offset) as f64 / passed as f64 }
-    };
-    certain(chosen(made(&slope)))
+    // However clocks drift while a batch is made, its shortest exchange is right up to its own length. Those show by how much they drift, roughly; and what is made with
+    // that shows it exactly.
+    let mut list = made(&|batch, partner| Relative::of_one_exchange(batch, &own, partner));
+    for _ in 0..REFINED {
+        list = made(&|batch, partner| {
+            let alone = Relative::of_one_exchange(batch, &own, partner)?;
+            let found = Relative::new(batch, &own, partner, slope_at(&alone, &list));
+            found.filter(|found| found.range.saturating_mul(FALSE) >= alone.range).or(Some(alone))
+        });
+    }
+    list
 }
 
-/// Without measurements in between that a busy machine has spoilt.
-fn certain(mut list: Vec<Relative>) -> Vec<Relative> {
+/// By how much the offset changes per nanosecond at a measurement: what it does between the two neighbours of it, or between it and the only one.
+fn slope_at(of: &Relative, list: &[Relative]) -> f64 {
+    let list = || list.iter().filter(|other| other.partner == of.partner);
+    let before = list().rev().find(|other| other.during[1] < of.during[0]);
+    let after = list().find(|other| other.during[0] > of.during[1]);
+    let (Some(one), Some(other)) = (before.or(Some(of)), after.or(Some(of))) else { return 0.0 };
+    let passed = other.time - one.time;
+    // Closer together, or worse, it would be the error of the measurements.
+    let error = one.range.max(other.range);
+    if passed < error.saturating_mul(STEEP) { 0.0 } else { (other.offset - one.offset) as f64 / passed as f64 }
+}
+
+/// Without measurements in between that a busy machine has spoilt, unless even so they show that the clock does not go straight past them.
+fn certain(list: Vec<Relative>) -> Vec<Relative> {
     let best = list.iter().map(|relative| relative.range).min().unwrap_or(0);
     let ends = list.first().zip(list.last()).map(|(first, last)| [first.time, last.time]);
-    list.retain(|relative| {
+    let (mut certain, mut spoilt): (Vec<Relative>, Vec<Relative>) = list.into_iter().partition(|relative| {
         ends.is_some_and(|ends| ends.contains(&relative.time)) || relative.range <= WORSE.saturating_mul(best)
     });
-    list
+    spoilt.sort_by_key(|relative| relative.range);
+    for relative in spoilt {
+        if is_off_the_line(&relative, &certain) {
+            let at = certain.partition_point(|other| other.time < relative.time);
+            certain.insert(at, relative);
+        }
+    }
+    certain
+}
+
+/// Whether a measurement differs by more than both can be wrong from the straight line between its neighbours.
+fn is_off_the_line(of: &Relative, list: &[Relative]) -> bool {
+    let list = || list.iter().filter(|other| other.partner == of.partner);
+    let (before, after) = (list().rfind(|other| other.time < of.time), list().find(|other| other.time > of.time));
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    let part = (of.time - before.time) as f64 / (after.time - before.time).max(1) as f64;
+    let between = |of: &dyn Fn(&Relative) -> i64| of(before) as f64 * (1.0 - part) + of(after) as f64 * part;
+    let off = (of.offset as f64 - between(&|other| other.offset)).abs();
+    2.0 * off > of.range as f64 + between(&|other| other.range)
 }
 
 /// Of measurements at the same time by different methods, the better one. Two are at the same time if each is the nearest one to the other: at the end of a short run

@@ -101,6 +101,31 @@ fn a_measurement_in_between_that_is_worse_than_no_measurement_is_left_out() {
 }
 
 #[test]
+fn a_bad_measurement_counts_where_the_clock_bends_by_more() {
+    // The partner gains 10 us in 200 ms and loses them again.
+    let bent = |start: u64, ahead: u64, takes: u64| {
+        let came = 2 * (start + takes + ahead);
+        let one = Exchange { asked: 2 * start, came, left: came, answered: 2 * (start + 2 * takes) };
+        Batch { partner: 0, method: KERNEL, exchanges: vec![one] }
+    };
+    let ms = |count: u64| count * 1_000_000;
+    let ranges = |bend: u64| {
+        let batches = [
+            bent(0, 0, 2_000),
+            bent(ms(100), bend / 2, 6_000),
+            bent(ms(200), bend, 5_000),
+            bent(ms(300), bend / 2, 6_000),
+            bent(ms(400), 0, 2_000),
+        ];
+        let found = relatives(1, &batches, |_| Some(clock(0)));
+        found.iter().map(|relative| (relative.offset, relative.range)).collect::<Vec<_>>()
+    };
+    // Each may be wrong by half of what it took; those to the left and right of it are then no news.
+    assert_eq!(ranges(10_000), [(0, 4_000), (10_000, 10_000), (0, 4_000)]);
+    assert_eq!(ranges(6_000), [(0, 4_000), (0, 4_000)]);
+}
+
+#[test]
 fn a_spoilt_measurement_does_not_spoil_its_neighbours() {
     let late =
         [(0, 8_000, 8_000), (20_000_000, 8_000, 12_000_000), (40_000_000, 8_000, 8_000), (60_000_000, 8_000, 8_000)];
@@ -114,7 +139,7 @@ fn a_spoilt_measurement_does_not_spoil_its_neighbours() {
 }
 
 fn relative(partner: u32, time: i64, offset: i64) -> Relative {
-    Relative { partner, time, offset, range: 120, method: KERNEL }
+    Relative { partner, time, offset, range: 120, method: KERNEL, during: [time; 2] }
 }
 
 #[test]
