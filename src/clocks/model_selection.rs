@@ -7,6 +7,7 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::ClockFit;
+use clc_clock::evidence::Gain;
 use clc_clock::Method;
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::survey;
@@ -37,8 +38,35 @@ const MOSTLY: u64 = 4;
 /// Part of the worst violation by which recorded offsets may be wrong where they alone tell clocks apart.
 const IN_A_RING: f64 = 0.2;
 
-/// Decides between the recorded clocks, which `loaded` has, and estimated ones, under which its events have these `times`. `fit`
-/// is `None` if the estimated ones are asked for, however they fit. Returns whether they are taken, and why. Collective over the analysis ranks.
+/// Which clocks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SelectedClocks {
+    /// Those with recorded offsets.
+    Recorded,
+    /// The estimated ones.
+    Estimated,
+    /// Those without recorded offsets.
+    Unmeasured,
+}
+
+/// Which clocks are taken, and why.
+#[derive(Debug)]
+pub struct Selected {
+    /// Which.
+    pub clocks: SelectedClocks,
+    /// In words, for the report.
+    pub reason: String,
+}
+
+impl Selected {
+    /// The recorded clocks, for a reason.
+    pub fn recorded(reason: String) -> Selected {
+        Selected { clocks: SelectedClocks::Recorded, reason }
+    }
+}
+
+/// Decides between the recorded clocks, which `loaded` has, estimated ones, under which its events have these `times`, and the ones without recorded offsets. `fit`
+/// is `None` if the estimated ones are asked for, however they fit. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -48,31 +76,41 @@ pub fn choose(
     times: &[Vec<i64>],
     method: Method,
     fit: Option<ClockFit>,
-) -> Result<(bool, String)> {
+) -> Result<Selected> {
+    if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured()) {
+        let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+        if unmeasured.violated() == 0 {
+            let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
+            let reason = format!("without recorded offsets there are no violations{gain} than with them");
+            return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+        }
+    }
     let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let estimated = survey(transport, &loaded.program, times)?;
     let (before, after) = (recorded.violated(), estimated.violated());
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
-        return Ok((false, reason));
+        return Ok(Selected::recorded(reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
         let worst = recorded.worst.map_or(0, |worst| worst.ticks) as f64;
         if let Some(objection) = objection(&fit, before, after, worst) {
-            return Ok((false, objection));
+            return Ok(Selected::recorded(objection));
         }
     }
-    let evidence = fit.and_then(|fit| fit.gain).map_or(String::new(), |gain| {
-        format!("; messages are predicted better by {:.2} ± {:.2} (mean log-likelihood)", gain.mean, gain.error)
-    });
+    let gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
     } else {
         "the estimated clocks agree with the messages better".to_owned()
     };
-    Ok((true, reason + &evidence))
+    Ok(Selected { clocks: SelectedClocks::Estimated, reason: reason + &gain })
+}
+
+fn evidence(gain: Gain) -> String {
+    format!("; messages are predicted better by {:.2} ± {:.2} (mean log-likelihood)", gain.mean, gain.error)
 }
 
 fn violations(number: u64) -> String {
@@ -82,7 +120,7 @@ fn violations(number: u64) -> String {
 /// What speaks against estimated clocks that leave `after` violations instead of `before`, of which the worst is that many ticks. `docs/clocks.md` has the rules.
 fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<String> {
     if before == 0 {
-        let evident = fit.is_convincing() && fit.matters() || fit.bends();
+        let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
@@ -121,7 +159,6 @@ fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clc_clock::evidence::Gain;
 
     /// Of clocks 2 us apart; `measured` and `anywhere` in ticks of a nanosecond.
     fn fit(measured: f64, anywhere: f64, mean: f64, error: f64) -> ClockFit {
@@ -129,10 +166,12 @@ mod tests {
             misfit: 0.5,
             contradiction: measured.max(anywhere / 3.0) - 2000.0,
             measured: Some(measured),
+            typical: Some(measured),
             anywhere,
             half_trip: 2000.0,
             round_trips: true,
             gain: Some(Gain { mean, error }),
+            unmeasured: None,
         }
     }
 

@@ -5,7 +5,7 @@
 //! ([`Estimator`]), all ranks hear of the new clocks. In the end the better of the recorded and the refined clocks stays.
 
 use crate::clocks::latency::settle_latency;
-use crate::clocks::model_selection::choose;
+use crate::clocks::model_selection::{Selected, SelectedClocks, choose};
 use crate::clocks::waiting_calls::WaitingCallSearch;
 use crate::pipeline::load::{LoadOptions, LocalTrace, load_with};
 use crate::pipeline::open::TraceHandle;
@@ -153,32 +153,47 @@ pub fn refine(
         settle_latency(transport, loaded, found)?;
         return Ok(None);
     }
-    let (chosen, reason) = match decision {
+    let selected = match decision {
         Decision::Done(knots, fit) => match RefinedClocks::new(&map, &knots) {
             Ok(refined) => {
                 let slack = (resolution / LONGER_PER_SECOND) as i64;
                 let most = recorded_length.saturating_mul(LONGER).saturating_add(slack);
                 if options.presync == Method::Auto && length(span(transport, loaded, &refined)?) > most {
-                    (false, "the estimate does not settle".to_owned())
+                    Selected::recorded("the estimate does not settle".to_owned())
                 } else {
                     let times = mapped_times(opened.workers, loaded, &refined)?;
-                    let (chosen, reason) = choose(transport, loaded, &times, options.presync, fit)?;
-                    if chosen {
-                        adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                    let selected = choose(transport, loaded, &times, options.presync, fit)?;
+                    match selected.clocks {
+                        SelectedClocks::Recorded => {}
+                        SelectedClocks::Estimated => {
+                            adopt(transport, opened, loaded, options, &refined, times, progress)?;
+                        }
+                        SelectedClocks::Unmeasured => {
+                            let clocks = RefinedClocks::unmeasured(&map);
+                            let times = mapped_times(opened.workers, loaded, &clocks)?;
+                            adopt(transport, opened, loaded, options, &clocks, times, progress)?;
+                        }
                     }
-                    (chosen, reason)
+                    selected
                 }
             }
-            Err(_) => (false, OUT_OF_RANGE.to_owned()),
+            Err(_) => Selected::recorded(OUT_OF_RANGE.to_owned()),
         },
-        Decision::Nothing(reason) => (false, reason),
-        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => (false, String::new()),
+        Decision::Nothing(reason) => Selected::recorded(reason),
+        Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
     };
     if wanted.latency {
         let found = broadcast_value(transport, 0, estimator.latency())?;
         settle_latency(transport, loaded, found)?;
     }
-    Ok((transport.rank() == 0).then(|| estimator.report(options.presync, chosen, reason, &map)))
+    Ok((transport.rank() == 0).then(|| {
+        let chosen = match selected.clocks {
+            SelectedClocks::Recorded => Method::Linear,
+            SelectedClocks::Estimated => estimator.method(),
+            SelectedClocks::Unmeasured => Method::None,
+        };
+        estimator.report(options.presync, chosen, selected.reason, &map)
+    }))
 }
 
 /// Makes `refined` the clocks of `loaded`, whose events then have these `times`.

@@ -123,7 +123,7 @@ pub fn estimate(messages: &[ClockMessage], options: &Options) -> Result<Estimate
             Decision::Done(knots, _) => {
                 let refined = RefinedClocks::new(&map, &knots)?;
                 let clocks = (0..count as u32).map(|clock| refined.of(TimelineNumber(clock)).clone()).collect();
-                let summary = estimator.report(options.method, true, String::new(), &map);
+                let summary = estimator.report(options.method, estimator.method(), String::new(), &map);
                 return Ok(Estimated { clocks, summary });
             }
             Decision::Nothing(reason) => return Err(Error::new(reason)),

@@ -33,6 +33,13 @@ impl RefinedClocks {
         Ok(RefinedClocks { of_timeline: map.of_timeline.clone(), clocks, own })
     }
 
+    /// The clocks as they are, without recorded offsets.
+    pub fn unmeasured(map: &ClockMap) -> Self {
+        let identity = || Clock::from(LinearClock::identity());
+        let own = map.own.iter().map(|(timeline, _)| (timeline.clone(), identity())).collect();
+        RefinedClocks { of_timeline: map.of_timeline.clone(), clocks: vec![identity(); map.bases.len()], own }
+    }
+
     /// The clock of a timeline of the trace.
     pub fn of(&self, timeline: TimelineNumber) -> &Clock {
         let others = self.of_timeline.len() - self.own.len();

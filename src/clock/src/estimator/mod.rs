@@ -10,7 +10,7 @@ use crate::bounds::DirectedBounds;
 use crate::clock_map::ClockMap;
 use crate::estimate::ShortestMessages;
 use crate::evidence::Gain;
-use crate::fit::ClockFit;
+use crate::fit::{ClockFit, Unmeasured};
 use crate::graph::{components, strongest_cycles, strongest_tree};
 use crate::grid::Grid;
 use crate::hull::{Limit, hulls};
@@ -129,6 +129,8 @@ pub struct Estimator {
     begun: bool,
     /// How much better than the recorded clocks the estimated ones predict messages.
     gain: Option<Gain>,
+    /// How clocks without recorded offsets compare, if there are any.
+    unmeasured: Option<Unmeasured>,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -182,6 +184,7 @@ impl Estimator {
             spare: 1,
             begun: false,
             gain: None,
+            unmeasured: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
@@ -384,8 +387,13 @@ impl Estimator {
             if let Some(choice) = self.choice {
                 let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
                 let view = TrialData { grid, observations, now, otherwise: None, anchors };
-                self.gain =
-                    Some(trial(&view, &problem, choice, self.workers).gain(&Jury::of_all(&view).judge(&recorded)));
+                let jury = Jury::of_all(&view);
+                let (estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
+                self.gain = Some(estimated.gain(&measured));
+                self.unmeasured = self.unmeasured(map, &grid, &view.now).map(|(rows, anywhere)| {
+                    let score = jury.judge(&rows);
+                    Unmeasured { gain: score.gain(&measured), estimated: estimated.gain(&score), anywhere }
+                });
             }
             let solved = problem.flat(&solved);
             let latencies = Latencies::new(&seen, &solved, grid.count, problem.reading, problem.around, self.workers);

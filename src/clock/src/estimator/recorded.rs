@@ -1,6 +1,6 @@
 //! What recorded offsets say, and by how much an estimate contradicts them.
 
-use super::Estimator;
+use super::{Estimator, shows};
 use crate::RANGE;
 use crate::anchor::Anchor;
 use crate::clock_map::ClockMap;
@@ -88,6 +88,23 @@ impl Estimator {
         (0..self.constants.len()).map(|clock| (0..grid.count).map(|window| value(clock, window)).collect()).collect()
     }
 
+    /// What corrections would be without recorded offsets, and by how much those of an estimate differ from them at most. None if no offset was recorded, or some of a
+    /// location that has a clock of its own.
+    pub(super) fn unmeasured(&self, map: &ClockMap, grid: &Grid, estimated: &Offsets) -> Option<(Offsets, f64)> {
+        if map.offsets.iter().flatten().all(|offset| offset.offset == 0) || !map.own.is_empty() {
+            return None;
+        }
+        let mut rows = self.recorded(grid);
+        for (row, base) in rows.iter_mut().zip(&map.bases) {
+            for (window, value) in row.iter_mut().enumerate() {
+                *value += shows(grid, &[], 0, base, window).saturating_sub(grid.centre(window)) as f64;
+            }
+        }
+        let both = rows.iter().flatten().zip(estimated.iter().flatten());
+        let anywhere = both.map(|(row, estimated)| (row - estimated).abs()).fold(0.0, f64::max);
+        Some((rows, anywhere))
+    }
+
     /// Clocks that no message ties to the reference are known against each other only; what they are off it together, each of their recorded clocks tells
     /// with errors of its own. One of them was held so far; here the mean takes its place, of those that agree with the others.
     pub(super) fn centre_groups(&mut self, map: &ClockMap) {
@@ -148,6 +165,8 @@ impl Estimator {
         };
         let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
+        let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
+        there.sort_by(f64::total_cmp);
         let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         ClockFit {
@@ -155,10 +174,12 @@ impl Estimator {
             // Beyond a latency, since round trips are all that either is known by.
             contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,
             measured: (!off.is_empty()).then(|| most(&|off| off.0)),
+            typical: there.get(there.len() / 2).copied(),
             anywhere: most(&|off| off.1),
             half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
             round_trips: !trips.is_empty(),
             gain: self.gain,
+            unmeasured: self.unmeasured,
         }
     }
 }

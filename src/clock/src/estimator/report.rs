@@ -61,8 +61,13 @@ impl Sums {
 }
 
 impl Estimator {
-    /// For the report.
-    pub fn report(&self, requested: Method, chosen: bool, reason: String, map: &ClockMap) -> ClockEstimate {
+    /// How clocks are estimated: [`Method::Network`] if the best is wanted.
+    pub fn method(&self) -> Method {
+        self.model
+    }
+
+    /// For the report, by which clocks were `chosen` ([`Estimator::method`] for the estimated ones).
+    pub fn report(&self, requested: Method, chosen: Method, reason: String, map: &ClockMap) -> ClockEstimate {
         let tick = 1.0 / self.resolution.max(1) as f64;
         let grid = self.grid.unwrap_or(Grid::new(0, 0, 1));
         let flat: Vec<f64> = self.offsets.iter().flatten().copied().collect();
@@ -123,8 +128,8 @@ impl Estimator {
         let pairs = self.pairs(&grid, pairs, &nodes, map);
         ClockEstimate {
             requested,
-            chosen: if chosen { self.model } else { Method::Linear },
-            reason: reason + &self.remarks(requested, chosen, &nodes, &grid),
+            chosen,
+            reason: reason + &self.remarks(requested, chosen.refines(), &nodes, &grid),
             reference: self.wanted,
             confidence: self.limits.confidence,
             segment_seconds: self.limits.segment,
