@@ -7,8 +7,8 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::ClockFit;
-use clc_clock::evidence::Gain;
 use clc_clock::Method;
+use clc_clock::evidence::Gain;
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::survey;
 use clc_trace::Result;
@@ -169,6 +169,7 @@ mod tests {
             typical: Some(measured),
             anywhere,
             half_trip: 2000.0,
+            offset_error: 2000.0,
             round_trips: true,
             gain: Some(Gain { mean, error }),
             unmeasured: None,

@@ -68,6 +68,8 @@ const COARSER: [usize; 2] = [4, 16];
 const FEWEST: usize = 64;
 /// Cycles count instead of pairs that talk in both directions where they are so many times as strong: what is known around a ring adds up its errors.
 const AROUND: u64 = 16;
+/// Clocks that are apart by more than this part of the run are set once before windows are laid over it.
+const APART: f64 = 128.0;
 /// Messages per direction, pair and window that the typical pair should have.
 const PER_WINDOW: u64 = 2;
 /// A message within a node that arrives this long before it was sent (seconds) shows that the node has no common clock.
@@ -208,6 +210,9 @@ impl Estimator {
             None if self.asked >= grid.count => self.step(table, grid, map),
             few => self.seen(few.as_ref().unwrap_or(table), grid, |_, time| time, map),
         };
+        if few.is_some() && are_apart(self.constants.iter().map(|constant| *constant as f64), &grid) {
+            return decision;
+        }
         loop {
             let Decision::Level(knots, _) = &decision else { return decision };
             let clocks: Result<Vec<LinearClock>> = knots.iter().map(refinement).collect();
@@ -347,7 +352,8 @@ impl Estimator {
                     }
                 };
                 self.choice = Some(choice);
-                if choice.width > grid.width.saturating_add(grid.width / 2) {
+                // Of the last look all is in the windows that it was asked for, whatever length they came out with.
+                if !self.settled && choice.width > grid.width.saturating_add(grid.width / 2) {
                     coarser = Some(self.coarser(measured, &grid, choice.width, fresh.as_ref(), map));
                 }
                 let width = coarser.as_ref().map_or(grid.width, |view| view.grid.width);
@@ -360,7 +366,8 @@ impl Estimator {
             let (windows, observations, anchors) = (view.grid.count, &view.observations, &view.anchors[..]);
             problem = Problem { windows, observations, anchors, ..problem };
         }
-        let solved = lines.unwrap_or_else(|| begin(&mut problem, start));
+        let unknown = (self.grid.is_none() && unmeasured(map)).then_some(&grid);
+        let solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
         let mut jumping: Option<Offsets> = None;
@@ -644,10 +651,22 @@ pub fn refinement(knots: &Knots) -> Result<LinearClock> {
     LinearClock::through(&points)
 }
 
-/// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages.
-fn begin(problem: &mut Problem<'_>, now: &Offsets) -> Offsets {
+/// Whether clocks that are corrected by so much are so far apart, compared with the run, that what happened together lies in different windows, or in a few of many.
+fn are_apart(corrections: impl Iterator<Item = f64>, grid: &Grid) -> bool {
+    let ends = corrections.fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(at), most.max(at)));
+    ends.1 - ends.0 > grid.width as f64 * grid.count as f64 / APART
+}
+
+/// Solves from `now`, and on coarse levels also afresh: what agrees better with the messages. Clocks that are far apart in a run (its windows: `unknown`) for which
+/// nobody has measured them are not asked: over the whole run they drift by so much that messages seem to arrive before they were sent, whatever the clocks.
+fn begin(problem: &mut Problem<'_>, now: &Offsets, unknown: Option<&Grid>) -> Offsets {
     let afresh = problem.afresh.then(|| problem.solve(now));
     problem.afresh = false;
+    if let (Some(afresh), Some(grid)) = (&afresh, unknown)
+        && are_apart(afresh.iter().filter_map(|row| row.first().copied()), grid)
+    {
+        return afresh.clone();
+    }
     let continued = problem.solve(now);
     match afresh {
         Some(afresh) => match misfits(problem, &problem.flat(&afresh), &problem.flat(&continued)) {

@@ -16,6 +16,8 @@ const ANCHOR: f64 = 3.0;
 /// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
 const ELSEWHERE: f64 = 3.0;
 
+/// Recorded offsets are made of exchanges of messages that took less than that both ways (seconds); where messages of the trace take longer, they wait.
+const LONG: f64 = 20e-6;
 /// A row is not counted into a mean that is this many times as far from the median as is typical.
 const ASTRAY: f64 = 5.0;
 
@@ -169,14 +171,19 @@ impl Estimator {
         there.sort_by(f64::total_cmp);
         let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
+        let half_trip = trips.get(trips.len() / 4).copied().unwrap_or(0.0);
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
             contradiction: most(&|off| off.0.max(off.1 / ELSEWHERE)) - self.shortest.other_node.0 as f64,
             measured: (!off.is_empty()).then(|| most(&|off| off.0)),
-            typical: there.get(there.len() / 2).copied(),
+            typical: there
+                .get(there.len() / 2)
+                .zip(there.get(there.len().saturating_sub(1) / 2))
+                .map(|(a, b)| (a + b) / 2.0),
             anywhere: most(&|off| off.1),
-            half_trip: trips.get(trips.len() / 4).copied().unwrap_or(0.0),
+            half_trip,
+            offset_error: half_trip.min(LONG * self.resolution as f64),
             round_trips: !trips.is_empty(),
             gain: self.gain,
             unmeasured: self.unmeasured,
