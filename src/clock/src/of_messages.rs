@@ -186,6 +186,20 @@ mod tests {
     }
 
     #[test]
+    fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
+        // 400 ms, in which messages take 2 us and the clock drifts by 20.
+        for ahead in [3_000_000_000, -1_000_000_000_000, 3_600_000_000_000] {
+            let options = Options { method: Method::Network, reference: Reference::Process(0), ..Options::default() };
+            let found = estimate(&round_trips(400, 50, ahead), &options).expect("clocks");
+            for time in [10_000_000i64, 200_000_000, 390_000_000] {
+                let shown = time + ahead + time / 1_000_000 * 50;
+                let off = found.clocks[1].map(Ticks(shown)).0 - time;
+                assert!(off.abs() <= 60, "{ahead}: {off} at {time}");
+            }
+        }
+    }
+
+    #[test]
     fn a_clock_that_drifts_is_found() {
         for method in [Method::Network, Method::Regression, Method::Hull] {
             let options = Options { method, reference: Reference::Process(0), ..Options::default() };
