@@ -74,7 +74,7 @@ doc: ## the documentation of the library: target/doc/clc_replay/index.html
 
 fmt: ## formats the code, the Python scripts where ruff is installed
 	cargo fmt --all
-	@if command -v ruff >/dev/null; then ruff format scripts; else echo "fmt: no ruff, Python is left as it is"; fi
+	@if command -v ruff >/dev/null; then ruff format --config scripts/pyproject.toml scripts tests; else echo "fmt: no ruff, Python is left as it is"; fi
 
 lint: ## formatting, clippy, licences, imports between files; shellcheck, ruff, mypy where they are installed (it says which are not)
 	cargo fmt --all --check

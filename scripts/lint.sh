@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the scripts themselves: shell scripts by shellcheck; the Python package, its entry points and tests by ruff and mypy
-# (scripts/pyproject.toml has their settings).
+# Checks the scripts themselves: shell scripts by shellcheck; the Python package, its entry points and tests, and what the tests of the program are
+# judged with (tests/**/*.py), by ruff and mypy (scripts/pyproject.toml has their settings).
 #
 #   scripts/lint.sh          checks with what is installed, and says in the end what was not checked
 #   scripts/lint.sh --all    fails if one of these tools is missing
@@ -29,11 +29,14 @@ if has shellcheck "shell scripts" "Debian: shellcheck"; then
     shellcheck -x -P .. ./*.sh ../.ci/run
 fi
 if has ruff "Python, style and formatting" "pipx install ruff"; then
-    ruff check .
-    ruff format --check .
+    ruff check . ../tests --config pyproject.toml
+    ruff format --check . ../tests --config pyproject.toml
 fi
 if has mypy "Python, types" "Debian: mypy, or pipx install mypy"; then
     mypy clc_tools tests
+    # Those have no annotations, so what they do is checked, but not that everything has a type; and not all of what they use has types.
+    mypy --config-file= --cache-dir ../target/lint/mypy --check-untyped-defs --ignore-missing-imports --disable-error-code var-annotated \
+        ../tests/*/*.py
 fi
 
 for what in ${unchecked[@]+"${unchecked[@]}"}; do

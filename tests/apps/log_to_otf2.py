@@ -12,9 +12,8 @@ The archive has what Score-P writes: one location per process, whose number is i
 distinct list of members; clock offsets as local definitions. ClockProperties spans the corrected times.
 """
 
-import glob
-import os
 import sys
+from pathlib import Path
 
 import _otf2
 import otf2
@@ -46,7 +45,7 @@ class Log:
 
     def __init__(self, path):
         self.offsets, self.comms, self.records = [], {}, []
-        with open(path) as file:
+        with path.open() as file:
             for line in file:
                 words = line.split()
                 if words[0] == "WORLD":
@@ -89,9 +88,7 @@ def define_comms(logs, definitions, locations):
             if name not in comms:
                 above = of.get((log.rank, parent))
                 # `create`, not a look-up: two communicators may have the same members and parent.
-                comms[name] = definitions.comms.create(
-                    title, group=group, parent=above, _type=otf2.definitions.Comm
-                )
+                comms[name] = definitions.comms.create(title, group=group, parent=above, _type=otf2.definitions.Comm)
             of[log.rank, local] = comms[name]
     return of
 
@@ -129,7 +126,7 @@ def event(definitions, comm_of, rank, regions, time, kind, words):
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    logs = sorted((Log(path) for path in glob.glob(os.path.join(sys.argv[1], "*.log"))), key=lambda log: log.rank)
+    logs = sorted((Log(path) for path in Path(sys.argv[1]).glob("*.log")), key=lambda log: log.rank)
     if not logs or [log.rank for log in logs] != list(range(logs[0].size)):
         sys.exit("log_to_otf2.py: the logs of some processes are missing in " + sys.argv[1])
     writer = otf2.writer.Writer(
@@ -142,7 +139,7 @@ def main():
     locations = []
     for log in logs:
         group = definitions.location_group(
-            "MPI Rank %d" % log.rank, enums.LocationGroupType.PROCESS, system_tree_parent=node
+            f"MPI Rank {log.rank}", enums.LocationGroupType.PROCESS, system_tree_parent=node
         )
         locations.append(definitions.location("Master thread", group=group))
     comm_of = define_comms(logs, definitions, locations)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Faults of emulated nodes under a job that is watched: run by scripts/nodes on the first of them; says as JSON what the monitor said.
 
-    node_faults.py dead PROGRAM DIRECTORY APP     the third of four nodes loses its network and all of its processes
-    node_faults.py cut PROGRAM DIRECTORY          the first two of four nodes cannot reach the other two for a while
+node_faults.py dead PROGRAM DIRECTORY APP     the third of four nodes loses its network and all of its processes
+node_faults.py cut PROGRAM DIRECTORY          the first two of four nodes cannot reach the other two for a while
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Job:
 
 def on(node: int) -> list[str]:
     """What runs a command on a node, as launchers do."""
-    return [] if node == 1 else [os.environ["OMPI_MCA_plm_rsh_agent"], f"node{node}"]
+    return [] if node == 1 else [os.environ["OMPI_MCA_PLM_RSH_AGENT"], f"node{node}"]
 
 
 def do(node: int, *words: str) -> None:

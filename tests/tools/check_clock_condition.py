@@ -61,8 +61,16 @@ PREFIX = {"SCAN", "EXSCAN"}
 UNKNOWN_PAIRS = {"ALLTOALLV", "ALLTOALLW"}
 EVERYBODY = {"BARRIER", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLREDUCE", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"}
 # After these in a region, the region is not that of a call which receives.
-OTHER_COMMUNICATION = {"MPI_RECV", "MPI_IRECV", "MPI_IRECV_REQUEST", "MPI_REQUEST_CANCELLED", "MPI_COLLECTIVE_BEGIN",
-                       "MPI_COLLECTIVE_END", "NON_BLOCKING_COLLECTIVE_REQUEST", "NON_BLOCKING_COLLECTIVE_COMPLETE"}
+OTHER_COMMUNICATION = {
+    "MPI_RECV",
+    "MPI_IRECV",
+    "MPI_IRECV_REQUEST",
+    "MPI_REQUEST_CANCELLED",
+    "MPI_COLLECTIVE_BEGIN",
+    "MPI_COLLECTIVE_END",
+    "NON_BLOCKING_COLLECTIVE_REQUEST",
+    "NON_BLOCKING_COLLECTIVE_COMPLETE",
+}
 # Cells of a table; two lists of lengths that need a larger one are left out.
 LARGEST_TABLE = 10_000_000
 POSTS = {"MPI_RECV", "MPI_SENDRECV", "MPI_SENDRECV_REPLACE", "MPI_IRECV", "MPI_START", "MPI_STARTALL"}
@@ -120,6 +128,14 @@ class Member:
     received: int
 
 
+def reference(field, text):
+    """The number of the definition that a field of another one names."""
+    match = re.search(rf"{field}: {NAME} <(\d+)>", text)
+    if match is None:
+        raise otf2_text.Unreadable(f"no {field} in {text}")
+    return int(match[1])
+
+
 def read_definitions(anchor):
     found = Definitions()
     groups, self_groups, comms = {}, set(), []
@@ -129,19 +145,19 @@ def read_definitions(anchor):
             continue
         kind, number, text = match[1], int(match[2]), match[3]
         if kind == "RMA_WIN":
-            found.windows[number] = int(re.search(r"Communicator: %s <(\d+)>" % NAME, text)[1])
+            found.windows[number] = reference("Communicator", text)
         elif kind == "LOCATION":
-            found.process_of[number] = int(re.search(r"Group: %s <(\d+)>" % NAME, text)[1])
+            found.process_of[number] = reference("Group", text)
         elif kind == "GROUP" and "Type: COMM_SELF" in text:
             self_groups.add(number)
         elif kind == "GROUP" and "Type: COMM_GROUP" in text:
-            groups[number] = [int(m) for m in re.findall(r"\d+ \(%s <(\d+)>\)" % NAME, text)]
+            groups[number] = [int(m) for m in re.findall(rf"\d+ \({NAME} <(\d+)>\)", text)]
         elif kind == "GROUP" and "Type: COMM_LOCATIONS" in text:
             # EZTrace gives this group and the world's group one number; the latter, which follows, counts.
             members = text.split("Member", 1)[1]
-            groups[number] = [int(m) for m in re.findall(r"%s <(\d+)>" % NAME, members)]
+            groups[number] = [int(m) for m in re.findall(rf"{NAME} <(\d+)>", members)]
         elif kind in ("COMM", "INTER_COMM"):
-            comms.append((number, [int(g) for g in re.findall(r"Group(?: [AB])?: %s <(\d+)>" % NAME, text)]))
+            comms.append((number, [int(g) for g in re.findall(rf"Group(?: [AB])?: {NAME} <(\d+)>", text)]))
     found.groups = groups
     for number, parts in comms:
         if parts[0] in self_groups:
@@ -184,8 +200,8 @@ class Trace:
             process = self.definitions.process_of.get(event.location)
             stack = calls[event.location]
             if event.kind == "ENTER":
-                name = re.match(r'Region: "(.*?)"', event.text)
-                name = (name[1] if name else "").upper().rstrip("_")
+                region = re.match(r'Region: "(.*?)"', event.text)
+                name = (region[1] if region else "").upper().rstrip("_")
                 stack.append(Call(position, name[1:] if name.startswith("PMPI_") else name, event.time))
             elif event.kind == "LEAVE" and stack:
                 call = stack.pop()
@@ -198,7 +214,9 @@ class Trace:
             inside = stack[-1] if stack else Call(position, "", event.time)
             if event.kind == "MPI_RECV":
                 entered = inside.enter if inside.name in POSTS and inside.sends_only else None
-                self.message(event, inside.position if stack and inside.sends_only else position, process, posted, entered)
+                self.message(
+                    event, inside.position if stack and inside.sends_only else position, process, posted, entered
+                )
             if event.kind in OTHER_COMMUNICATION:
                 for call in stack:
                     call.sends_only = False
@@ -250,7 +268,7 @@ class Trace:
     def message(self, event, position, process, posted, entered=None):
         fields = otf2_text.numbers(event.text)
         comm = self.definitions.comms[int(fields["Communicator"])]
-        rank = fields.get("Receiver", fields.get("Sender"))
+        rank = fields["Receiver"] if "Receiver" in fields else fields["Sender"]
         peer = self.definitions.process_of[comm.peer(event.location, int(rank))]
         length = int(fields["Length"])
         if "Receiver" in fields:
@@ -271,8 +289,15 @@ class Trace:
 
     def collective(self, event, position, begin, blocking):
         fields = otf2_text.numbers(event.text)
-        member = Member(event.location, begin, event.time, fields["Operation"], fields["Root"], int(fields["Sent"]),
-                        int(fields["Received"]))
+        member = Member(
+            event.location,
+            begin,
+            event.time,
+            fields["Operation"],
+            fields["Root"],
+            int(fields["Sent"]),
+            int(fields["Received"]),
+        )
         if member.op in KINDS | UNKNOWN_PAIRS:
             self.members[int(fields["Communicator"]), blocking][event.location].append((position, member))
 
@@ -409,7 +434,7 @@ def of_threads(trace, key, latency):
     """Of a channel that threads share: the pairs of times that hold, and whether they are messages."""
     sends = [time for _, time in trace.sends[key]]
     called = [one[2] for one in trace.receives[key]] + trace.unplaced_times[key]
-    completed = sorted(called)[max(0, len(called) - len(sends)):]
+    completed = sorted(called)[max(0, len(called) - len(sends)) :]
     agree = not trace.unplaced[key] and [one[0] for one in trace.sends[key]] == [one[1] for one in trace.receives[key]]
 
     def violated(receives):
@@ -427,13 +452,14 @@ def check_messages(trace, result):
         lengths = [one[0] for one in trace.sends[key]], [one[1] for one in trace.receives[key]], trace.unplaced[key]
         channels[key] = lengths
     shared = {key for (key, _), threads in trace.threads.items() if len(threads) > 1 and key[0] != key[1]}
-    buffers = records_buffers(
-        lengths for key, lengths in channels.items() if key[0] != key[1] and key not in shared)
+    buffers = records_buffers(lengths for key, lengths in channels.items() if key[0] != key[1] and key not in shared)
     for key, (sends, receives, unplaced) in channels.items():
         if key in shared and sends and receives + unplaced:
             pairs, messages = of_threads(trace, key, result.latency)
             for k, (send, receive) in enumerate(pairs):
-                name = "%d of process %d to %d, communicator %d, tag %s, of several threads" % (k + 1, *key)
+                name = (
+                    f"{k + 1} of process {key[0]} to {key[1]}, communicator {key[2]}, tag {key[3]}, of several threads"
+                )
                 result.pair("message" if messages else "implied order", name, send, receive)
             result.left_out["unmatched sends or receives"] += abs(len(sends) - len(receives) - len(unplaced))
             continue
@@ -444,7 +470,7 @@ def check_messages(trace, result):
         result.left_out["unmatched sends or receives"] += len(sends) + len(receives) + len(unplaced) - 2 * len(messages)
         for kind, pairs in ("message", messages), ("implied order", implied):
             for i, j in pairs:
-                name = "%d of process %d to %d, communicator %d, tag %s" % (j + 1, *key)
+                name = f"{j + 1} of process {key[0]} to {key[1]}, communicator {key[2]}, tag {key[3]}"
                 result.pair(kind, name, trace.sends[key][i][1], trace.receives[key][j][2])
                 over, entered = trace.synchronous.get((key, i)), trace.receives[key][j][3]
                 if kind == "message" and over is not None and entered is not None and key[0] != key[1]:
@@ -468,15 +494,17 @@ def check_instance(members, result, name):
             and not (op in PREFIX and other > rank)
         ]
         if begins:
-            result.pair(kind, "%s, rank %d" % (name, rank), max(begins), receiver.end)
+            result.pair(kind, f"{name}, rank {rank}", max(begins), receiver.end)
 
 
 def check_collectives(trace, result):
     trace.one_number_per_comm()
     for (number, blocking), at in sorted(trace.members.items()):
         comm = trace.definitions.comms[number]
-        lists = [[member for _, member in sorted(at.get(location, []), key=lambda pair: pair[0])]
-                 for location in (comm.members or [])]
+        lists = [
+            [member for _, member in sorted(at.get(location, []), key=lambda pair: pair[0])]
+            for location in (comm.members or [])
+        ]
         if comm.remote is not None:
             check_between_groups(comm, at, result)
             continue
@@ -489,7 +517,7 @@ def check_collectives(trace, result):
             elif members[0].op in UNKNOWN_PAIRS:
                 result.left_out["alltoallv and alltoallw"] += 1
             elif len(members) > 1:
-                name = "%d on communicator %d" % (k + 1, number)
+                name = f"{k + 1} on communicator {number}"
                 check_instance(members, result, name if blocking else "(non-blocking) " + name)
 
 
@@ -501,9 +529,9 @@ def check_between_groups(comm, at, result):
         for here, there in groups, groups[::-1]:
             everybody = there[0][k].op == "BARRIER"
             begins = [own[k].begin for own in there if own[k].sent > 0 or everybody]
-            for rank, own in enumerate(here):
+            for _rank, own in enumerate(here):
                 if begins and (own[k].received > 0 or everybody):
-                    name = "%d on inter-communicator %d, location %d" % (k + 1, comm.number, own[k].location)
+                    name = f"{k + 1} on inter-communicator {comm.number}, location {own[k].location}"
                     result.pair(own[k].op.lower(), name, max(begins), own[k].end)
 
 
@@ -519,13 +547,13 @@ def check_windows(trace, result):
             for rank, (_, end, _) in enumerate(fences):
                 begins = [begin for other, (begin, _, _) in enumerate(fences) if other != rank]
                 if begins:
-                    result.pair("fence", "%d of window %d, rank %d" % (k + 1, window, rank), max(begins), end)
+                    result.pair("fence", f"{k + 1} of window {window}, rank {rank}", max(begins), end)
     for (call, window, own, other), steps in sorted(trace.steps.items()):
         for first, second in ("MPI_WIN_POST", "MPI_WIN_COMPLETE"), ("MPI_WIN_COMPLETE", "MPI_WIN_WAIT"):
             ends = trace.steps.get((second, window, other, own), [])
             if call == first and own != other and len(ends) == len(steps):
                 for k, (step, end) in enumerate(zip(steps, ends)):
-                    name = "%d of window %s, process %d to %d" % (k + 1, window, own, other)
+                    name = f"{k + 1} of window {window}, process {own} to {other}"
                     result.pair(second.lower(), name, step[0], end[1])
 
 
@@ -542,7 +570,7 @@ def check(anchor, latency):
 
 
 def show_pair(label, sent, received):
-    print("    %s sent %d, received %d: %+d ticks" % (label, sent, received, received - sent))
+    print(f"    {label} sent {sent}, received {received}: {received - sent:+} ticks")
 
 
 def main():
@@ -556,21 +584,21 @@ def main():
         trace, result = check(arguments.archive, arguments.min_latency)
         after = check(arguments.after, arguments.min_latency)[1] if arguments.after else None
     except (otf2_text.Unreadable, OSError) as error:
-        print("check_clock_condition.py: %s" % error, file=sys.stderr)
+        print(f"check_clock_condition.py: {error}", file=sys.stderr)
         return 2
-    print("%d events, %d cancelled receives" % (trace.events, trace.cancelled))
+    print(f"{trace.events} events, {trace.cancelled} cancelled receives")
     for kind in sorted(set(result.checked) | set(result.violations)):
-        print("%-22s %7d violations of %7d" % (kind, result.violations[kind], result.checked[kind]))
+        print(f"{kind:<22} {result.violations[kind]:7} violations of {result.checked[kind]:7}")
     for reason, count in sorted(result.left_out.items()):
         if count:
-            print("left out: %d %s" % (count, reason))
+            print(f"left out: {count} {reason}")
     for name in result.worst(arguments.list):
         print(name)
         show_pair("before:" if after else "", *result.pairs[name])
         if after and name in after.pairs:
             show_pair("after: ", *after.pairs[name])
     total = sum(result.violations.values())
-    print("total violations: %d" % total)
+    print(f"total violations: {total}")
     return 1 if total else 0
 
 

@@ -31,13 +31,13 @@ class Differences(list):
     """What differs, in words; remembers how much more there was than it shows."""
 
     def add(self, where, one, other):
-        self.append("%s:\n  in:  %s\n  out: %s" % (where, one, other))
+        self.append(f"{where}:\n  in:  {one}\n  out: {other}")
 
 
 def compare_lists(differences, where, one, other):
     for position, (a, b) in enumerate(zip_longest(one, other), 1):
         if a != b:
-            differences.add("%s, entry %d of %d/%d" % (where, position, len(one), len(other)), a, b)
+            differences.add(f"{where}, entry {position} of {len(one)}/{len(other)}", a, b)
             return
 
 
@@ -86,20 +86,23 @@ def by_otf2_print(one, other, differences):
     compare_lists(differences, "mapping tables", mappings(one), mappings(other))
     for location, offsets in clock_offsets(other).items():
         if any(offsets):
-            differences.add("location %d" % location, "corrected times", "has clock offsets %s" % offsets[:4])
+            differences.add(f"location {location}", "corrected times", f"has clock offsets {offsets[:4]}")
     contents_one, _ = streams(one)
     contents_other, times = streams(other)
     compare_lists(differences, "locations with events", sorted(contents_one), sorted(contents_other))
     for location in sorted(set(contents_one) & set(contents_other)):
-        compare_lists(differences, "location %d" % location, contents_one[location], contents_other[location])
+        compare_lists(differences, f"location {location}", contents_one[location], contents_other[location])
     for location, series in sorted(times.items()):
         for position, (before, after) in enumerate(zip(series, series[1:]), 2):
             if after < before:
-                differences.add("location %d, event %d" % (location, position), "time order", "%d, %d" % (before, after))
+                differences.add(f"location {location}, event {position}", "time order", f"{before}, {after}")
                 break
         if span and not (span[0] <= min(series) and max(series) <= span[0] + span[1]):
-            differences.add("location %d" % location, "within clock properties %d + %d" % span,
-                            "%d ... %d" % (min(series), max(series)))
+            differences.add(
+                f"location {location}",
+                f"within clock properties {span[0]} + {span[1]}",
+                f"{min(series)} ... {max(series)}",
+            )
     return sum(map(len, contents_one.values()))
 
 
@@ -141,35 +144,38 @@ def main():
     try:
         count = by_otf2_print(one, other, differences)
     except (otf2_text.Unreadable, OSError) as error:
-        print("compare_otf2.py: %s" % error, file=sys.stderr)
+        print(f"compare_otf2.py: {error}", file=sys.stderr)
         return 2
     judges = "otf2-print and python3-otf2"
     try:
         import otf2  # noqa: F401
     except ImportError:
-        print("compare_otf2.py: the module otf2 is missing: run with /usr/bin/python3, Debian package python3-otf2",
-              file=sys.stderr)
+        print(
+            "compare_otf2.py: the module otf2 is missing: run with /usr/bin/python3, Debian package python3-otf2",
+            file=sys.stderr,
+        )
         return 2
     try:
         found_one = by_bindings(one)
     except Exception as error:  # the bindings raise whatever they like on an archive that they refuse
-        judges = "otf2-print alone (python3-otf2 refuses the input: %s)" % str(error).split(":")[0]
+        judges = "otf2-print alone (python3-otf2 refuses the input: {})".format(str(error).split(":")[0])
     else:
         try:
             found_other = by_bindings(other)
         except Exception as error:
-            differences.add("python3-otf2", "reads the archive", "refuses it: %s" % error)
+            differences.add("python3-otf2", "reads the archive", f"refuses it: {error}")
         else:
             compare_lists(differences, "python3-otf2: locations", sorted(found_one), sorted(found_other))
             for location in sorted(set(found_one) & set(found_other)):
-                compare_lists(differences, "python3-otf2: location %d" % location, found_one[location],
-                              found_other[location])
+                compare_lists(
+                    differences, f"python3-otf2: location {location}", found_one[location], found_other[location]
+                )
     for difference in differences[:SHOWN]:
         print(difference)
     if differences:
-        print("DIFFERENT: %d places, judged by %s" % (len(differences), judges))
+        print(f"DIFFERENT: {len(differences)} places, judged by {judges}")
         return 1
-    print("the same but for time: %d events, judged by %s" % (count, judges))
+    print(f"the same but for time: {count} events, judged by {judges}")
     return 0
 
 

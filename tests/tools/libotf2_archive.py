@@ -38,22 +38,24 @@ def main():
     node = defs.system_tree_node("node 0", class_name="node", parent=root)
     locations = []
     for rank in range(LOCATIONS):
-        group = defs.location_group("Process %d" % rank, location_group_type=enums.LocationGroupType.PROCESS,
-                                    system_tree_parent=node)
+        group = defs.location_group(
+            f"Process {rank}", location_group_type=enums.LocationGroupType.PROCESS, system_tree_parent=node
+        )
         locations.append(defs.location("Thread", type=enums.LocationType.CPU_THREAD, group=group))
-    defs.groups.create("", group_type=enums.GroupType.COMM_LOCATIONS, paradigm=enums.Paradigm.MPI,
-                       members=tuple(locations))
-    world_group = defs.groups.create("", group_type=enums.GroupType.COMM_GROUP, paradigm=enums.Paradigm.MPI,
-                                     members=tuple(range(LOCATIONS)))
+    defs.groups.create(
+        "", group_type=enums.GroupType.COMM_LOCATIONS, paradigm=enums.Paradigm.MPI, members=tuple(locations)
+    )
+    world_group = defs.groups.create(
+        "", group_type=enums.GroupType.COMM_GROUP, paradigm=enums.Paradigm.MPI, members=tuple(range(LOCATIONS))
+    )
     world = defs.comm("MPI_COMM_WORLD", group=world_group)
     # Enough regions for several chunks of definitions.
-    regions = [defs.region("region %d %s" % (number, "x" * (number % 60))) for number in range(6000)]
-    attributes = [defs.attribute("attribute %d" % number, "", enums.Type.UINT64) for number in range(20)]
+    regions = [defs.region(f"region {number} {'x' * (number % 60)}") for number in range(6000)]
+    attributes = [defs.attribute(f"attribute {number}", "", enums.Type.UINT64) for number in range(20)]
     parameter = defs.parameter("parameter", enums.ParameterType.UINT64)
-    member = defs.metric_member("value", "", enums.MetricType.OTHER, enums.MetricMode.ABSOLUTE_POINT,
-                                enums.Type.UINT64)
+    member = defs.metric_member("value", "", enums.MetricType.OTHER, enums.MetricMode.ABSOLUTE_POINT, enums.Type.UINT64)
     metric = defs.metric_class([member] * 30, enums.MetricOccurrence.ASYNCHRONOUS)
-    texts = ["argument %d" % number for number in range(80)]
+    texts = [f"argument {number}" for number in range(80)]
 
     _otf2.Archive_SetNumberOfSnapshots(handle, 1)
     _otf2.Archive_OpenSnapFiles(handle)
@@ -61,7 +63,10 @@ def main():
         numbers = random.Random(rank)
         out = writer.event_writer_from_location(location)
         clock = times(numbers, 0 if rank == 0 else 1 << (10 * rank))
-        number = lambda: numbers.getrandbits(numbers.randrange(1, 64))
+
+        def number(numbers=numbers):
+            return numbers.getrandbits(numbers.randrange(1, 64))
+
         for index in range(EVENTS):
             time = next(clock) if index > 3 or rank > 0 else 0
             extra = None
@@ -82,11 +87,11 @@ def main():
             elif kind == 11:
                 event = ev.MpiCollectiveBegin(time, attributes=extra)
             elif kind == 12:
-                event = ev.MpiCollectiveEnd(time, enums.CollectiveOp.ALLREDUCE, world, 0xFFFFFFFF, number(), number(),
-                                            attributes=extra)
+                event = ev.MpiCollectiveEnd(
+                    time, enums.CollectiveOp.ALLREDUCE, world, 0xFFFFFFFF, number(), number(), attributes=extra
+                )
             elif kind == 13:
-                event = ev.Metric(time, metric, [number() for _ in range(30)],
-                                  attributes=extra)
+                event = ev.Metric(time, metric, [number() for _ in range(30)], attributes=extra)
             elif kind == 14 and index % 32 == 14:
                 event = ev.ProgramBegin(time, texts[0], texts[: numbers.randrange(80)], attributes=extra)
             elif kind == 14:

@@ -49,7 +49,7 @@ class Bytes:
 
     def end(self):
         if self.at != len(self.data):
-            raise ValueError("%d bytes are left over" % (len(self.data) - self.at))
+            raise ValueError(f"{len(self.data) - self.at} bytes are left over")
 
     # The encoding of definitions.
 
@@ -98,7 +98,7 @@ def definitions(path):
     def members():
         variant = d.number()
         lists = [d.list(d.number) for _ in range({0: 1, 2: 2}.get(variant, 0))]
-        return "%d%s" % (variant, lists)
+        return f"{variant}{lists}"
 
     for number, name, who, flag in d.list(lambda: (d.number(), d.text(), members(), d.byte())):
         print("communicator", number, flag, who.replace(" ", ""), name)
@@ -118,7 +118,7 @@ def definitions(path):
 
 MESSAGE = "nnnn"
 COLLECTIVE = "bnnnn"
-SINCE_2 = {37: "", 38: "bnnnnn", 39: "nnn", 40: "bnnn", 41: "bnnn", 42: "bnnn", 43: "bnnn", 46: "nnnn", 47: "nnnn", 48: "bnnnnn"}
+SINCE_2 = {37: "", 38: "bnnnnn", 39: "nnn", 40: "bnnn", 41: "bnnn", 42: "bnnn", 43: "bnnn", 46: "nnnn", 47: "nnnn", 48: "bnnnnn"}  # fmt: skip
 SINCE_3 = {53: "nn", 54: "n", 55: "n", 56: "n", 57: "nnn", 58: "nnn", 59: "nnn", 60: "nnn", 61: "nnn", 62: "nn", 63: "nn", 64: "nn", 65: "nn"}  # fmt: skip
 FIELDS = {12: "n", 13: "n", 14: MESSAGE, 15: MESSAGE + "n", 16: "n", 17: "n", 18: MESSAGE, 19: MESSAGE + "n",
           20: "n", 21: "n", 22: "", 23: COLLECTIVE, 85: "n", 86: COLLECTIVE + "n"}  # fmt: skip
@@ -128,7 +128,9 @@ def event_file(path, resolution):
     data = path.read_bytes()
     header = Bytes(data[:64])
     magic, version, flags, location, ticks, count, end, offsets, offset_sum, reserved = header.fixed("8sIIQQQQIII")
-    assert (magic, flags, reserved) == (b"CLCEVENT", 0, 0) and version in (1, 2, 3), "not an event file of version 1, 2 or 3"
+    assert (magic, flags, reserved) == (b"CLCEVENT", 0, 0) and version in (1, 2, 3), (
+        "not an event file of version 1, 2 or 3"
+    )
     known = FIELDS | (SINCE_2 if version > 1 else {}) | (SINCE_3 if version > 2 else {})
     assert (str(location), ticks) == (path.stem, resolution), "of another location or trace"
     checked(data[:60], header.fixed("I")[0], "a header")
@@ -157,7 +159,7 @@ def event_file(path, resolution):
             print("event", location, time, kind, *fields)
         block.end()
         seen += events
-    assert seen == count, "%d events instead of %d" % (seen, count)
+    assert seen == count, f"{seen} events instead of {count}"
 
 
 def main():
@@ -167,7 +169,7 @@ def main():
         for path in sorted((trace / "events").glob("*.clce"), key=lambda path: int(path.stem)):
             event_file(path, resolution)
     except (OSError, ValueError, AssertionError, IndexError, struct.error) as error:
-        print("native_print.py: %s" % error, file=sys.stderr)
+        print(f"native_print.py: {error}", file=sys.stderr)
         return 2
     return 0
 

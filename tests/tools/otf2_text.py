@@ -5,7 +5,8 @@ otf2-print applies clock offsets and id mappings, so times and ids here are glob
 
 import re
 import subprocess
-from typing import Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 EVENT = re.compile(r"^([A-Z][A-Z0-9_]*) +(\d+) +(\d+)(?:  (.*))?$")
 NAME = r'"(?:[^"\\]|\\.)*"'
@@ -29,10 +30,11 @@ def run(*arguments: str) -> Iterator[str]:
     process = subprocess.Popen(
         ["otf2-print", *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace"
     )
+    assert process.stdout is not None
     with process:
         yield from (line.rstrip("\n") for line in process.stdout)
     if process.returncode != 0:
-        raise Unreadable("otf2-print %s: exit status %d" % (" ".join(arguments), process.returncode))
+        raise Unreadable(f"otf2-print {' '.join(arguments)}: exit status {process.returncode}")
 
 
 def events(anchor: str) -> Iterator[Event]:
@@ -64,8 +66,8 @@ def numbers(text: str) -> dict[str, str]:
     """
     fields = {}
     text = text.split(" | ")[0]  # attributes are not fields
-    for part in re.split(r", (?=[A-Z][A-Za-z .#]*: )", re.sub(r' \(%s <\d+>\)' % NAME, "", text)):
+    for part in re.split(r", (?=[A-Z][A-Za-z .#]*: )", re.sub(rf" \({NAME} <\d+>\)", "", text)):
         key, _, value = part.partition(": ")
-        reference = re.fullmatch(r"%s <(\d+)>" % NAME, value)
+        reference = re.fullmatch(rf"{NAME} <(\d+)>", value)
         fields[key] = reference[1] if reference else value
     return fields

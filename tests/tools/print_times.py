@@ -26,7 +26,9 @@ def make(directory, offsets):
     pairs = [tuple(int(number) for number in pair.split(":")) for pair in offsets.split(",")]
     with otf2.writer.open(directory, timer_resolution=10**9) as trace:
         root = trace.definitions.system_tree_node("machine")
-        region = trace.definitions.region("work", source_file="", region_role=RegionRole.FUNCTION, paradigm=Paradigm.USER)
+        region = trace.definitions.region(
+            "work", source_file="", region_role=RegionRole.FUNCTION, paradigm=Paradigm.USER
+        )
         for rank in range(2):
             # Two processes, since the locations of one process share its clock.
             group = trace.definitions.location_group(f"process {rank}", system_tree_parent=root)

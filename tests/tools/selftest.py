@@ -107,7 +107,10 @@ def put(time):
 
 def step(name, begin, end, other):
     """A step of an epoch with one other process."""
-    sync = lambda comm, region: [RmaGroupSync(begin, enums.RmaSyncLevel.PROCESS, MORE["window"], MORE[other])]
+
+    def sync(comm, region):
+        return [RmaGroupSync(begin, enums.RmaSyncLevel.PROCESS, MORE["window"], MORE[other])]
+
     return call(name, begin, end, sync)
 
 
@@ -117,7 +120,7 @@ def write(folder, *processes, order=(0, 1, 2), region="main", offsets=(), window
     definitions = writer.definitions
     node = definitions.system_tree_node("node")
     locations = [
-        definitions.location("P%d" % i, group=definitions.location_group("P%d" % i, system_tree_parent=node))
+        definitions.location(f"P{i}", group=definitions.location_group(f"P{i}", system_tree_parent=node))
         for i in range(3)
     ]
     mpi = enums.Paradigm.MPI
@@ -182,9 +185,7 @@ class ClockCondition(Case):
         self.assertEqual(self.violations(sends, [post(1, 7), post(2, 8), irecv(20, 0, 8), irecv(32, 0, 7)], []), 1)
 
     def test_tags_are_matched_apart(self):
-        self.assertEqual(
-            self.violations([send(10, 1, 1), send(20, 1, 2)], [recv(20, 0, 2), recv(21, 0, 1)], []), 0
-        )
+        self.assertEqual(self.violations([send(10, 1, 1), send(20, 1, 2)], [recv(20, 0, 2), recv(21, 0, 1)], []), 0)
 
     def test_a_cancelled_receive_takes_no_message(self):
         receives = [post(1, 7), post(2, 8), cancel(3, 7), irecv(11, 0, 8)]

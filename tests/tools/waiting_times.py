@@ -8,6 +8,7 @@ others of one member wait for nobody. Every fence of a window counts as a barrie
 
 import sys
 from collections import defaultdict
+from typing import Any
 
 import otf2
 from otf2 import events as ev
@@ -34,10 +35,11 @@ class Operation:
         self.receives, self.name, self.location = False, name, location
         Operation.all.append(self)
 
-
     def waited(self):
         """Until when, for what, and what was waited for."""
-        until, kind, cause = max(self.waits, key=lambda w: (w[0], -ORDER.index(w[1]), -w[2]), default=(self.enter, "", None))
+        until, kind, cause = max(
+            self.waits, key=lambda w: (w[0], -ORDER.index(w[1]), -w[2]), default=(self.enter, "", None)
+        )
         return (until, kind, cause) if until > self.enter else (self.enter, "", None)
 
     def wait(self, until, kind, cause=0):
@@ -54,9 +56,11 @@ def main():
     stacks = defaultdict(list)
     sends, receives = defaultdict(list), defaultdict(list)
     posted, isends = {}, {}
-    begins, collectives, number = {}, defaultdict(list), 0
+    begins: dict[Any, Any] = {}
+    collectives, number = defaultdict(list), 0
     fences, epochs, started, accessed = defaultdict(list), defaultdict(list), {}, {}
-    locks, open_locks = defaultdict(list), {}
+    locks = defaultdict(list)
+    open_locks: dict[Any, dict[str, Any]] = {}
     with otf2.reader.open(sys.argv[1]) as trace:
         ranks = {}
         for group in trace.definitions.groups:
@@ -67,12 +71,12 @@ def main():
                 continue
             own, stack, time = ranks[location], stacks[location], event.time
 
-            def operation():
+            def operation(stack=stack):
                 return next((op for op in reversed(stack) if op is not None), None)
 
-            def peer(number):
+            def peer(number, event=event):
                 member = members_of(event.communicator)[number]
-                return ranks[member] if member in ranks else member
+                return ranks.get(member, member)
 
             if isinstance(event, ev.Enter):
                 name = event.region.name.upper()
@@ -100,7 +104,9 @@ def main():
                 order, post = number, operation()
                 if isinstance(event, ev.MpiIrecv):
                     order, post = posted.pop((own, event.request_id), (order, post))
-                receives[key].append((order, {"op": operation(), "time": time, "post": post, "own": own, "number": number}))
+                receives[key].append(
+                    (order, {"op": operation(), "time": time, "post": post, "own": own, "number": number})
+                )
             elif isinstance(event, ev.MpiCollectiveBegin):
                 number += 1
                 begins[own] = (number, operation())
@@ -130,16 +136,20 @@ def main():
             elif isinstance(event, (ev.RmaPut, ev.RmaGet, ev.RmaAtomic)):
                 accessed[own, event.win] = operation()
             elif isinstance(event, ev.RmaRequestLock):
-                open_locks[own, event.win, event.remote] = {"op": operation(), "own": own, "exclusive": event.lock_type == LockType.EXCLUSIVE}
+                open_locks[own, event.win, event.remote] = {
+                    "op": operation(),
+                    "own": own,
+                    "exclusive": event.lock_type == LockType.EXCLUSIVE,
+                }
             elif isinstance(event, ev.RmaAcquireLock):
-                key = own, event.win, event.remote
-                lock = open_locks.setdefault(key, {"own": own, "exclusive": event.lock_type == LockType.EXCLUSIVE})
+                held = own, event.win, event.remote
+                lock = open_locks.setdefault(held, {"own": own, "exclusive": event.lock_type == LockType.EXCLUSIVE})
                 lock.update(op=operation(), acquired=time)
             elif isinstance(event, ev.RmaReleaseLock):
-                lock = open_locks.pop((own, event.win, event.remote), None)
-                if lock is not None:
-                    lock["released"], lock["target"] = time, event.remote
-                    locks[event.win].append(lock)
+                released = open_locks.pop((own, event.win, event.remote), None)
+                if released is not None:
+                    released["released"], released["target"] = time, event.remote
+                    locks[event.win].append(released)
 
     # Messages: the k-th send belongs to the receive that was posted as the k-th.
     messages = []
@@ -163,29 +173,29 @@ def main():
             op.wait(post, "Late Receiver", receive["own"])
 
     done = []
-    for comm, records in collectives.items():
+    for comm, ends in collectives.items():
         by_member = defaultdict(list)
         # In the order in which they began.
-        for _, *record in sorted(records, key=lambda record: record[0]):
-            by_member[record[0]].append(record)
+        for _, *end in sorted(ends, key=lambda end: end[0]):
+            by_member[end[0]].append(end)
         members = [ranks.get(member, member) for member in members_of(comm)]
         done.append([parts for parts in zip(*(by_member[member] for member in members)) if len(parts) > 1])
         for parts in done[-1]:
             instance(parts)
 
-    for records in fences.values():
-        by_member = defaultdict(list)
-        for record in records:
-            by_member[record[0]].append(record)
-        for parts in zip(*by_member.values()):
-            for own, op, end in parts:
-                others = [(other.enter, -rank) for rank, other, _ in parts if rank != own]
+    for passed in fences.values():
+        by_process = defaultdict(list)
+        for fence in passed:
+            by_process[fence[0]].append(fence)
+        for passing in zip(*by_process.values()):
+            for own, op, end in passing:
+                others = [(other.enter, -rank) for rank, other, _ in passing if rank != own]
                 if others:
                     ready, cause = max(others)
                     op.wait(min(ready, end), "Wait at Fence", -cause)
     groups(epochs)
-    for held in locks.values():
-        contention(held)
+    for of_window in locks.values():
+        contention(of_window)
     wrong_orders(messages)
     for comm in done:
         for parts in comm:
@@ -198,7 +208,7 @@ def main():
             sums[what] += ticks
             counts[what] += 1
     for kind in ORDER + DETAILS:
-        print("%s,%d,%d" % (kind, sums[kind], counts[kind]))
+        print(f"{kind},{sums[kind]},{counts[kind]}")
 
 
 def groups(epochs):
@@ -246,7 +256,9 @@ def wrong_orders(messages):
     """A late sender whose message was sent after one that was received later, by another operation."""
     by_receiver = defaultdict(list)
     for send, receive in messages:
-        by_receiver[receive["own"]].append((receive["number"], receive["op"], send["op"].enter, send["own"], receive["time"]))
+        by_receiver[receive["own"]].append(
+            (receive["number"], receive["op"], send["op"].enter, send["own"], receive["time"])
+        )
     for received in by_receiver.values():
         received.sort(key=lambda message: message[0])
         done = set()

@@ -1,7 +1,8 @@
 //! The vocabulary of event traces of parallel programs: ids, ticks, definitions, events, corrections, errors.
 //!
 //! The lowest layer of clc-replay. It knows no file format, no MPI and no command line; everything else builds on it. Besides the words it has what every layer
-//! above needs: [`progress`] and [`workers`] (threads whose number changes no result), [`mod@format`] (figures for people), and [`codec`] (values as bytes).
+//! above needs: [`progress`] and [`workers`] (threads whose number changes no result), [`mod@format`] (figures for people), [`codec`] (values as bytes), and [`number!`] (integers as
+//! types of their own).
 //!
 //! ```
 //! use clc_trace::{Event, LocationId, Message, CommId, Ticks, format};
@@ -27,6 +28,7 @@ mod event;
 mod fixed;
 pub mod format;
 mod ids;
+mod number;
 mod one_sided;
 mod places;
 pub mod progress;

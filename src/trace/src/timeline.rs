@@ -1,10 +1,8 @@
 //! Timelines: which locations share a clock and are corrected together.
 
-use crate::{Definitions, LocationGroupId, LocationId, SystemTreeNodeId};
+use crate::{Definitions, LocationGroupId, LocationId, SystemTreeNodeId, number};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fmt;
-use std::ops::Index;
 
 /// The locations of one process: they share one clock, so one correction applies to all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,47 +15,17 @@ pub struct Timeline {
     pub node: u32,
 }
 
-/// A timeline by its number in the whole trace, the same on all analysis ranks: from 0 up to but without [`Timelines::processes`] it is the timeline of the process with
-/// that global MPI rank; those of other location groups follow, then those that locations have of their own ([`OwnTimeline`]).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[repr(transparent)]
-pub struct TimelineNumber(pub u32);
+number! {
+    /// A timeline by its number in the whole trace, the same on all analysis ranks: from 0 up to but without [`Timelines::processes`] it is the timeline of the process with
+    /// that global MPI rank; those of other location groups follow, then those that locations have of their own ([`OwnTimeline`]).
+    TimelineNumber(u32), one per "timeline of the trace"
+}
 
 impl TimelineNumber {
     /// The timeline of the process with this global MPI rank.
     #[inline]
     pub fn of_process(rank: u32) -> TimelineNumber {
         TimelineNumber(rank)
-    }
-
-    /// The place in a list with one element per timeline of the trace.
-    #[inline]
-    pub fn place(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for TimelineNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<T> Index<TimelineNumber> for [T] {
-    type Output = T;
-
-    #[inline]
-    fn index(&self, timeline: TimelineNumber) -> &T {
-        &self[timeline.place()]
-    }
-}
-
-impl<T> Index<TimelineNumber> for Vec<T> {
-    type Output = T;
-
-    #[inline]
-    fn index(&self, timeline: TimelineNumber) -> &T {
-        &self[timeline.place()]
     }
 }
 

@@ -249,7 +249,7 @@ pub fn match_collectives(
     for (comm, rank, count) in exchange(transport, announce)? {
         let home = homes.entry(comm).or_default();
         home.counts.resize(size_of(table, comm), 0);
-        home.counts[rank.place()] = count;
+        home.counts[rank] = count;
     }
     let complete: BTreeMap<CommIndex, u64> =
         homes.iter().map(|(&comm, home)| (comm, home.counts.iter().copied().min().unwrap_or(0))).collect();

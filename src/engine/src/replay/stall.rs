@@ -59,15 +59,33 @@ impl StalledEvent {
         }
     }
 
-    fn describe(&self, missing: &Missing) -> String {
+    /// What it does and waits for. `waiting` are all of its kind, in the order of timelines.
+    fn describe(&self, program: &Program, waiting: &[StalledEvent], missing: &Missing) -> String {
+        let name = |timeline| name(program, waiting, timeline);
         let what = match (self.cause, self.waits_for(missing)) {
-            (Cause::Message { source, .. }, _) => format!("receives a message from process {source}"),
-            (Cause::Collective { op, .. }, Some(process)) => {
-                format!("ends {op}, which process {process} has not begun")
-            }
+            (Cause::Message { source, .. }, _) => format!("receives a message from {}", name(source)),
+            (Cause::Collective { op, .. }, Some(other)) => format!("ends {op}, which {} has not begun", name(other)),
             (Cause::Collective { op, .. }, None) => format!("ends {op}"),
         };
-        format!("process {} {what} (location {}, event {})", self.timeline, self.location, self.event)
+        let who = name(self.timeline);
+        if program.process_of(self.timeline) == self.timeline {
+            format!("{who} {what} (location {}, event {})", self.location, self.event)
+        } else {
+            format!("{who} {what} (event {})", self.event)
+        }
+    }
+}
+
+/// What a timeline is called: as the process that it is of, or as the location if that has a clock of its own. Then its id is known from its event in `waiting`,
+/// which is in the order of timelines.
+fn name(program: &Program, waiting: &[StalledEvent], timeline: TimelineNumber) -> String {
+    let process = program.process_of(timeline);
+    if process == timeline {
+        return format!("process {process}");
+    }
+    match waiting.binary_search_by_key(&timeline, |w| w.timeline) {
+        Ok(index) => format!("location {} of process {process}", waiting[index].location),
+        Err(_) => format!("a location of process {process}"),
     }
 }
 
@@ -89,10 +107,10 @@ pub fn check(
         all_gather_values(transport, &program.undefined_peers)?.into_iter().flatten().collect();
     let circles = circles(&waiting, &missing);
     let Some((circle, first)) = circles.first().and_then(|circle| Some((circle, circle.first()?))) else {
-        let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+        let list: Vec<String> = waiting.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
         return Err(Error::new(format!("the trace is contradictory: events wait for each other: {}", list.join("; "))));
     };
-    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(&missing)).collect();
+    let mut list: Vec<String> = circle.iter().take(NAMED).map(|w| w.describe(program, &waiting, &missing)).collect();
     if circle.len() > NAMED {
         list.push(format!("and {} more processes", circle.len() - NAMED));
     }
@@ -244,4 +262,36 @@ fn circles<'a>(waiting: &'a [StalledEvent], missing: &Missing) -> Vec<Vec<&'a St
     }
     circles.sort_by_key(|circle| circle.first().map(|first| first.timeline));
     circles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::program::OwnTimelines;
+
+    fn message(timeline: u32, location: u64, source: u32) -> StalledEvent {
+        let channel = ChannelId { trust: Trust::Sound, sending: (0, 0), receiving: (0, 0) };
+        let cause = Cause::Message { source: TimelineNumber(source), channel };
+        StalledEvent { timeline: TimelineNumber(timeline), location: LocationId(location), event: 7, cause }
+    }
+
+    #[test]
+    fn locations_with_their_own_clocks_are_named() {
+        // Two processes, each with a location that has a timeline of its own.
+        let of = vec![TimelineNumber(0), TimelineNumber(1)];
+        let own = OwnTimelines { first: TimelineNumber(2), here: 2, others: 2, of };
+        let program = Program { own, ..Program::default() };
+        let waiting = [message(0, 10, 2), message(1, 11, 3), message(2, 20, 0)];
+        let said = waiting.each_ref().map(|event| event.describe(&program, &waiting, &Missing::new()));
+        assert_eq!(said[0], "process 0 receives a message from location 20 of process 0 (location 10, event 7)");
+        assert_eq!(said[1], "process 1 receives a message from a location of process 1 (location 11, event 7)");
+        assert_eq!(said[2], "location 20 of process 0 receives a message from process 0 (event 7)");
+    }
+
+    #[test]
+    fn without_them_all_are_processes() {
+        let waiting = [message(0, 10, 1), message(1, 11, 0)];
+        let said = waiting[0].describe(&Program::default(), &waiting, &Missing::new());
+        assert_eq!(said, "process 0 receives a message from process 1 (location 10, event 7)");
+    }
 }
