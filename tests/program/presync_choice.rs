@@ -40,6 +40,35 @@ fn auto_is_the_default_of_a_correction_and_linear_that_of_a_check() {
 }
 
 #[test]
+fn offsets_that_were_measured_of_perfect_clocks_are_not_used() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern butterfly --clock perfect --ranks 8 --ranks-per-node 4 --events 1k --compute 50us \
+         --imbalance 0.1 --measurements 2 --seed 335662234 -q",
+        path,
+    );
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 50e-9, "the trace is no test: {linear}");
+    assert_eq!((chosen.as_str(), auto), ("none", 0.0));
+    assert_eq!(json(&clc("trace -o again -q --report -", path))["moves"]["events_moved"], 0);
+}
+
+#[test]
+fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --ranks 8 --ranks-per-node 2 --events 4k --compute 10ms --clock offset=400s,drift=100ppm --measurements 0 -q",
+        path,
+    );
+    let (auto, chosen) = judge("auto", path);
+    assert_eq!(chosen, "network");
+    // Global time is the mean of the clocks. What is not set right is off by seconds.
+    assert!(auto < 1e-3, "{auto}");
+}
+
+#[test]
 fn recorded_offsets_stay_where_receivers_always_wait() {
     // Compute time is so unbalanced that messages hold clocks to a waiting time only.
     let directory = tempfile::tempdir().expect("a temporary directory");
