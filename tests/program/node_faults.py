@@ -81,7 +81,7 @@ class Job:
 
 def on(node: int) -> list[str]:
     """What runs a command on a node, as launchers do."""
-    return [] if node == 1 else [os.environ["OMPI_MCA_PLM_RSH_AGENT"], f"node{node}"]
+    return [] if node == 1 else [os.environ["OMPI_MCA_plm_rsh_agent"], f"node{node}"]  # noqa: SIM112
 
 
 def do(node: int, *words: str) -> None:
