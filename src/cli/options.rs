@@ -223,7 +223,8 @@ pub struct SynchronisationOptions {
 
     /// How recorded times are first mapped to one global clock [default: auto; for check linear]
     ///
-    /// auto: linear, if that leaves no violations; network, if its clocks predict held-out messages significantly better, leave no more
+    /// auto: none, if recorded times leave no violations and predict messages significantly better than with recorded offsets; linear, if that leaves no
+    /// violations and the evidence against it is not strong; network, if its clocks predict held-out messages significantly better, leave no more
     /// violations, and contradict no recorded offset by far; otherwise linear. The report gives the reason.
     /// linear: interpolate the clock offsets that the measurement system recorded, as every reader of the archive does. This is the default of
     /// check, which asks whether the trace is broken as it stands.

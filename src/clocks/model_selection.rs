@@ -1,7 +1,7 @@
-//! Whether estimated clocks are to be taken, judged by the trace alone.
+//! Whether estimated clocks are to be taken, or those without recorded offsets, judged by the trace alone.
 //!
-//! Recorded clocks that no message contradicts are not touched, unless the evidence is overwhelming: clocks bend between measurements without a
-//! message that comes before it was sent. Else `auto` takes the clocks that predict messages better that they were not made from
+//! Times that no message contradicts stay as they were recorded if offsets make them worse. Clocks with recorded offsets that no message contradicts are not touched, unless the
+//! evidence is strong: clocks bend between measurements without a message that comes before it was sent. Else `auto` takes the clocks that predict messages better that they were not made from
 //! ([`clc_clock::evidence`]), if the difference is more than chance; never clocks that leave more violations, or that contradict recorded
 //! offsets by far more than any violation proves. The numbers without a measurement of their own were chosen with 1,400 random scenarios (docs/clocks.md).
 

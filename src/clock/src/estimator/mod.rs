@@ -397,7 +397,7 @@ impl Estimator {
                 let jury = Jury::of_all(&view);
                 let (estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
                 self.gain = Some(estimated.gain(&measured));
-                self.unmeasured = self.unmeasured(map, &grid, &view.now).map(|(rows, anywhere)| {
+                self.unmeasured = self.without_offsets(map, &grid, &view.now).map(|(rows, anywhere)| {
                     let score = jury.judge(&rows);
                     Unmeasured { gain: score.gain(&measured), estimated: estimated.gain(&score), anywhere }
                 });

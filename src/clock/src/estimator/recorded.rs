@@ -16,7 +16,7 @@ const ANCHOR: f64 = 3.0;
 /// Between measurements and beyond them, recorded clocks may be off by this many times what they are where offsets were measured.
 const ELSEWHERE: f64 = 3.0;
 
-/// Recorded offsets are made of exchanges of messages that took less than that both ways (seconds); where messages of the trace take longer, they wait.
+/// Recorded offsets are taken to be wrong by no more than that (seconds), however long the messages of the trace take: where they take longer, they may wait.
 const LONG: f64 = 20e-6;
 /// A row is not counted into a mean that is this many times as far from the median as is typical.
 const ASTRAY: f64 = 5.0;
@@ -92,7 +92,7 @@ impl Estimator {
 
     /// What corrections would be without recorded offsets, and by how much those of an estimate differ from them at most. None if no offset was recorded, or some of a
     /// location that has a clock of its own.
-    pub(super) fn unmeasured(&self, map: &ClockMap, grid: &Grid, estimated: &Offsets) -> Option<(Offsets, f64)> {
+    pub(super) fn without_offsets(&self, map: &ClockMap, grid: &Grid, estimated: &Offsets) -> Option<(Offsets, f64)> {
         if map.offsets.iter().flatten().all(|offset| offset.offset == 0) || !map.own.is_empty() {
             return None;
         }
