@@ -11,4 +11,6 @@ pub struct Anchor {
     pub value: f64,
     /// Standard deviation.
     pub sigma: f64,
+    /// Standard deviation that was recorded with it, in ticks; 0 if none was.
+    pub stated: f64,
 }

@@ -189,7 +189,7 @@ impl OneWayPair {
             let rest = value - difference(now, (a, b), window);
             for (pair, distance) in [((a, b), least - rest), ((b, a), least + rest)] {
                 let at = grid.centre(window as usize);
-                let bound = Bound { distance: distance.round() as i64, at, kind: BoundKind::MESSAGE };
+                let bound = Bound { distance: distance.round() as i64, at, kind: BoundKind::BOTH_SIDES };
                 table.pairs.entry(pair).or_default().add(window as usize, bound, 1);
             }
         }
@@ -344,7 +344,8 @@ mod tests {
 
     /// Recorded offsets of all clocks at both ends of the run.
     fn anchors(pairs: usize) -> Vec<Anchor> {
-        let ends = |clock| [0, WINDOWS as u32 - 1].map(|window| Anchor { clock, window, value: 0.0, sigma: 1.0 });
+        let ends =
+            |clock| [0, WINDOWS as u32 - 1].map(|window| Anchor { clock, window, value: 0.0, sigma: 1.0, stated: 0.0 });
         (0..2 * pairs as u32).flat_map(ends).collect()
     }
 

@@ -150,10 +150,18 @@ const WORTHWHILE: f64 = 0.1;
 const CERTAIN: f64 = 10.0;
 const OVERWHELMING: f64 = 1.0;
 
+/// Largest loss that is small: where the error is larger than that, there is no telling.
+const SMALL_LOSS: f64 = 0.05;
+
 impl Gain {
     /// Whether it is more than chance, and large enough to give up recorded clocks for it.
     pub fn is_significant(&self) -> bool {
         self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
+    }
+
+    /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984).
+    pub fn is_no_loss(&self) -> bool {
+        self.mean >= -self.error.min(SMALL_LOSS)
     }
 
     /// Whether it is beyond all doubt: the typical message is e times as likely.
@@ -171,6 +179,14 @@ mod tests {
         let mut score = Score::default();
         score.sums.iter_mut().enumerate().for_each(|(stretch, sum)| *sum = (10.0 * values(stretch), 10));
         score
+    }
+
+    #[test]
+    fn a_loss_that_may_be_chance_is_none_if_it_is_small() {
+        let gain = |mean, error| Gain { mean, error };
+        assert!(gain(0.3, 0.2).is_no_loss() && gain(-0.01, 0.02).is_no_loss());
+        assert!(!gain(-0.03, 0.02).is_no_loss() && !gain(-0.3, 5.0).is_no_loss());
+        assert!(!gain(f64::NAN, 0.1).is_no_loss());
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct ClockFit {
     pub typical: Option<f64>,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,
+    /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
+    pub beyond_stated: f64,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
     pub half_trip: f64,
     /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes.
@@ -35,6 +37,8 @@ pub struct ClockFit {
     pub round_trips: bool,
     /// By how much better they predict messages; none where there are too few.
     pub gain: Option<Gain>,
+    /// Whether the estimated clocks are straight lines: what bends predicts messages no better.
+    pub straight: bool,
     /// How clocks without recorded offsets do; none if no offsets were recorded.
     pub unmeasured: Option<Unmeasured>,
 }
@@ -44,15 +48,24 @@ impl ClockFit {
     /// contradicted beyond what both they and the estimate are known to.
     pub fn is_convincing(&self) -> bool {
         let measured = self.measured.unwrap_or(0.0);
-        self.is_overwhelming() && measured <= BOTH * self.half_trip
+        self.is_overwhelming() && self.is_possible() && measured <= BOTH * self.half_trip
     }
 
-    /// Whether recorded offsets were measured where the estimate agrees with them, and clocks are off between: waiting messages are late in the same way throughout a
+    /// Whether the estimate keeps to the bounds that were recorded with offsets. Long messages may wait for each other for longer than small ones take, by which offsets are measured.
+    fn is_possible(&self) -> bool {
+        self.beyond_stated <= 0.0
+    }
+
+    /// Whether recorded offsets were measured where the estimate agrees with them, and clocks are off between, by more than messages take: waiting messages are late in the same way throughout a
     /// run, and contradict what was measured as much as anything else.
     pub fn bends(&self) -> bool {
         let significant = self.gain.is_some_and(|gain| gain.mean > BENDING && gain.mean > CERTAINLY * gain.error);
         let measured = self.measured.filter(|measured| *measured <= AGREES * self.half_trip);
-        significant && measured.is_some_and(|measured| self.anywhere >= BETWEEN * measured)
+        let bent = self.anywhere >= self.half_trip;
+        significant
+            && bent
+            && self.is_possible()
+            && measured.is_some_and(|measured| self.anywhere >= BETWEEN * measured)
     }
 
     /// Whether the estimate agrees with most recorded offsets much better than either is known, and with the others as well as that: where messages wait throughout, it
@@ -60,7 +73,7 @@ impl ClockFit {
     pub fn refines(&self) -> bool {
         let significant = self.gain.is_some_and(|gain| gain.mean > REFINING && gain.mean > CERTAINLY * gain.error);
         let agrees = |measured: Option<f64>, part: f64| measured.is_some_and(|off| off <= part * self.offset_error);
-        significant && agrees(self.typical, MOSTLY) && agrees(self.measured, ALL)
+        significant && self.is_possible() && agrees(self.typical, MOSTLY) && agrees(self.measured, ALL)
     }
 
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
@@ -120,25 +133,39 @@ mod tests {
             measured: Some(measured),
             typical: Some(measured / 3.0),
             anywhere,
+            beyond_stated: 0.0,
             half_trip: 2000.0,
             offset_error: 2000.0,
             round_trips: true,
             gain,
+            straight: false,
             unmeasured: None,
         }
     }
 
     #[test]
     fn clocks_bend_if_they_agree_where_they_were_measured_and_differ_between() {
-        assert!(fit(400.0, 1100.0, 0.3, 0.02).bends());
+        assert!(fit(400.0, 2100.0, 0.3, 0.02).bends());
+        // By less than messages take.
+        assert!(!fit(400.0, 1100.0, 0.3, 0.02).bends());
         // As far off where they were measured.
         assert!(!fit(400.0, 500.0, 0.3, 0.02).bends());
         assert!(!fit(900.0, 2500.0, 0.3, 0.02).bends());
         // Chance, or next to nothing.
-        assert!(!fit(400.0, 1100.0, 0.3, 0.05).bends());
-        assert!(!fit(400.0, 1100.0, 0.2, 0.01).bends());
+        assert!(!fit(400.0, 2100.0, 0.3, 0.05).bends());
+        assert!(!fit(400.0, 2100.0, 0.2, 0.01).bends());
         // Nobody measured them.
-        assert!(!ClockFit { measured: None, ..fit(0.0, 1100.0, 0.3, 0.02) }.bends());
+        assert!(!ClockFit { measured: None, ..fit(0.0, 2100.0, 0.3, 0.02) }.bends());
+    }
+
+    #[test]
+    fn offsets_that_are_known_better_than_messages_tell_are_not_given_up() {
+        let stated = |fit: ClockFit| ClockFit { beyond_stated: 1.0, ..fit };
+        assert!(!stated(fit(400.0, 2600.0, 0.3, 0.02)).bends());
+        assert!(!stated(fit(1500.0, 1500.0, 0.3, 0.02)).refines());
+        assert!(
+            fit(400.0, 2600.0, 2.0, 0.02).is_convincing() && !stated(fit(400.0, 2600.0, 2.0, 0.02)).is_convincing()
+        );
     }
 
     #[test]

@@ -96,6 +96,52 @@ pub fn strongest_cycles(nodes: usize, edges: &[(u64, u32, u32)]) -> u64 {
     weights.get(first).copied().unwrap_or(0)
 }
 
+/// The ways between nodes that avoid heavy edges, kept as the trees in which Kruskal joins them: by the lightest edges first, a small tree below a large one.
+#[derive(Debug)]
+pub struct Bottlenecks {
+    /// What each node was joined to, by an edge of which weight; the weights grow towards the root, whose own is infinite.
+    joined: Vec<(u32, f64)>,
+}
+
+impl Bottlenecks {
+    /// Of edges as (weight, node, node).
+    pub fn new(mut edges: Vec<(f64, u32, u32)>) -> Bottlenecks {
+        edges.sort_unstable_by(|x, y| x.0.total_cmp(&y.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+        let nodes = edges.iter().map(|edge| edge.1.max(edge.2) + 1).max().unwrap_or(0);
+        let mut joined: Vec<(u32, f64)> = (0..nodes).map(|node| (node, f64::INFINITY)).collect();
+        let mut sizes = vec![1_u32; nodes as usize];
+        for (weight, a, b) in edges {
+            let root = |mut node: u32| {
+                while joined[node as usize].0 != node {
+                    node = joined[node as usize].0;
+                }
+                node
+            };
+            let (a, b) = (root(a), root(b));
+            if a != b {
+                let (small, large) = if sizes[a as usize] < sizes[b as usize] { (a, b) } else { (b, a) };
+                sizes[large as usize] += sizes[small as usize];
+                joined[small as usize] = (large, weight);
+            }
+        }
+        Bottlenecks { joined }
+    }
+
+    /// The heaviest edge on the way between two nodes whose heaviest edge is lightest. None if no way joins them.
+    pub fn between(&self, mut a: u32, mut b: u32) -> Option<f64> {
+        let mut heaviest = 0.0;
+        while a != b {
+            let (up_a, up_b) = (self.joined.get(a as usize)?, self.joined.get(b as usize)?);
+            let (node, up) = if up_a.1 <= up_b.1 { (&mut a, up_a) } else { (&mut b, up_b) };
+            if up.1 == f64::INFINITY {
+                return None;
+            }
+            (*node, heaviest) = *up;
+        }
+        Some(heaviest)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +179,23 @@ mod tests {
             for i in 0..9 { for j in 0..9 {
                 prop_assert_eq!(found[i] == found[j], reach[i][j] && reach[j][i]);
                 prop_assert!(found[i] <= i);
+            } }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_way_has_a_lighter_bottleneck(edges in prop::collection::vec((0u8..9, 0u32..9, 0u32..9), 0..25)) {
+            let edges: Vec<_> = edges.iter().map(|&(weight, a, b)| (f64::from(weight), a, b)).collect();
+            let mut least = [[f64::INFINITY; 9]; 9];
+            (0..9).for_each(|i| least[i][i] = 0.0);
+            for &(weight, a, b) in &edges { for (a, b) in [(a as usize, b as usize), (b as usize, a as usize)] {
+                least[a][b] = least[a][b].min(weight);
+            } }
+            for k in 0..9 { for i in 0..9 { for j in 0..9 { least[i][j] = least[i][j].min(least[i][k].max(least[k][j])); } } }
+            let found = Bottlenecks::new(edges);
+            for (i, row) in least.iter().enumerate() { for (j, expected) in row.iter().enumerate() {
+                prop_assert_eq!(found.between(i as u32, j as u32).unwrap_or(f64::INFINITY), *expected);
             } }
         }
     }

@@ -10,6 +10,8 @@ pub struct BoundKind(u16);
 impl BoundKind {
     /// A message.
     pub const MESSAGE: BoundKind = BoundKind(0);
+    /// Made of what was waited for on both sides, as if it were a message.
+    pub const BOTH_SIDES: BoundKind = BoundKind(4 << 12);
     const COLLECTIVE: u16 = 1 << 12;
     const WAITED: u16 = 2 << 12;
     const BLOCKED: u16 = 3 << 12;

@@ -1,6 +1,7 @@
 //! How long messages travel that meet no delay, told from the travel times that some clocks show ([`Latencies`]).
 
 use super::directions::Directions;
+use super::graph::Bottlenecks;
 use super::observations::{FLOOR, Observations, OneWay};
 use clc_trace::vector::widest;
 use clc_trace::workers::Workers;
@@ -23,8 +24,12 @@ pub struct Latencies {
 
 /// Largest spread, in typical half round trips: what is farther above the latency was delayed.
 const WIDEST: f64 = 0.5;
-/// Largest latency of a pair, in latencies of the quickest pairs.
+/// Largest latency of a pair, in latencies of the quickest pairs; unless it is steady, and no quicker pairs join the two clocks.
 const FARTHEST: f64 = 2.0;
+/// Part of itself by which the latency of such a pair varies at most in the quickest quarter of its messages, and fewest windows in which it was seen: messages that wait for somebody who
+/// computes vary.
+const STEADY: f64 = 0.03;
+const FEWEST: usize = 20;
 /// Up to so many windows are few.
 const FEW: usize = 8;
 
@@ -73,17 +78,27 @@ impl Latencies {
         let mut told = quick.clone();
         let held = || (0..directions.len()).filter(|direction| directions.is_held(*direction));
         held().zip(each()).for_each(|(direction, travel)| quick[direction] = Some(travel.quick));
+        // By how much the travel times of a direction vary that messages tell.
+        let mut varies: Vec<f64> = vec![f64::INFINITY; directions.len()];
+        let steady = |direction: &usize| {
+            directions.messages(*direction).len() >= FEWEST
+                && !observations.indirect.contains(&directions.pairs()[*direction])
+        };
+        let direct = held().zip(each()).filter(|(direction, _)| steady(direction));
+        direct.for_each(|(direction, travel)| varies[direction] = travel.quarter - travel.quick);
         let modes = || directions.map(workers, |block, _| travels[block].modes(spread)).into_iter().flatten();
         match reading {
             Reading::Mode => held().zip(modes()).for_each(|(direction, mode)| told[direction] = Some(mode)),
             Reading::Edge(_) => held().zip(each()).for_each(|(direction, travel)| told[direction] = Some(travel.edge)),
         }
         let back = |of: &[Option<f64>], direction: usize| directions.back(direction).and_then(|back| of[back]);
-        let trips = directions.pairs().iter().enumerate().filter_map(|(direction, (a, b))| {
+        let trips = directions.pairs().iter().enumerate().filter_map(|(direction, &(a, b))| {
             let back = back(&quick, direction).filter(|_| a < b)?;
-            Some((quick[direction]? + back) / 2.0)
+            Some(((quick[direction]? + back) / 2.0, a, b))
         });
-        let reference = usual(trips.collect());
+        let trips: Vec<(f64, u32, u32)> = trips.collect();
+        let reference = usual(trips.iter().map(|trip| trip.0).collect());
+        let bottlenecks = Bottlenecks::new(trips);
         // A direction without the other one tells no latency, but a ring of them does: their mean.
         let alone = told.iter().enumerate().filter(|(direction, _)| back(&told, *direction).is_none());
         let alone: Vec<usize> = alone.filter(|(_, told)| told.is_some()).map(|(direction, _)| direction).collect();
@@ -100,14 +115,21 @@ impl Latencies {
             }
             None => mean(&told),
         };
-        // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction.
-        // In a few long windows clocks drift too much to tell.
-        let most =
-            reference.filter(|_| windows > FEW).map_or(f64::MAX, |latency| FARTHEST * latency.max(floor) + spread);
+        // A pair far above the others is not that much farther away: its messages are always delayed, who knows in which direction. Unless no others tell what
+        // it tells: then the middle is the best guess. In a few long windows clocks drift too much to tell.
+        let reference = reference.filter(|_| windows > FEW);
+        let most = |direction: usize| {
+            let (a, b) = directions.pairs()[direction];
+            let varies = varies[direction] + directions.back(direction).map_or(f64::INFINITY, |back| varies[back]);
+            reference.map_or(f64::MAX, |latency| {
+                let alone = bottlenecks.between(a, b).filter(|trip| varies <= STEADY * 2.0 * trip).unwrap_or(0.0);
+                (FARTHEST * latency.max(floor)).max(alone) + spread
+            })
+        };
         let latency = |(direction, mode): (usize, &Option<f64>)| {
             let mode = (*mode)?;
             let latency = back(&told, direction).map_or(common, |back| (mode + back) / 2.0);
-            Some(latency.clamp(0.0, most))
+            Some(latency.clamp(0.0, most(direction)))
         };
         let of = told.iter().enumerate().map(latency).collect();
         Latencies { directions: Arc::clone(directions), of, told, alone: common, spread }

@@ -10,6 +10,7 @@
 use super::directions::Directions;
 use super::graph::components;
 use super::grid::Grid;
+use super::kind::BoundKind;
 use super::windows::BoundTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -67,6 +68,8 @@ pub struct Observations {
     /// Directions of pairs that no way leads back from: nothing shows that their quickest messages met no delay, so they
     /// only say what cannot be.
     pub one_sided: BTreeSet<(u32, u32)>,
+    /// Directions of which more is known by collective operations, or by what was waited for, than by messages.
+    pub indirect: BTreeSet<(u32, u32)>,
     /// Half the round trip that each pair (a < b) reaches in its better windows, in ticks.
     pub half_trips: BTreeMap<(u32, u32), f64>,
     /// The shortest half round trip of each pair (a < b), in ticks.
@@ -84,6 +87,8 @@ pub struct Observations {
     pub(crate) directions: OnceLock<Arc<Directions>>,
 }
 
+/// Part of the windows of a direction, at least, in which a message was the quickest, if messages are what tells it.
+const DIRECTLY: (usize, usize) = (9, 10);
 /// Share of its windows in which a pair is taken to have been as quick as it gets.
 const QUICK_SHARE: usize = 10;
 /// Share of a pair's windows whose round trips are not believed to be the shortest ones.
@@ -104,6 +109,10 @@ impl Observations {
         let nothing = Default::default();
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
+            let messages = forward.windows().iter().filter(|(_, bound)| bound.kind == BoundKind::MESSAGE).count();
+            if messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0 {
+                result.indirect.insert((a, b));
+            }
             let mut trips = Vec::new();
             let mut others = backward.windows().iter().peekable();
             for &(window, f) in forward.windows().iter().filter(|(window, _)| (*window as usize) < grid.count) {
@@ -201,6 +210,7 @@ impl Observations {
             one_way: self.one_way.iter().filter(|seen| keep(seen.window)).copied().collect(),
             component: self.component.clone(),
             one_sided: self.one_sided.clone(),
+            indirect: self.indirect.clone(),
             half_trips: self.half_trips.clone(),
             shortest_trips: self.shortest_trips.clone(),
             directions: OnceLock::new(),
@@ -213,7 +223,6 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
-    use crate::kind::BoundKind;
 
     #[test]
     fn two_directions_give_offset_and_latency() {

@@ -92,6 +92,7 @@ impl ClockSample {
             one_way: one_way.collect(),
             component: vec![0; self.clocks.len()],
             one_sided: all.one_sided.iter().filter_map(|pair| self.pair(*pair)).collect::<BTreeSet<_>>(),
+            indirect: all.indirect.iter().filter_map(|pair| self.pair(*pair)).collect::<BTreeSet<_>>(),
             half_trips: trips(&all.half_trips),
             shortest_trips: trips(&all.shortest_trips),
             directions: OnceLock::new(),
@@ -158,8 +159,9 @@ mod tests {
         let observations = observed((0..clocks as u32 - 1).map(|clock| (clock, clock + 1, 2)));
         let sample = ClockSample::of(&observations, &fixed(clocks, 10)).unwrap();
         let first = sample.clocks[0];
-        let anchors =
-            [clocks as u32 - 1, first + 2].map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0 }).to_vec();
+        let anchors = [clocks as u32 - 1, first + 2]
+            .map(|clock| Anchor { clock, window: 1, value: 7.0, sigma: 1.0, stated: 0.0 })
+            .to_vec();
         let now: Offsets = (0..clocks).map(|clock| vec![clock as f64; 2]).collect();
         let view = TrialData { grid: Grid::new(0, 99, 2), observations, now, otherwise: None, anchors };
         let seen = sample.view(&view);

@@ -4,12 +4,13 @@ mod jumps;
 mod recorded;
 mod report;
 mod seen_by;
+mod straight;
 mod waits;
 
 use crate::bounds::DirectedBounds;
 use crate::clock_map::ClockMap;
 use crate::estimate::ShortestMessages;
-use crate::evidence::Gain;
+use crate::evidence::{Gain, Score};
 use crate::fit::{ClockFit, Unmeasured};
 use crate::graph::{components, strongest_cycles, strongest_tree};
 use crate::grid::Grid;
@@ -133,6 +134,8 @@ pub struct Estimator {
     gain: Option<Gain>,
     /// How clocks without recorded offsets compare, if there are any.
     unmeasured: Option<Unmeasured>,
+    /// Whether straight lines have taken the place of the estimate.
+    is_straight: bool,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -187,6 +190,7 @@ impl Estimator {
             begun: false,
             gain: None,
             unmeasured: None,
+            is_straight: false,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
@@ -367,7 +371,7 @@ impl Estimator {
             problem = Problem { windows, observations, anchors, ..problem };
         }
         let unknown = (self.grid.is_none() && unmeasured(map)).then_some(&grid);
-        let solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
+        let mut solved = lines.unwrap_or_else(|| begin(&mut problem, start, unknown));
         // What was the quickest message of a window is another one with clocks that drift otherwise.
         let done = self.settled;
         let mut jumping: Option<Offsets> = None;
@@ -395,9 +399,17 @@ impl Estimator {
                 let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
                 let view = TrialData { grid, observations, now, otherwise: None, anchors };
                 let jury = Jury::of_all(&view);
-                let (estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
+                let (mut estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
+                let own = jury.judge(&solved);
+                let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
+                let mut rivals = rivals.map(|rows| (jury.judge(&rows), rows));
+                let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
+                if let Some((score, rows)) = rivals.find(|(score, _)| as_good(score)) {
+                    (solved, estimated) = (rows, score);
+                    self.is_straight = true;
+                }
                 self.gain = Some(estimated.gain(&measured));
-                self.unmeasured = self.without_offsets(map, &grid, &view.now).map(|(rows, anywhere)| {
+                self.unmeasured = self.without_offsets(map, &grid, &solved).map(|(rows, anywhere)| {
                     let score = jury.judge(&rows);
                     Unmeasured { gain: score.gain(&measured), estimated: estimated.gain(&score), anywhere }
                 });

@@ -70,6 +70,7 @@ impl Estimator {
                     window: grid.window(time) as u32,
                     value: -(constant as f64) - self.step_at(clock, time),
                     sigma: (ANCHOR * floor).max(offset.standard_deviation),
+                    stated: offset.standard_deviation,
                 });
             }
         }
@@ -166,6 +167,11 @@ impl Estimator {
             Some(((there - known.get(clock)?.doubt(window)).max(0.0), apart(clock)))
         };
         let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
+        // A bound of b to either side has a standard deviation of b / √3.
+        let beyond = |(anchor, off): (&Anchor, &(f64, f64))| {
+            (anchor.stated > 0.0).then_some(off.0 - 3f64.sqrt() * anchor.stated - self.precision)
+        };
+        let beyond = anchors.iter().zip(&off).filter_map(beyond).fold(0.0, f64::max);
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
         let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
         there.sort_by(f64::total_cmp);
@@ -182,10 +188,12 @@ impl Estimator {
                 .zip(there.get(there.len().saturating_sub(1) / 2))
                 .map(|(a, b)| (a + b) / 2.0),
             anywhere: most(&|off| off.1),
+            beyond_stated: beyond,
             half_trip,
             offset_error: half_trip.min(LONG * self.resolution as f64),
             round_trips: !trips.is_empty(),
             gain: self.gain,
+            straight: self.is_straight,
             unmeasured: self.unmeasured,
         }
     }
