@@ -134,3 +134,46 @@ fn clocks_that_no_message_ties_to_the_reference_follow_the_mean_of_what_was_reco
     assert_eq!(estimator.offsets[..2], [vec![0.0; 3], vec![0.0, 5.0, 0.0]]);
     assert_eq!(estimator.offsets[2..], [vec![0.0, -7.0, 0.0], vec![0.0, 7.0, 0.0]]);
 }
+
+/// A number that looks like chance, below `most`.
+fn chance(k: i64, most: i64) -> i64 {
+    (k.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 33).rem_euclid(most)
+}
+
+#[test]
+fn pairs_with_large_messages_only_are_not_taken_for_late_ones() {
+    // Two pairs that are near each other, and large messages from one to the other: every clock is ahead by some us.
+    let ahead = [0, 40_000, -25_000, 9_000];
+    let mut messages = Vec::new();
+    for k in 0..4000 {
+        for (at, (a, b, takes)) in (0..).zip([(0, 1, 2000), (2, 3, 2000), (0, 2, 60_000), (1, 3, 60_000)]) {
+            let times = |a: usize, b: usize, sent: i64, noise: i64| {
+                (a as u32, b as u32, sent + ahead[a], sent + takes + chance(k * 8 + at + noise, takes / 100) + ahead[b])
+            };
+            let sent = k * 1_000_000 + at * 150_000;
+            messages.extend([times(a, b, sent, 0), times(b, a, sent + takes + 5000, 4)]);
+        }
+    }
+    let found = estimate(Method::Network, 1_000_000_000, &messages).unwrap();
+    for (clock, ahead) in ahead.into_iter().enumerate() {
+        let off = found[clock].map(Ticks(2_000_000_000 + ahead)).0 - 2_000_000_000;
+        assert!(off.abs() <= 500, "{clock}: {off}");
+    }
+}
+
+#[test]
+fn clocks_that_drift_evenly_do_not_follow_late_messages() {
+    // The second clock drifts by 20 ppm; in every other stretch all messages to it are late by about the same.
+    let shows = |time: i64| time + time / 50_000 + 7000;
+    let mut messages = Vec::new();
+    for k in 0..6000 {
+        let sent = k * 500_000;
+        let late = if k / 300 % 2 == 1 { 900 + chance(k, 300) } else { 0 };
+        messages.push((0, 1, sent, shows(sent + 2000 + late + chance(3 * k + 1, 80))));
+        messages.push((1, 0, shows(sent + 100_000), sent + 102_000 + chance(3 * k + 2, 80)));
+    }
+    let found = estimate(Method::Network, 1_000_000_000, &messages).unwrap();
+    let off = |k: i64| (found[1].map(Ticks(shows(k * 500_000))).0 - k * 500_000).abs();
+    let worst = (0..6000).map(off).max().unwrap();
+    assert!(worst <= 60, "{worst}");
+}
