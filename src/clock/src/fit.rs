@@ -31,7 +31,7 @@ pub struct ClockFit {
     pub beyond_stated: f64,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
     pub half_trip: f64,
-    /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes.
+    /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes, or than was recorded with it.
     pub offset_error: f64,
     /// Whether any two clocks have messages in both directions: where all go round in a ring, only recorded offsets tell the clocks apart.
     pub round_trips: bool,
@@ -73,7 +73,8 @@ impl ClockFit {
     pub fn refines(&self) -> bool {
         let significant = self.gain.is_some_and(|gain| gain.mean > REFINING && gain.mean > CERTAINLY * gain.error);
         let agrees = |measured: Option<f64>, part: f64| measured.is_some_and(|off| off <= part * self.offset_error);
-        significant && self.is_possible() && agrees(self.typical, MOSTLY) && agrees(self.measured, ALL)
+        let small = self.anywhere <= WITHIN * self.offset_error;
+        significant && small && self.is_possible() && agrees(self.typical, MOSTLY) && agrees(self.measured, ALL)
     }
 
     /// Whether clocks without recorded offsets, if they leave no violations, are better than those with them, which are known to a round trip and no better; and not
@@ -118,6 +119,8 @@ const BETWEEN: f64 = 2.0;
 const REFINING: f64 = 0.15;
 const MOSTLY: f64 = 0.4;
 const ALL: f64 = 1.25;
+/// How many times that error it may be off elsewhere: what differs by more does not refine, but bends.
+const WITHIN: f64 = 2.0;
 /// Part of the worst violation.
 const SMALL: f64 = 0.1;
 
@@ -173,6 +176,8 @@ mod tests {
         assert!(fit(1500.0, 1500.0, 0.3, 0.02).refines());
         assert!(!fit(2600.0, 2600.0, 0.3, 0.02).refines());
         assert!(!ClockFit { typical: Some(900.0), ..fit(1500.0, 1500.0, 0.3, 0.02) }.refines());
+        // What differs by more elsewhere bends.
+        assert!(!fit(1500.0, 4100.0, 0.3, 0.02).refines());
         assert!(!fit(1500.0, 1500.0, 0.14, 0.001).refines());
         assert!(!fit(1500.0, 1500.0, 0.3, 0.05).refines());
     }

@@ -178,6 +178,9 @@ impl Estimator {
         let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
         trips.sort_by(f64::total_cmp);
         let half_trip = trips.get(trips.len() / 4).copied().unwrap_or(0.0);
+        let mut stated: Vec<f64> = anchors.iter().map(|anchor| anchor.stated).filter(|stated| *stated > 0.0).collect();
+        stated.sort_by(f64::total_cmp);
+        let stated = stated.get(stated.len() / 2).map_or(f64::INFINITY, |stated| 3f64.sqrt() * stated);
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
@@ -190,7 +193,7 @@ impl Estimator {
             anywhere: most(&|off| off.1),
             beyond_stated: beyond,
             half_trip,
-            offset_error: half_trip.min(LONG * self.resolution as f64),
+            offset_error: half_trip.min(LONG * self.resolution as f64).min(stated),
             round_trips: !trips.is_empty(),
             gain: self.gain,
             straight: self.is_straight,
