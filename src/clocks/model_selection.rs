@@ -30,6 +30,10 @@ const INCREDIBLE: f64 = 2.0;
 /// estimate smears that over a stretch of the run. It then differs from the recorded clocks by less than so many times the worst violation.
 const SEVERAL: u64 = 4;
 const ALONE: f64 = 2.0;
+/// Where no offset was recorded, clocks are not moved apart by more than so many times the worst violation, and so many half round trips: in 60 generated traces the clocks had been apart by at most
+/// three times the worst violation, but where all traffic goes one way; groups of clocks that hardly talk were estimated to be apart by ten and a hundred times that.
+const EXCESSIVE: f64 = 6.0;
+const FAR: f64 = 40.0;
 /// Where no offset was recorded, the estimate leaves at most this part of the violations.
 const FEWER: f64 = 0.9;
 /// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides.
@@ -137,6 +141,10 @@ fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<Stri
         if measured > IN_A_RING * worst && !fit.round_trips && !mostly {
             return Some("messages go one way round, and the estimated clocks contradict the recorded offsets".into());
         }
+    } else if fit.moved_apart > EXCESSIVE * worst + FAR * fit.half_trip {
+        return Some(
+            "clocks that nobody has measured would be moved apart by far more than any violation shows".into(),
+        );
     } else if after as f64 <= FEWER * before as f64 {
         // Clocks that nobody has measured are no clocks to prefer.
         return None;
@@ -170,6 +178,7 @@ mod tests {
             measured: Some(measured),
             typical: Some(measured),
             anywhere,
+            moved_apart: anywhere,
             beyond_stated: 0.0,
             half_trip: 2000.0,
             offset_error: 2000.0,
@@ -217,6 +226,8 @@ mod tests {
     fn clocks_that_nobody_has_measured_go_by_violations() {
         let unmeasured = ClockFit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
         assert!(objection(&unmeasured, 1018, 489, 1e6).is_none());
+        let apart = |by: f64| objection(&ClockFit { moved_apart: by, ..unmeasured }, 1018, 0, 1e6).unwrap_or_default();
+        assert!(apart(6.2e6).contains("nobody has measured") && apart(5.9e6).is_empty());
         assert!(objection(&unmeasured, 1018, 1008, 1e6).is_some());
     }
 }

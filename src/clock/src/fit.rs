@@ -27,6 +27,8 @@ pub struct ClockFit {
     pub typical: Option<f64>,
     /// Largest difference anywhere, in ticks.
     pub anywhere: f64,
+    /// Largest difference of what two clocks are corrected by at one time, in ticks.
+    pub moved_apart: f64,
     /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
     pub beyond_stated: f64,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
@@ -136,6 +138,7 @@ mod tests {
             measured: Some(measured),
             typical: Some(measured / 3.0),
             anywhere,
+            moved_apart: anywhere,
             beyond_stated: 0.0,
             half_trip: 2000.0,
             offset_error: 2000.0,

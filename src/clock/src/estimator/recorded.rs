@@ -151,6 +151,18 @@ impl Estimator {
         known
     }
 
+    /// The largest difference of what two clocks are corrected by in one window, beside those that would change nothing.
+    fn moved_apart(&self, recorded: &Offsets) -> f64 {
+        let windows = self.offsets.first().map_or(0, Vec::len);
+        let apart = |window: usize| {
+            let rows = self.offsets.iter().zip(recorded);
+            let moves = rows.filter_map(|(row, own)| Some(row.get(window)? - own.get(window)?));
+            let (least, most) = moves.fold((f64::MAX, f64::MIN), |(least, most), by| (least.min(by), most.max(by)));
+            (most - least).max(0.0)
+        };
+        (0..windows).map(apart).fold(0.0, f64::max)
+    }
+
     /// How the estimate compares with the recorded clocks, as far as it can be told without their violations.
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
@@ -191,6 +203,7 @@ impl Estimator {
                 .zip(there.get(there.len().saturating_sub(1) / 2))
                 .map(|(a, b)| (a + b) / 2.0),
             anywhere: most(&|off| off.1),
+            moved_apart: self.moved_apart(&recorded),
             beyond_stated: beyond,
             half_trip,
             offset_error: half_trip.min(LONG * self.resolution as f64).min(stated),
