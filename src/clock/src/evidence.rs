@@ -150,8 +150,9 @@ const WORTHWHILE: f64 = 0.1;
 const CERTAIN: f64 = 10.0;
 const OVERWHELMING: f64 = 1.0;
 
-/// Largest loss that is small: where the error is larger than that, there is no telling.
+/// Largest loss that is small, and largest standard error with which a loss can be told from none.
 const SMALL_LOSS: f64 = 0.05;
+const KNOWN: f64 = 0.1;
 
 impl Gain {
     /// Whether it is more than chance, and large enough to give up recorded clocks for it.
@@ -159,9 +160,14 @@ impl Gain {
         self.mean > SIGNIFICANT * self.error && self.mean > WORTHWHILE
     }
 
-    /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984).
+    /// Whether it is a loss of no more than a standard error, and a small one: then the simpler model is taken (the rule of one standard error of Breiman et al. 1984). Where the error is
+    /// large, little is known of either, and it has to be a gain.
     pub fn is_no_loss(&self) -> bool {
-        self.mean >= -self.error.min(SMALL_LOSS)
+        if self.error <= KNOWN {
+            self.mean >= -self.error.min(SMALL_LOSS)
+        } else {
+            self.mean >= self.error && self.error.is_finite()
+        }
     }
 
     /// Whether it is beyond all doubt: the typical message is e times as likely.
@@ -186,6 +192,8 @@ mod tests {
         let gain = |mean, error| Gain { mean, error };
         assert!(gain(0.3, 0.2).is_no_loss() && gain(-0.01, 0.02).is_no_loss());
         assert!(!gain(-0.03, 0.02).is_no_loss() && !gain(-0.3, 5.0).is_no_loss());
+        // Too few messages to tell.
+        assert!(gain(0.8, 0.7).is_no_loss() && !gain(0.3, 0.7).is_no_loss() && !gain(0.0, f64::INFINITY).is_no_loss());
         assert!(!gain(f64::NAN, 0.1).is_no_loss());
     }
 

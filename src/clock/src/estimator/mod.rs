@@ -134,8 +134,8 @@ pub struct Estimator {
     gain: Option<Gain>,
     /// How clocks without recorded offsets compare, if there are any.
     unmeasured: Option<Unmeasured>,
-    /// Whether straight lines have taken the place of the estimate.
-    is_straight: bool,
+    /// By what straight lines were made that have taken the place of the estimate, if they have.
+    straight: Option<Method>,
     observations: Observations,
     latencies: Latencies,
     shortest: ShortestMessages,
@@ -190,7 +190,7 @@ impl Estimator {
             begun: false,
             gain: None,
             unmeasured: None,
-            is_straight: false,
+            straight: None,
             observations: Observations::default(),
             latencies: Latencies::default(),
             shortest: ShortestMessages::default(),
@@ -402,11 +402,12 @@ impl Estimator {
                 let (mut estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
                 let own = jury.judge(&solved);
                 let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
-                let mut rivals = rivals.map(|rows| (jury.judge(&rows), rows));
+                let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets), rival));
                 let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
-                if let Some((score, rows)) = rivals.find(|(score, _)| as_good(score)) {
-                    (solved, estimated) = (rows, score);
-                    self.is_straight = true;
+                if let Some((score, rival)) = rivals.find(|(score, _)| as_good(score)) {
+                    (solved, estimated) = (rival.composition.offsets, score);
+                    (self.lines, self.towards) = (rival.lines, rival.composition.towards);
+                    self.straight = Some(rival.method);
                 }
                 self.gain = Some(estimated.gain(&measured));
                 self.unmeasured = self.without_offsets(map, &grid, &solved).map(|(rows, anywhere)| {

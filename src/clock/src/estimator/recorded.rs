@@ -209,7 +209,7 @@ impl Estimator {
             offset_error: half_trip.min(LONG * self.resolution as f64).min(stated),
             round_trips: !trips.is_empty(),
             gain: self.gain,
-            straight: self.is_straight,
+            straight: self.straight.is_some(),
             unmeasured: self.unmeasured,
         }
     }

@@ -232,7 +232,7 @@ impl Estimator {
             if let Some(first) = lines.first() {
                 pair.samples = lines.iter().map(|line| line.samples).sum();
                 let deviations = lines.iter().map(|line| line.deviation * tick);
-                if self.model == Method::Hull {
+                if self.method_of_lines() == Method::Hull {
                     pair.deviation_seconds = deviations.fold(f64::INFINITY, f64::min);
                 } else {
                     pair.deviation_seconds = deviations.fold(0.0, f64::max);
@@ -270,7 +270,7 @@ impl Estimator {
     fn uncertainty(&self, pair: (u32, u32)) -> Option<f64> {
         let half_trip = *self.observations.shortest_trips.get(&pair)?;
         let lines = self.lines_of(pair).iter();
-        Some(match self.model {
+        Some(match self.method_of_lines() {
             Method::Hull => lines.map(|line| line.deviation.abs()).fold(half_trip, f64::max),
             _ => half_trip + lines.map(|line| line.error).fold(0.0, f64::max),
         })
