@@ -404,7 +404,10 @@ impl Estimator {
                 let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
                 let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets), rival));
                 let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
-                if let Some((score, rival)) = rivals.find(|(score, _)| as_good(score)) {
+                let near = |rows: &Offsets| unmeasured(map) || straight::are_near(rows, &solved, seen.precision);
+                if let Some((score, rival)) =
+                    rivals.find(|(score, rival)| as_good(score) && near(&rival.composition.offsets))
+                {
                     (solved, estimated) = (rival.composition.offsets, score);
                     (self.lines, self.towards) = (rival.lines, rival.composition.towards);
                     self.straight = Some(rival.method);

@@ -7,10 +7,23 @@ use super::{Estimator, STEEPEST};
 use crate::Method;
 use crate::grid::Grid;
 use crate::hull::hulls;
-use crate::observations::Observations;
+use crate::observations::{Observations, Offsets};
 use crate::reference::{Composition, PairLine, compose};
 use crate::regression::regression;
 use crate::windows::BoundTable;
+
+/// How far a line may be from the estimate in the mean over the run, in units of what the better observations are known to (a fiftieth of half a round trip): travel times are learned by direction, so that
+/// messages do not tell clocks from others that are off by a constant. Recorded offsets do, and the estimate goes by them.
+const NEAR: f64 = 100.0;
+
+/// Whether no clock of two sets is farther from itself than that, in the mean over the run.
+pub(super) fn are_near(one: &Offsets, other: &Offsets, precision: f64) -> bool {
+    let apart = |(one, other): (&Vec<f64>, &Vec<f64>)| {
+        let sum: f64 = one.iter().zip(other).map(|(one, other)| one - other).sum();
+        (sum / one.len().max(1) as f64).abs()
+    };
+    one.iter().zip(other).map(apart).all(|apart| apart <= NEAR * precision)
+}
 
 /// Straight lines of pairs, and what they make of all clocks.
 pub(super) struct StraightClocks {
