@@ -9,6 +9,7 @@ use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
 use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 /// What the locations of a rank are compared with.
@@ -272,7 +273,8 @@ impl Comparison<'_> {
         let path = truth::path(self.truth, id);
         let mut truth = TruthReader::open(&path)?;
         check_truth(&truth, id, self.opened.definitions.clock.resolution).map_err(|e| e.in_file(&path))?;
-        let written = self.corrected.map(|corrected| written_times(corrected, id)).transpose()?;
+        let written = self.corrected.map(|corrected| WrittenEvents::read(corrected, id)).transpose()?;
+        let mut kinds = EventKinds::default();
         let mut clock = self.loaded.clock(timeline, number).cursor();
         let mut cursors = self.corrections.map(|list| (list[timeline].0.cursor(), list[timeline].1.cursor()));
         let local = archive.local_definitions(id)?;
@@ -289,8 +291,9 @@ impl Comparison<'_> {
             sample.times[CorrectionPhase::Truth] = true_time.0;
             let at = clock.position(number, raw);
             sample.times[CorrectionPhase::Presync] = at.time.0;
+            kinds.add(&event);
             if let Some(written) = &written {
-                let time = written.get(number as usize - 1);
+                let time = written.times.get(number as usize - 1);
                 sample.times[CorrectionPhase::Final] =
                     *time.ok_or_else(|| Error::new("the corrected trace has fewer events").at_location(id))?;
             }
@@ -308,8 +311,14 @@ impl Comparison<'_> {
             .in_file(&path)
             .at_location(id));
         }
-        if written.is_some_and(|written| written.len() as u64 != location.summary.events) {
+        let Some(written) = written else { return Ok(()) };
+        if written.times.len() as u64 != location.summary.events {
             return Err(Error::new("the corrected trace has more events than the original").at_location(id));
+        }
+        if written.kinds.digest() != kinds.digest() {
+            return Err(Error::new("the corrected trace has other events than the one with the truth")
+                .at_location(id)
+                .hint("--truth needs the trace that it was made from"));
         }
         Ok(())
     }
@@ -344,21 +353,43 @@ fn check_truth(truth: &TruthReader, id: LocationId, resolution: u64) -> Result<(
     Ok(())
 }
 
-/// All times of a location in the corrected trace, as its readers see them.
-fn written_times(corrected: &TraceHandle, id: LocationId) -> Result<Vec<i64>> {
-    let archive = &corrected.archive;
-    if !corrected.definitions.locations.iter().any(|location| location.id == id) {
-        return Err(Error::new("this location is missing from the corrected trace").at_location(id));
+/// What kinds of events a location has, in their order: two traces with different ones are not of the same run.
+#[derive(Default)]
+struct EventKinds(DefaultHasher);
+
+impl EventKinds {
+    fn add(&mut self, event: &Event) {
+        std::mem::discriminant(event).hash(&mut self.0);
     }
-    let local = archive.local_definitions(id)?;
-    let clock = Method::Linear
-        .clock(&local.clock_offsets)
-        .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
-    let mut times = Vec::new();
-    let mut cursor = clock.cursor();
-    archive.scan_with(id, &local, |_, raw, _| {
-        times.push(cursor.map(Ticks(raw as i64)).0);
-        Ok(())
-    })?;
-    Ok(times)
+
+    fn digest(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
+/// A location of the corrected trace: the times of its events as readers see them, and what events they are.
+struct WrittenEvents {
+    times: Vec<i64>,
+    kinds: EventKinds,
+}
+
+impl WrittenEvents {
+    fn read(corrected: &TraceHandle, id: LocationId) -> Result<WrittenEvents> {
+        let archive = &corrected.archive;
+        if !corrected.definitions.locations.iter().any(|location| location.id == id) {
+            return Err(Error::new("this location is missing from the corrected trace").at_location(id));
+        }
+        let local = archive.local_definitions(id)?;
+        let clock = Method::Linear
+            .clock(&local.clock_offsets)
+            .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
+        let mut written = WrittenEvents { times: Vec::new(), kinds: EventKinds::default() };
+        let mut cursor = clock.cursor();
+        archive.scan_with(id, &local, |_, raw, event| {
+            written.times.push(cursor.map(Ticks(raw as i64)).0);
+            written.kinds.add(&event);
+            Ok(())
+        })?;
+        Ok(written)
+    }
 }

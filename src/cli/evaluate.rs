@@ -12,7 +12,7 @@ pub struct EvaluateOptions {
     /// The trace to evaluate: a corrected one, or the one with the truth itself
     pub trace: PathBuf,
 
-    /// Directory of the simulated or perturbed trace that TRACE was made from, whose `truth` holds the true times
+    /// Directory of the trace that TRACE was made from (by `simulate`, `perturb` or `record --clock`), whose `truth` holds the true times
     #[arg(long, value_name = "DIR", help_heading = "Comparison")]
     pub truth: PathBuf,
 

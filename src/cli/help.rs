@@ -109,7 +109,7 @@ Exit status:
 All clock models: docs/clocks.md";
 
 pub(super) const EVALUATE: &str = "\
-Compares the times of a simulated or perturbed trace with the true ones. Reports how far events, message latencies, \
+Compares the times of a trace with the true ones, which `simulate`, `perturb` and `record --clock` keep. Reports how far events, message latencies, \
 waiting times and local intervals are from the truth, after removing one common offset: as recorded, after \
 pre-synchronisation, after the forward replay, and in the corrected trace.
 

@@ -85,7 +85,7 @@ pub fn choose(
         let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
         if unmeasured.violated() == 0 {
             let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
-            let reason = format!("without recorded offsets there are no violations{gain} than with them");
+            let reason = format!("without recorded offsets there are no violations{gain}");
             return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
         }
     }
@@ -115,8 +115,17 @@ pub fn choose(
     Ok(Selected { clocks: SelectedClocks::Estimated, reason: reason + &gain + straight })
 }
 
+/// What cross-validation says, as the end of a sentence: nothing where it has too few messages to say anything.
 fn evidence(gain: Gain) -> String {
-    format!("; messages are predicted better by {:.2} ± {:.2} (mean log-likelihood)", gain.mean, gain.error)
+    let Gain { mean, error } = gain;
+    if !(mean.is_finite() && error.is_finite()) {
+        return String::new();
+    }
+    match format!("{:.2}", mean.abs()).as_str() {
+        "0.00" => "; messages are predicted as well".to_owned(),
+        by if mean > 0.0 => format!("; messages are predicted better by {by} ± {error:.2} (mean log-likelihood)"),
+        by => format!("; messages are predicted worse by {by} ± {error:.2} (mean log-likelihood)"),
+    }
 }
 
 fn violations(number: u64) -> String {
@@ -220,6 +229,15 @@ mod tests {
         let reason = |fit: ClockFit, before| objection(&fit, before, 0, 164_000.0).unwrap_or_default();
         assert!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 2).contains("another cause"));
         assert_eq!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 20), "");
+    }
+
+    #[test]
+    fn evidence_is_told_as_it_is() {
+        let text = |mean, error| evidence(Gain { mean, error });
+        assert_eq!(text(0.851, 0.04), "; messages are predicted better by 0.85 ± 0.04 (mean log-likelihood)");
+        assert_eq!(text(-0.851, 0.04), "; messages are predicted worse by 0.85 ± 0.04 (mean log-likelihood)");
+        assert_eq!(text(-0.001, 0.04), "; messages are predicted as well");
+        assert_eq!(text(-0.001, f64::INFINITY), "");
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn truth_directory(given: &Path) -> Result<std::path::PathBuf> {
         .ok_or_else(|| {
             Error::new("the directory `truth` with the true times is missing")
                 .in_file(given)
-                .hint("give the directory of a trace written by `clc-replay simulate` or `perturb`")
+                .hint("give the directory of a trace written by `clc-replay simulate`, `perturb` or `record --clock`")
         })
 }
 

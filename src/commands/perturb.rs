@@ -78,6 +78,7 @@ pub fn perturb(
     let run = i128::from(last.0 - first.0) * i128::from(SECOND) / i128::from(resolution.max(1));
     let length =
         i64::try_from(run).map_err(|_| Error::new("the trace is longer than 26 days").in_file(&options.trace))?;
+    clock.after_the_end(length).into_iter().for_each(|text| session.warnings.add(text));
     let meter = OffsetMeter {
         plan: options.clocks.plan(),
         latency: &latency,

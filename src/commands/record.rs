@@ -7,7 +7,7 @@ use crate::cli::RecordOptions;
 use crate::commands::raw_files::remove;
 use crate::commands::recover::finish;
 use crate::output::directory::Output;
-use crate::recording::{RecordingSettings, keep_logs, launch, monitored, raw_directory};
+use crate::recording::{RecordingSettings, holds_records, keep_logs, launch, monitored, raw_directory};
 use clc_trace::progress::Progress;
 use clc_trace::{Error, Result};
 use std::io::Write;
@@ -63,6 +63,10 @@ pub fn record(options: &RecordOptions, progress: &dyn Progress) -> Result<u8> {
     }
     let seen = job.and_then(|job| monitored::finish(&job, status == 0));
     let made = finish(&options.output, &settings, &options.written, progress);
+    if made.is_err() && !options.written.keep_raw && !holds_records(&raw) {
+        // There is nothing to recover, so it must not be in the way of the next recording.
+        remove(&raw);
+    }
     let text = match made {
         Ok(text) => text,
         Err(error) if status == 0 => {

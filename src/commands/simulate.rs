@@ -37,6 +37,7 @@ fn run(options: &SimulateOptions, progress: &dyn Progress) -> Result<Generated> 
     output.warnings.drain(..).for_each(|text| warnings.add(text));
     progress.phase("simulate", 0);
     let summary = write_simulated(&scenario, output.making(), options.format()?, !options.generated.no_truth)?;
+    scenario.clock.after_the_end(summary.end).into_iter().for_each(|text| warnings.add(text));
     let parameters = options.parameters();
     if !options.generated.no_truth {
         write_parameters(output.making(), "simulate", &parameters)?;

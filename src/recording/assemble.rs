@@ -1,6 +1,6 @@
 //! From the raw files of all processes to a trace.
 
-use super::clocks::START;
+use super::clocks::{NANOSECOND, START};
 use super::communicators::Catalogue;
 use super::definitions::{RESOLUTION, location};
 use super::events::{EventContext, events};
@@ -19,6 +19,7 @@ use super::written::WrittenProcess;
 use clc_archive::Format;
 use clc_archive::truth::{self, TruthWriter};
 use clc_otf2::CreateOptions;
+use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
 use clc_trace::{Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
@@ -229,6 +230,16 @@ impl Plan {
             ));
         }
         let largest = written.iter().map(|process| process.largest).max().unwrap_or(0);
+        if let Some(clock) = &self.clock {
+            warnings.extend(clock.after_the_end((self.end - self.base).saturating_mul(NANOSECOND)));
+            if largest == 0 && self.nodes.len() == 1 && !self.apart() && *clock != ClockSpec::default() {
+                warnings.push(
+                    "all clocks show true time: there is one node, which is the reference (without --clock-per-node, \
+                    each process has a clock of its own)"
+                        .into(),
+                );
+            }
+        }
         Ok(AssembledRecording {
             processes: self.size,
             nodes: self.nodes.len(),

@@ -10,7 +10,7 @@ use clc_simulate::clocks::SimulatedClock;
 use clc_simulate::units::EPOCH;
 
 /// Picoseconds in a nanosecond.
-const NANOSECOND: i64 = 1_000;
+pub const NANOSECOND: i64 = 1_000;
 
 /// An hour in nanoseconds.
 const HOUR: i64 = 3_600_000_000_000;

@@ -9,6 +9,16 @@ use std::path::{Path, PathBuf};
 /// The files of one process, by thread.
 pub type Files = Vec<RawFile>;
 
+/// Whether a process has recorded anything there, readable or not. A directory that cannot be read may hold something.
+pub fn holds_records(directory: &Path) -> bool {
+    let Ok(entries) = directory.read_dir() else { return true };
+    entries.into_iter().any(|entry| entry.map_or(true, |entry| is_raw(&entry.path())))
+}
+
+fn is_raw(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "raw")
+}
+
 /// Raw files in a directory, by rank. What cannot be read becomes a warning.
 ///
 /// # Errors
@@ -19,7 +29,7 @@ pub fn open_all(directory: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in directory.read_dir().map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "raw") {
+        if is_raw(&path) {
             paths.push(path);
         }
     }

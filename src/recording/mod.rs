@@ -55,7 +55,7 @@ mod windows;
 mod written;
 
 pub use assemble::{AssembledRecording, assemble};
-pub use files::still_running;
+pub use files::{holds_records, still_running};
 pub use gossiped::keep_logs;
 pub use settings::{RecordingSettings, raw_directory};
 

@@ -103,6 +103,11 @@ fn the_seed_makes_the_bytes() {
 
 /// Two processes; rank 1 receives one message. Times are (true, recorded) in microseconds of a 1 MHz timer.
 fn hand_made(directory: &Path, times: [&[(u64, u64)]; 2]) {
+    hand_made_of(directory, times, |_| ());
+}
+
+/// The same with changed events.
+fn hand_made_of(directory: &Path, times: [&[(u64, u64)]; 2], change: impl Fn(&mut [[Event; 3]; 2])) {
     let scenario = Scenario {
         ranks: 2,
         ranks_per_node: 1,
@@ -115,10 +120,11 @@ fn hand_made(directory: &Path, times: [&[(u64, u64)]; 2]) {
     let archive = ArchiveWriter::create(directory, "traces", CreateOptions::default()).expect("an archive");
     std::fs::create_dir(truth::directory(directory)).expect("a directory");
     let message = |peer| Message { peer, comm: CommId(0), tag: 0, length: 1 };
-    let events = [
+    let mut events = [
         [Event::Enter(RegionId(4)), Event::MpiSend(message(1)), Event::Leave(RegionId(4))],
         [Event::Enter(RegionId(5)), Event::MpiRecv(message(0)), Event::Leave(RegionId(5))],
     ];
+    change(&mut events);
     for (rank, times) in times.into_iter().enumerate() {
         let id = definitions.locations[rank].id;
         let mut file = archive.events(id).expect("an event file");
@@ -349,6 +355,12 @@ fn a_truth_of_another_trace_is_refused() {
     clc("a -q", directory.path(), 0);
     let refused = clc("evaluate a-clc --truth b", directory.path(), 2);
     assert!(refused.stderr.contains("events") && refused.stderr.contains("location 0"), "{}", refused.stderr);
+    // So is one with as many events, which are others.
+    let times: [&[_]; 2] = [&[(10, 10), (11, 11), (12, 12)], &[(10, 10), (14, 14), (15, 15)]];
+    hand_made(&directory.path().join("c"), times);
+    hand_made_of(&directory.path().join("d"), times, |events| events[0].swap(0, 1));
+    let refused = clc("evaluate c --truth d", directory.path(), 2);
+    assert!(refused.stderr.contains("other events") && refused.stderr.contains("location 0"), "{}", refused.stderr);
     // A damaged truth file is named.
     let path = directory.path().join("a/truth/2.truth");
     let mut bytes = std::fs::read(&path).unwrap();

@@ -337,6 +337,8 @@ fn the_status_of_the_application_is_passed_on() {
     let not_mpi = run(command.arg("-o").arg(app.recorded()).args(["--", "sh", "-c", "echo said; exit 7"]));
     assert_eq!((not_mpi.status, not_mpi.stdout.as_str()), (7, "said\n"));
     assert!(not_mpi.stderr.contains("no process recorded anything"), "{}", not_mpi.stderr);
+    // It is not in the way of the next recording.
+    assert!(!app.path("run.raw").exists());
     let missing = run(clc_replay("record").arg("-o").arg(app.path("other")).args(["--", "./no such program"]));
     assert_eq!(missing.status, 2);
     assert!(missing.stderr.contains("cannot start the application"), "{}", missing.stderr);

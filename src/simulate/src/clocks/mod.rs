@@ -237,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_after_the_end_is_named() -> Result<()> {
+        let spec: ClockSpec = "offset=1ms,drift=1ppm@2s;1:jump=1ms@50%;2:jump=1ms,stuck=1ms@1500ms".parse()?;
+        assert_eq!(spec.after_the_end(RUN.max(2 * crate::units::SECOND)), Vec::<String>::new());
+        let late = spec.after_the_end(crate::units::SECOND);
+        assert_eq!(late.len(), 2, "{late:?}");
+        assert_eq!(late[1], "no clock has the standstill at 1.50 s: the run ends at 1.00 s");
+        Ok(())
+    }
+
+    #[test]
     fn resolution_rounds_down_to_multiples() -> Result<()> {
         let mut clock = clock("all:offset=5ms,drift=9ppm,resolution=1us", 0, 2)?;
         for i in 0..1000 {

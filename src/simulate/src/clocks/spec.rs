@@ -13,7 +13,8 @@ use super::SimulatedClock;
 use super::parts::ErrorPart;
 use super::presets::PRESETS;
 use crate::random::Random;
-use crate::units::{Span, parse_duration, parse_frequency, parse_span};
+use crate::units::{SECOND, Span, parse_duration, parse_frequency, parse_span};
+use clc_trace::format::duration;
 use clc_trace::{Error, Result};
 use std::str::FromStr;
 
@@ -105,6 +106,22 @@ impl ClockSpec {
             });
         }
         SimulatedClock::new(parts, quantum)
+    }
+
+    /// What never happens in a run that ends after `run` picoseconds, as sentences for a warning.
+    pub fn after_the_end(&self, run: i64) -> Vec<String> {
+        let late = self.parts.iter().filter_map(|(_, part)| {
+            let (what, at) = match *part {
+                PartSpec::Drift(_, from) => ("drift", from),
+                PartSpec::Jump(_, at) => ("jump", at?),
+                PartSpec::Stuck(_, at) => ("standstill", at?),
+                _ => return None,
+            };
+            let (at, run) = (at.of(run), run.max(0));
+            let seconds = |time: i64| duration(time as f64 / SECOND as f64);
+            (at > run).then(|| format!("no clock has the {what} at {}: the run ends at {}", seconds(at), seconds(run)))
+        });
+        late.collect()
     }
 }
 
