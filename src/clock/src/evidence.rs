@@ -154,6 +154,11 @@ const OVERWHELMING: f64 = 1.0;
 const SMALL_LOSS: f64 = 0.05;
 const KNOWN: f64 = 0.1;
 
+/// Largest loss, and in standard errors, that messages feign which are late together. In 206 recordings with known truth straight lines with losses up to this were better than the estimate in 22,
+/// by 4 times in the median, and worse in 8, by 1.7; with larger ones, clocks of another generator and of ours did walk or were sines.
+const FEIGNED_LOSS: f64 = 0.07;
+const FEIGNED_ERRORS: f64 = 4.0;
+
 impl Gain {
     /// Whether it is more than chance, and large enough to give up recorded clocks for it.
     pub fn is_significant(&self) -> bool {
@@ -168,6 +173,11 @@ impl Gain {
         } else {
             self.mean >= self.error && self.error.is_finite()
         }
+    }
+
+    /// Whether it is a loss that messages can feign which are late together: what bends follows them in either half of the messages. Straight lines that leave no violation are then as likely.
+    pub fn is_feigned_loss(&self) -> bool {
+        self.error <= KNOWN && self.mean >= -FEIGNED_LOSS && self.mean >= -FEIGNED_ERRORS * self.error
     }
 
     /// Whether it is beyond all doubt: the typical message is e times as likely.
@@ -195,6 +205,14 @@ mod tests {
         // Too few messages to tell.
         assert!(gain(0.8, 0.7).is_no_loss() && !gain(0.3, 0.7).is_no_loss() && !gain(0.0, f64::INFINITY).is_no_loss());
         assert!(!gain(f64::NAN, 0.1).is_no_loss());
+    }
+
+    #[test]
+    fn a_small_loss_may_be_feigned() {
+        let gain = |mean, error| Gain { mean, error };
+        assert!(gain(-0.03, 0.01).is_feigned_loss() && gain(0.3, 0.02).is_feigned_loss());
+        assert!(!gain(-0.03, 0.005).is_feigned_loss() && !gain(-0.08, 0.05).is_feigned_loss());
+        assert!(!gain(0.5, 0.2).is_feigned_loss() && !gain(f64::NAN, 0.01).is_feigned_loss());
     }
 
     #[test]

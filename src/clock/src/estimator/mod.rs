@@ -404,10 +404,17 @@ impl Estimator {
                 let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
                 let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets), rival));
                 let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
-                let near = |rows: &Offsets| unmeasured(map) || straight::are_near(rows, &solved, seen.precision);
-                if let Some((score, rival)) =
-                    rivals.find(|(score, rival)| as_good(score) && near(&rival.composition.offsets))
-                {
+                let takes_its_place = |score: &Score, rival: &straight::StraightClocks| {
+                    let rows = &rival.composition.offsets;
+                    let near = straight::are_near(rows, &solved, seen.precision);
+                    let possible = || {
+                        let differs = straight::differ(rows, &solved, &seen);
+                        near && differs && rival.method == Method::Hull && straight::are_possible(rows, &seen)
+                    };
+                    as_good(score) && (near || unmeasured(map))
+                        || score.gain(&estimated).is_feigned_loss() && possible()
+                };
+                if let Some((score, rival)) = rivals.find(|(score, rival)| takes_its_place(score, rival)) {
                     (solved, estimated) = (rival.composition.offsets, score);
                     (self.lines, self.towards) = (rival.lines, rival.composition.towards);
                     self.straight = Some(rival.method);

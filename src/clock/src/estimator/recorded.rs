@@ -187,9 +187,7 @@ impl Estimator {
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
         let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
         there.sort_by(f64::total_cmp);
-        let mut trips: Vec<f64> = self.observations.shortest_trips.values().copied().collect();
-        trips.sort_by(f64::total_cmp);
-        let half_trip = trips.get(trips.len() / 4).copied().unwrap_or(0.0);
+        let half_trip = self.observations.quick_half_trip();
         let mut stated: Vec<f64> = anchors.iter().map(|anchor| anchor.stated).filter(|stated| *stated > 0.0).collect();
         stated.sort_by(f64::total_cmp);
         let stated = stated.get(stated.len() / 2).map_or(f64::INFINITY, |stated| 3f64.sqrt() * stated);
@@ -205,9 +203,9 @@ impl Estimator {
             anywhere: most(&|off| off.1),
             moved_apart: self.moved_apart(&recorded),
             beyond_stated: beyond,
-            half_trip,
-            offset_error: half_trip.min(LONG * self.resolution as f64).min(stated),
-            round_trips: !trips.is_empty(),
+            half_trip: half_trip.unwrap_or(0.0),
+            offset_error: half_trip.unwrap_or(0.0).min(LONG * self.resolution as f64).min(stated),
+            round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),
             unmeasured: self.unmeasured,

@@ -177,3 +177,20 @@ fn clocks_that_drift_evenly_do_not_follow_late_messages() {
     let worst = (0..6000).map(off).max().unwrap();
     assert!(worst <= 60, "{worst}");
 }
+
+#[test]
+fn clocks_that_drift_evenly_do_not_bend_by_what_late_messages_feign() {
+    // Messages to the second clock are late by chance, and by somewhat more for the length of many windows, as where a process is the slower one for a while.
+    let shows = |time: i64| time + time / 50_000 + 7000;
+    let mut messages = Vec::new();
+    for k in 0..6000 {
+        let sent = k * 500_000;
+        let late = if k / 750 % 2 == 1 { 600 } else { 0 } + chance(k, 1000);
+        messages.push((0, 1, sent, shows(sent + 2000 + late)));
+        messages.push((1, 0, shows(sent + 100_000), sent + 102_000 + chance(3 * k + 2, 1000)));
+    }
+    let found = estimate(Method::Network, 1_000_000_000, &messages).unwrap();
+    let off = |k: i64| (found[1].map(Ticks(shows(k * 500_000))).0 - k * 500_000).abs();
+    let worst = (0..6000).map(off).max().unwrap();
+    assert!(worst <= 100, "{worst}");
+}
