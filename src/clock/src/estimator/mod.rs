@@ -408,8 +408,13 @@ impl Estimator {
                     let rows = &rival.composition.offsets;
                     let near = straight::are_near(rows, &solved, seen.precision);
                     let possible = || {
+                        let at_offsets = if view.anchors.is_empty() {
+                            near
+                        } else {
+                            straight::hold(rows, &view.anchors, seen.precision)
+                        };
                         let differs = straight::differ(rows, &solved, &seen);
-                        near && differs && rival.method == Method::Hull && straight::are_possible(rows, &seen)
+                        at_offsets && differs && rival.method == Method::Hull && straight::are_possible(rows, &seen)
                     };
                     as_good(score) && (near || unmeasured(map))
                         || score.gain(&estimated).is_feigned_loss() && possible()

@@ -5,6 +5,7 @@
 
 use super::{Estimator, STEEPEST};
 use crate::Method;
+use crate::anchor::Anchor;
 use crate::grid::Grid;
 use crate::hull::hulls;
 use crate::observations::{Observations, Offsets, OneWay};
@@ -23,6 +24,18 @@ pub(super) fn are_near(one: &Offsets, other: &Offsets, precision: f64) -> bool {
         (sum / one.len().max(1) as f64).abs()
     };
     one.iter().zip(other).map(apart).all(|apart| apart <= NEAR * precision)
+}
+
+/// How far a line with a loss may be from recorded offsets, in the same units: half a half round trip. Two recordings in which it was farther were worse with lines.
+const HELD: f64 = 25.0;
+
+/// Whether clocks have all recorded offsets to that.
+pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> bool {
+    let off = |anchor: &Anchor| {
+        let own = offsets.get(anchor.clock as usize).and_then(|row| row.get(anchor.window as usize));
+        own.map_or(f64::INFINITY, |own| (own - anchor.value).abs())
+    };
+    anchors.iter().all(|anchor| off(anchor) <= HELD * precision)
 }
 
 /// How many times the precision of observations a message may arrive before it was sent, and of how many observations that may be so: where clocks bend by more than messages
