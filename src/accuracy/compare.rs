@@ -7,7 +7,7 @@ use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
-use clc_trace::{Correction, Error, Event, LocationId, Result, Ticks};
+use clc_trace::{Correction, Error, Event, EventNumber, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -293,7 +293,7 @@ impl Comparison<'_> {
             sample.times[CorrectionPhase::Presync] = at.time.0;
             kinds.add(&event);
             if let Some(written) = &written {
-                let time = written.times.get(number as usize - 1);
+                let time = written.times.get(number.preceding() as usize);
                 sample.times[CorrectionPhase::Final] =
                     *time.ok_or_else(|| Error::new("the corrected trace has fewer events").at_location(id))?;
             }
@@ -333,7 +333,7 @@ fn finish(errors: &mut [PhaseErrors], averages: &mut [TimelineErrors]) {
 
 /// One event, with its times in all phases.
 struct ComparedEvent {
-    number: u64,
+    number: EventNumber,
     event: Event,
     times: ByPhase<i64>,
     /// Whether the written time is the one that the correction gives.

@@ -9,7 +9,7 @@ use clc_engine::comm::{ReduceOp, Transport, agree};
 use clc_simulate::units::{EPOCH, SECOND};
 use clc_simulate::{Disturbance, OffsetMeter};
 use clc_trace::progress::Progress;
-use clc_trace::{ClockOffset, Error, Result, Ticks};
+use clc_trace::{ClockOffset, Error, EventNumber, Result, Ticks};
 use std::path::Path;
 
 /// How to disturb the clocks of a trace.
@@ -194,7 +194,7 @@ struct DisturbedTimes<'a> {
 
 impl TimeMap for DisturbedTimes<'_> {
     #[inline]
-    fn event(&mut self, number: u64, time: u64) -> Result<u64> {
+    fn event(&mut self, number: EventNumber, time: u64) -> Result<u64> {
         let true_time = self.cursor.position(number, time).time;
         if let Some(truth) = &mut self.truth {
             truth.push(true_time)?;
@@ -208,7 +208,7 @@ impl TimeMap for DisturbedTimes<'_> {
         u64::try_from(local.0).map_err(|_| Error::new("a disturbed time is negative; this is a bug").at_event(number))
     }
 
-    fn flush_stop(&mut self, _number: u64, stop: u64) -> u64 {
+    fn flush_stop(&mut self, _number: EventNumber, stop: u64) -> u64 {
         let stop = self.recorded.presynchronised(stop);
         (stop.0 + self.error).max(0) as u64
     }

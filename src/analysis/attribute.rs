@@ -11,7 +11,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::call_tree::CallTree;
 use clc_execution::parallelism::Parallelism;
 use clc_trace::progress::Progress;
-use clc_trace::{Event, RegionId, Result};
+use clc_trace::{Event, EventNumber, RegionId, Result};
 use std::collections::{BTreeMap, HashSet};
 
 /// Kinds of time on the path, as in [`PathPart::length`].
@@ -134,13 +134,13 @@ impl Follow<'_> {
         let location = &stages.loaded.locations[timeline][0];
         let id = stages.opened.definitions.locations[location.index].id;
         let local = archive.local_definitions(id)?;
-        let events = location.summary.events;
+        let last = EventNumber(location.summary.events);
         archive
             .scan_with(id, &local, |number, raw, event| {
                 let (enters, leaves) = (matches!(event, Event::Enter(_)), matches!(event, Event::Leave(_)));
-                if number == 1 || number == events || enters || leaves {
+                if number == EventNumber::FIRST || number == last || enters || leaves {
                     let times = self.times.map(number, raw);
-                    self.until(times, number == 1);
+                    self.until(times, number == EventNumber::FIRST);
                 }
                 match event {
                     Event::Enter(region) => self.enter(region),

@@ -2,7 +2,7 @@
 
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::program::Program;
-use clc_trace::{Event, LocationId, WindowId, WindowLock};
+use clc_trace::{Event, EventNumber, LocationId, WindowId, WindowLock};
 use std::collections::HashMap;
 
 /// Numbers of the OTF2 event records of locks.
@@ -17,7 +17,7 @@ pub struct TimedLock {
     pub(super) process: u32,
     pub(super) location: LocationId,
     /// Events of the acquisition (or request) and of the release.
-    pub(super) events: [u64; 2],
+    pub(super) events: [EventNumber; 2],
     /// Its acquisition is recorded.
     pub(super) recorded: bool,
     pub(super) acquired: [i64; 2],
@@ -39,7 +39,7 @@ impl TimedLock {
 #[derive(Debug, Clone, Copy)]
 struct RequestedLock {
     kind: u8,
-    event: u64,
+    event: EventNumber,
     operation: u32,
     entered: [i64; 2],
     recorded: bool,
@@ -86,7 +86,7 @@ impl Tracker {
     }
 
     /// A lock event, in `operation`.
-    pub fn event(&mut self, number: u64, time: [i64; 2], event: &Event, operation: u32) {
+    pub fn event(&mut self, number: EventNumber, time: [i64; 2], event: &Event, operation: u32) {
         let entered = self.calls.last().copied().unwrap_or(time);
         let key = |lock: &WindowLock| (lock.window, lock.remote, lock.lock);
         let new = |lock: &WindowLock| RequestedLock {

@@ -11,7 +11,7 @@ use clc_engine::matching::sync::{SyncKind, SyncTimeline};
 use clc_execution::call_tree::CallTree;
 use clc_execution::windows::Windows;
 use clc_trace::progress::Progress;
-use clc_trace::{Definitions, Error, Event, RegionId, Result, WindowId};
+use clc_trace::{Definitions, Error, Event, EventNumber, RegionId, Result, WindowId};
 use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of regions that is followed: bounds the memory that a damaged trace, or one of a runaway recursion, can take.
@@ -250,7 +250,7 @@ impl LocationScan<'_, '_> {
     }
 
     #[inline]
-    fn event(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
+    fn event(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
         match event {
             Event::Enter(region) => {
                 self.enter(number, raw, *region);
@@ -272,7 +272,7 @@ impl LocationScan<'_, '_> {
         Ok(())
     }
 
-    fn enter(&mut self, number: u64, raw: u64, region: RegionId) {
+    fn enter(&mut self, number: EventNumber, raw: u64, region: RegionId) {
         if self.stack.len() >= DEPTH {
             self.deeper += 1;
             return;
@@ -324,7 +324,7 @@ impl LocationScan<'_, '_> {
 
     /// Where a region is entered or left, if that is a visited event: it belongs to the operation that begins or ends there.
     #[inline]
-    fn boundary(&mut self, number: u64, raw: u64) -> Result<()> {
+    fn boundary(&mut self, number: EventNumber, raw: u64) -> Result<()> {
         let index = self.next;
         if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
             return Ok(());
@@ -351,7 +351,7 @@ impl LocationScan<'_, '_> {
     }
 
     /// An access to a window, which is over when its call is.
-    fn access(&mut self, number: u64, raw: u64, window: WindowId) {
+    fn access(&mut self, number: EventNumber, raw: u64, window: WindowId) {
         match self.stack.last_mut().filter(|frame| frame.mpi.is_some()) {
             Some(frame) => frame.window = Some(window),
             None => drop(self.accesses.insert(window, self.times.map(number, raw))),
@@ -383,7 +383,7 @@ impl LocationScan<'_, '_> {
         Ok(())
     }
 
-    fn communication(&mut self, number: u64, raw: u64, event: &Event) -> Result<()> {
+    fn communication(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
         match event {
             Event::MpiIrecvRequest(request) => {
                 let operation = self.operation()?;

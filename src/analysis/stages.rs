@@ -7,7 +7,7 @@ use clc_clock::{Clock, Method};
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::windows::Windows;
-use clc_trace::{Correction, CorrectionCursor, Result, Ticks};
+use clc_trace::{Correction, CorrectionCursor, EventNumber, Result, Ticks};
 
 /// First and last time by stage.
 pub type Spans = Vec<(i64, i64)>;
@@ -73,8 +73,8 @@ impl<'a> StagedTrace<'a> {
         let summary = &self.loaded.locations[timeline][number].summary;
         let (first, last) = summary.time_span?;
         let mut times = self.times(timeline, number);
-        let first = times.map(1, first);
-        let last = times.map(summary.events, last);
+        let first = times.map(EventNumber::FIRST, first);
+        let last = times.map(EventNumber(summary.events), last);
         Some((0..self.count()).map(|stage| (first[stage], last[stage].max(first[stage]))).collect())
     }
 
@@ -123,7 +123,7 @@ impl StageMapper<'_> {
     /// Before and after of event `number`, recorded at `raw`, which comes no earlier than the one asked for last. Both are the same if
     /// there is one stage only.
     #[inline]
-    pub fn map(&mut self, number: u64, raw: u64) -> [i64; 2] {
+    pub fn map(&mut self, number: EventNumber, raw: u64) -> [i64; 2] {
         let at = self.loaded.position(number, raw);
         match &mut self.corrected {
             None => [at.time.0; 2],

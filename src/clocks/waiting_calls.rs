@@ -13,7 +13,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::calls::{CallSearch, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
-use clc_trace::{Event, Result, Ticks, TimelineNumber};
+use clc_trace::{Event, EventNumber, Result, Ticks, TimelineNumber};
 use std::collections::BTreeSet;
 
 /// A receive whose message was there takes about as long as the quickest ones of its timeline. It waited if it took this many times as long; at least and
@@ -124,7 +124,7 @@ fn of_timeline(
         _ => false,
     };
     let events = timeline.parts().enumerate().filter(|(_, part)| wanted(*part)).map(|(event, _)| event);
-    let mut events: Vec<(u32, u64, u32)> =
+    let mut events: Vec<(u32, EventNumber, u32)> =
         events.map(|event| (timeline.location(event), timeline.number(event), event as u32)).collect();
     events.sort_unstable();
     // Whether it is a send, how long it took, and the call.

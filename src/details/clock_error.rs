@@ -7,7 +7,7 @@ use clc_clock::grid::Grid;
 use clc_engine::comm::{Transport, all_gather_values, gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::progress::Silent;
-use clc_trace::{Correction, Result, Ticks};
+use clc_trace::{Correction, EventNumber, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,7 @@ fn samples(
     for (number, location) in loaded.locations[local].iter().enumerate() {
         let Some((first, last)) = location.summary.time_span else { continue };
         let clock = loaded.clock(local, number);
-        for (raw, event) in [(first, 1), (last, location.summary.events)] {
+        for (raw, event) in [(first, EventNumber::FIRST), (last, EventNumber(location.summary.events))] {
             let at = clock.position(event, raw);
             let mapped = |by: Option<&Correction>| by.map_or(at.time, |by| by.map(at));
             visit(at.time.0, parts(raw as i64, at.time.0, mapped(forward.as_ref()), mapped(whole)));

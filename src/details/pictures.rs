@@ -8,7 +8,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::{Lane, Picture, RegionBar, Stage};
 use clc_engine::comm::{Transport, all_gather_values};
 use clc_engine::replay::survey::Worst;
-use clc_trace::{Correction, Error, Event, LocationId, RegionId, Result, Ticks};
+use clc_trace::{Correction, Error, Event, EventNumber, LocationId, RegionId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ struct PictureTarget {
     /// Which violation, and which side of it (0 sends).
     case: usize,
     side: usize,
-    number: u64,
+    number: EventNumber,
     /// Begin and end of each picture.
     windows: Vec<(i64, i64)>,
 }
@@ -201,7 +201,7 @@ fn before_all(
     correction: Option<&Correction>,
     raw: bool,
     targets: &[PictureTarget],
-) -> u64 {
+) -> EventNumber {
     let timeline = &loaded.program.timelines[local];
     let mut first = [i64::MAX; 2];
     for target in targets {
@@ -216,9 +216,9 @@ fn before_all(
         if before < first[0] && after < first[1] { low = middle + 1 } else { high = middle }
     }
     let own = (0..low).rev().find(|&event| timeline.location(event) == number);
-    let early = own.map_or(0, |event| timeline.number(event));
+    let early = own.map_or(EventNumber::START, |event| timeline.number(event));
     // Whatever the clocks of other locations show.
-    targets.iter().map(|target| target.number.saturating_sub(1)).fold(early, u64::min)
+    targets.iter().map(|target| EventNumber(target.number.preceding())).fold(early, EventNumber::min)
 }
 
 /// Scans one location for what lies around `targets`.

@@ -6,11 +6,11 @@ use clc_archive::ScanSummary;
 use clc_engine::comm::{Transport, merge_values};
 use clc_engine::replay::survey::Survey;
 use clc_trace::progress::Silent;
-use clc_trace::{LocationId, Result};
+use clc_trace::{EventNumber, LocationId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the innermost regions around events, by location and event number.
-pub type Regions = BTreeMap<(LocationId, u64), String>;
+pub type Regions = BTreeMap<(LocationId, EventNumber), String>;
 
 /// Looks up the regions of the worst violations of `surveys`, which are the same on all ranks. Collective over the analysis ranks.
 ///
@@ -23,13 +23,13 @@ pub fn regions_of_worst(
     surveys: &[&Survey],
 ) -> Result<Regions> {
     let worst = surveys.iter().filter_map(|survey| survey.worst.as_ref());
-    let places: BTreeSet<(LocationId, u64)> = worst
+    let places: BTreeSet<(LocationId, EventNumber)> = worst
         .flat_map(|worst| worst.send.iter().chain([&worst.receive]))
         .map(|place| (place.location, place.number))
         .collect();
     let hosted: BTreeMap<LocationId, &ScanSummary> =
         loaded.locations.iter().flatten().map(|l| (opened.definitions.locations[l.index].id, &l.summary)).collect();
-    let places: Vec<(LocationId, u64)> =
+    let places: Vec<(LocationId, EventNumber)> =
         places.into_iter().filter(|(location, _)| hosted.contains_key(location)).collect();
     let named = opened.workers.run(places.len(), &Silent, |job, _| {
         let (location, number) = places[job];
@@ -40,7 +40,7 @@ pub fn regions_of_worst(
 }
 
 /// The name of the region around an event. The file has been read before: failures would have been noticed then.
-fn name(opened: &TraceHandle, location: LocationId, chunks: &[u64], number: u64) -> Option<String> {
+fn name(opened: &TraceHandle, location: LocationId, chunks: &[u64], number: EventNumber) -> Option<String> {
     let local = opened.archive.local_definitions(location).ok()?;
     let id = opened.archive.region_around(location, &local, chunks, number)?;
     let region = opened.definitions.regions.iter().find(|region| region.id == id)?;

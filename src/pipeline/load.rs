@@ -21,7 +21,7 @@ use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
 use clc_trace::{
-    ClockOffset, Error, Event, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline, TimelineNumber,
+    ClockOffset, Error, Event, EventNumber, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline, TimelineNumber,
 };
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
@@ -370,7 +370,7 @@ fn scan(
         loaded.push(LoadedLocation { index, clock, offsets, put_right: false, summary });
     }
     let mut divided = Divided::default();
-    let mut event_of: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+    let mut event_of: BTreeMap<(u32, EventNumber), u32> = BTreeMap::new();
     if let Some(mut visits) = several {
         divided = threads.divide(&loaded, refined, options, &mut warnings);
         if divided.is_divided() {
@@ -589,11 +589,11 @@ struct Visits<'a> {
     /// Whether that one has been visited.
     visited: bool,
     /// No event up to this one is close to the one before it, and `before` is its time already.
-    apart: u64,
+    apart: EventNumber,
     /// Regions that are open, outermost first: number and recorded time of the event that entered each. Of several locations only.
-    open: Vec<(u64, u64)>,
+    open: Vec<(EventNumber, u64)>,
     /// Number of the last event after which a receive can have been posted: a posted or completed one, or a collective operation.
-    busy: u64,
+    busy: EventNumber,
     /// The regions that are visited.
     calls: Option<&'a Calls>,
 }
@@ -608,15 +608,15 @@ impl<'a> Visits<'a> {
             far,
             before: 0,
             visited: false,
-            apart: 0,
+            apart: EventNumber::START,
             open: Vec::new(),
-            busy: 0,
+            busy: EventNumber::START,
             calls,
         }
     }
 
     #[inline]
-    fn place(&mut self, number: u64, raw: u64) -> Result<EventCoordinates> {
+    fn place(&mut self, number: EventNumber, raw: u64) -> Result<EventCoordinates> {
         let local = i64::try_from(raw).ok().filter(|&raw| raw < RANGE).ok_or_else(|| {
             Error::new(format!("timestamp {raw} exceeds 2^62 ticks, the largest that can be corrected"))
                 .at_event(number)
@@ -632,10 +632,11 @@ impl<'a> Visits<'a> {
 
     /// Whether nothing is to be done for this event.
     #[inline]
-    fn passes(&mut self, number: u64, raw: u64, event: &Event) -> bool {
+    fn passes(&mut self, number: EventNumber, raw: u64, event: &Event) -> bool {
         let distance = raw.wrapping_sub(self.before);
-        let passes =
-            (distance == 0 || distance >= self.far || number == 1) && !self.is_relevant(event) && raw < RANGE as u64;
+        let passes = (distance == 0 || distance >= self.far || number == EventNumber::FIRST)
+            && !self.is_relevant(event)
+            && raw < RANGE as u64;
         if passes {
             (self.before, self.visited) = (raw, false);
         }
@@ -646,42 +647,42 @@ impl<'a> Visits<'a> {
     #[inline]
     fn neighbour(&mut self, at: &EventCoordinates) -> Result<Option<EventCoordinates>> {
         let distance = (at.raw as u64).wrapping_sub(self.before);
-        if at.number == 1 || distance == 0 || distance >= self.far {
+        if at.number == EventNumber::FIRST || distance == 0 || distance >= self.far {
             return Ok(None);
         }
-        let before = self.place(at.number - 1, self.before)?;
+        let before = self.place(EventNumber(at.number.preceding()), self.before)?;
         let distance = at.time - before.time;
         Ok((distance > 0 && distance < self.close).then_some(before))
     }
 
     /// Reads an event of the only location of a timeline.
     #[inline]
-    fn feed(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+    fn feed(&mut self, number: EventNumber, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
         if self.passes(number, raw, event) { Ok(()) } else { self.look_at(number, raw, event, extractor) }
     }
 
     /// Whether no event of those that follow is close to the one before it: their times, the first of them with number `first`.
     #[inline]
-    fn are_apart(&mut self, first: u64, times: &[u64]) -> bool {
+    fn are_apart(&mut self, first: EventNumber, times: &[u64]) -> bool {
         let Some((&begin, &end)) = times.first().zip(times.last()) else { return true };
         // At the same time, or far apart; all are looked at, which is faster than to stop.
         let (before, far) = (self.before, self.far.saturating_sub(1));
         let apart = |before: u64, time: u64| time.wrapping_sub(before).wrapping_sub(1) >= far;
         let all = times.iter().zip(&times[1..]).fold(true, |all, (&before, &time)| all & apart(before, time));
-        if !all || !apart(before, begin) || first == 1 || end >= RANGE as u64 {
+        if !all || !apart(before, begin) || first == EventNumber::FIRST || end >= RANGE as u64 {
             return false;
         }
-        (self.apart, self.before, self.visited) = (first + times.len() as u64 - 1, end, false);
+        (self.apart, self.before, self.visited) = (first + (times.len() as u64 - 1), end, false);
         true
     }
 
     /// As [`Visits::feed`] for events that synchronise nobody and follow each other, the first of them with number `first`.
     #[inline]
-    fn others(&mut self, first: u64, times: &[u64], extractor: &mut Extractor<'_>) -> Result<()> {
+    fn others(&mut self, first: EventNumber, times: &[u64], extractor: &mut Extractor<'_>) -> Result<()> {
         let far = self.far;
-        for (number, &raw) in (first..).zip(times) {
+        for (number, &raw) in first.and_following().zip(times) {
             let distance = raw.wrapping_sub(self.before);
-            if (distance == 0 || distance >= far) && raw < RANGE as u64 && number > 1 {
+            if (distance == 0 || distance >= far) && raw < RANGE as u64 && number > EventNumber::FIRST {
                 (self.before, self.visited) = (raw, false);
             } else {
                 self.feed(number, raw, &Event::Other, extractor)?;
@@ -692,7 +693,7 @@ impl<'a> Visits<'a> {
 
     /// Reads an event that is close to no other one.
     #[inline]
-    fn take(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+    fn take(&mut self, number: EventNumber, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
         let at = self.place(number, raw)?;
         let visited = extractor.event(at, event).map_err(|error| error.at_event(number))?;
         if number == self.apart {
@@ -702,7 +703,7 @@ impl<'a> Visits<'a> {
     }
 
     #[inline(never)]
-    fn look_at(&mut self, number: u64, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
+    fn look_at(&mut self, number: EventNumber, raw: u64, event: &Event, extractor: &mut Extractor<'_>) -> Result<()> {
         let at = self.place(number, raw)?;
         let near = self.neighbour(&at)?;
         if let Some(before) = near.filter(|_| !self.visited) {
@@ -721,7 +722,7 @@ impl<'a> Visits<'a> {
     }
 
     /// Reads an event of one of several locations.
-    fn collect(&mut self, number: u64, raw: u64, event: &Event, list: &mut Vec<Visit>) -> Result<()> {
+    fn collect(&mut self, number: EventNumber, raw: u64, event: &Event, list: &mut Vec<Visit>) -> Result<()> {
         match event {
             Event::Enter(_) => self.open.push((number, raw)),
             Event::Leave(_) => drop(self.open.pop()),
@@ -764,20 +765,20 @@ struct Only<'a, 'clock, 'table, F> {
 
 impl<F: FnMut(usize)> SynchronisationVisitor for Only<'_, '_, '_, F> {
     #[inline]
-    fn passes(&mut self, first: u64, times: &[u64]) -> bool {
+    fn passes(&mut self, first: EventNumber, times: &[u64]) -> bool {
         let apart = self.visits.are_apart(first, times);
         (self.count)(if apart { times.len() } else { 0 });
         apart
     }
 
     #[inline]
-    fn others(&mut self, first: u64, times: &[u64]) -> Result<()> {
+    fn others(&mut self, first: EventNumber, times: &[u64]) -> Result<()> {
         (self.count)(times.len());
         self.visits.others(first, times, self.extractor)
     }
 
     #[inline]
-    fn event(&mut self, number: u64, raw: u64, event: Event) -> Result<()> {
+    fn event(&mut self, number: EventNumber, raw: u64, event: Event) -> Result<()> {
         if number <= self.visits.apart {
             return self.visits.take(number, raw, &event, self.extractor);
         }
@@ -798,7 +799,7 @@ fn is_call(calls: &Calls, event: &Event) -> bool {
 impl Visits<'_> {
     /// Where a blocking receive was posted: the event that entered the innermost region, unless the location has received something since
     /// (then the region is one of the application, since the trace has none of MPI).
-    fn entered(&mut self, number: u64, event: &Event) -> Result<Option<EventCoordinates>> {
+    fn entered(&mut self, number: EventNumber, event: &Event) -> Result<Option<EventCoordinates>> {
         let entered = self.open.last().copied().filter(|&(entered, _)| entered > self.busy);
         match event {
             Event::MpiSend(_) | Event::MpiIsend(..) | Event::MpiIsendComplete(_) => return Ok(None),

@@ -8,7 +8,7 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::{Clock, ModelKind, RANGE};
-use clc_trace::{Correction, CorrectionCursor, Position, Ticks};
+use clc_trace::{Correction, CorrectionCursor, EventNumber, Position, Ticks};
 
 /// The clock of one location.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +31,8 @@ impl<'a> LocationClock<'a> {
         self.clock.map(Ticks(recorded.min(RANGE as u64) as i64)) + self.shift
     }
 
-    /// The same of event `number` (from 1), as a place in the order of its timeline.
-    pub fn position(&self, number: u64, recorded: u64) -> Position {
+    /// The same of event `number`, as a place in the order of its timeline.
+    pub fn position(&self, number: EventNumber, recorded: u64) -> Position {
         Position { time: self.presynchronised(recorded), location: self.location, number }
     }
 
@@ -61,9 +61,9 @@ pub struct LocationCursor<'a> {
 }
 
 impl LocationCursor<'_> {
-    /// Event `number` (from 1), recorded no earlier than the one asked for last.
+    /// Event `number`, recorded no earlier than the one asked for last.
     #[inline(always)]
-    pub fn position(&mut self, number: u64, recorded: u64) -> Position {
+    pub fn position(&mut self, number: EventNumber, recorded: u64) -> Position {
         let time = Ticks(self.clock.map(Ticks(recorded as i64)).0 + self.shift);
         Position { time, location: self.location, number }
     }
@@ -87,16 +87,16 @@ pub struct CorrectedCursor<'a> {
 }
 
 impl CorrectedCursor<'_> {
-    /// Before and after the correction: event `number` (from 1), recorded no earlier than the one asked for last.
+    /// Before and after the correction: event `number`, recorded no earlier than the one asked for last.
     #[inline(always)]
-    pub fn map(&mut self, number: u64, recorded: u64) -> (i64, i64) {
+    pub fn map(&mut self, number: EventNumber, recorded: u64) -> (i64, i64) {
         let position = self.location.position(number, recorded);
         (position.time.0, self.correction.map(position).0)
     }
 
     /// As [`CorrectedCursor::map`] for the events from number `first` on, which were `recorded`: puts their times `before` and `after` the correction into
     /// these, which are as long.
-    pub fn map_all(&mut self, first: u64, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
+    pub fn map_all(&mut self, first: EventNumber, recorded: &[i64], before: &mut [i64], after: &mut [i64]) {
         self.location.map_all(recorded, before);
         let Some(&time) = before.first() else { return };
         let from = Position { time: Ticks(time), location: self.location.location, number: first };
@@ -108,7 +108,7 @@ impl CorrectedCursor<'_> {
 /// of that time.
 pub fn map_global(correction: &Correction, shift: Ticks, location: u32, time: u64) -> u64 {
     let time = Ticks(time.min(RANGE as u64) as i64) + shift;
-    correction.map(Position { time, location, number: u64::MAX }).0.max(0) as u64
+    correction.map(Position { time, location, number: EventNumber::END }).0.max(0) as u64
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
             let (clock, correction) = (clock(drift), Correction::identity());
             let clock = LocationClock { clock: &clock, shift: Ticks(shift), location: 3 };
             let (mut cursor, mut corrected) = (clock.cursor(), clock.corrected_by(&correction));
-            for (number, &time) in (1..).zip(&times) {
+            for (number, &time) in EventNumber::FIRST.and_following().zip(&times) {
                 let position = clock.position(number, time);
                 prop_assert_eq!((position.location, position.number), (3, number));
                 prop_assert_eq!(cursor.position(number, time), position);
@@ -142,7 +142,7 @@ mod tests {
             }
             let recorded: Vec<i64> = times.iter().map(|&time| time as i64).collect();
             let (mut before, mut after) = (vec![0; times.len()], vec![0; times.len()]);
-            clock.corrected_by(&correction).map_all(1, &recorded, &mut before, &mut after);
+            clock.corrected_by(&correction).map_all(EventNumber::FIRST, &recorded, &mut before, &mut after);
             prop_assert_eq!(&before, &after);
             prop_assert!(before.iter().zip(&times).all(|(&before, &time)| before == clock.presynchronised(time).0));
         }

@@ -11,7 +11,7 @@ use clc_engine::matching::sync::SyncTimeline;
 use clc_engine::replay::amortise::Corrected;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
-use clc_trace::{ClockProperties, Correction, Error, LocationId, Result};
+use clc_trace::{ClockProperties, Correction, Error, EventNumber, LocationId, Result};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -200,13 +200,13 @@ struct VisitedCursor<'a> {
     times: &'a [i64],
     /// Index of the next one.
     event: usize,
-    /// Its number; 0 after the last one.
-    number: u64,
+    /// Its number; [`EventNumber::START`] after the last one.
+    number: EventNumber,
 }
 
 impl<'a> VisitedCursor<'a> {
     fn new(sync: &'a SyncTimeline, location: u32, times: &'a [i64]) -> Self {
-        let mut visited = VisitedCursor { sync, location, times, event: 0, number: 0 };
+        let mut visited = VisitedCursor { sync, location, times, event: 0, number: EventNumber::START };
         visited.seek();
         visited
     }
@@ -229,13 +229,13 @@ impl<'a> VisitedCursor<'a> {
         while self.event < self.sync.len() && self.sync.location(self.event) != self.location {
             self.event += 1;
         }
-        self.number = if self.event < self.sync.len() { self.sync.number(self.event) } else { 0 };
+        self.number = if self.event < self.sync.len() { self.sync.number(self.event) } else { EventNumber::START };
     }
 
     /// How many have not come.
     fn left(mut self) -> u64 {
         let mut left = 0;
-        while self.number != 0 {
+        while self.number != EventNumber::START {
             left += 1;
             self.go_on();
         }
@@ -244,21 +244,21 @@ impl<'a> VisitedCursor<'a> {
 }
 
 impl TimeMap for TimestampMap<'_> {
-    fn event(&mut self, number: u64, time: u64) -> Result<u64> {
+    fn event(&mut self, number: EventNumber, time: u64) -> Result<u64> {
         let mut times = [time];
         self.events(number, &mut times)?;
         Ok(times[0])
     }
 
     /// Step by step for all of them: each step is a short loop.
-    fn events(&mut self, first: u64, times: &mut [u64]) -> Result<()> {
+    fn events(&mut self, first: EventNumber, times: &mut [u64]) -> Result<()> {
         let Lists { recorded, before, after } = &mut self.lists;
         recorded.clear();
         recorded.extend(times.iter().map(|&time| time as i64));
         before.resize(times.len(), 0);
         after.resize(times.len(), 0);
         self.cursor.map_all(first, recorded, before, after);
-        while let Some(place) = self.visited.number.checked_sub(first).filter(|&place| place < times.len() as u64) {
+        while let Some(place) = self.visited.number.0.checked_sub(first.0).filter(|&place| place < times.len() as u64) {
             self.deviating += u64::from(after[place as usize] != self.visited.expected());
             self.visited.go_on();
         }
@@ -266,7 +266,7 @@ impl TimeMap for TimestampMap<'_> {
         if let (Some(&before), Some(&after)) = (before.last(), after.last()) {
             self.previous = Some((before, after));
         }
-        for (number, (time, &after)) in (first..).zip(times.iter_mut().zip(&*after)) {
+        for (number, (time, &after)) in first.and_following().zip(times.iter_mut().zip(&*after)) {
             *time = u64::try_from(after)
                 .map_err(|_| Error::new("a corrected time is negative; this is a bug").at_event(number))?;
         }
@@ -280,7 +280,7 @@ impl TimeMap for TimestampMap<'_> {
         Ok(())
     }
 
-    fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {
+    fn flush_stop(&mut self, number: EventNumber, stop: u64) -> u64 {
         // It may lie beyond the events that follow, so it goes by time alone, and never before its own event.
         let at = self.clock.position(number, stop);
         let after = self.correction.map(at).0.max(self.previous.map_or(0, |(_, after)| after));

@@ -3,13 +3,20 @@
 use super::*;
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
-use clc_trace::{CommId, LocationId};
+use clc_trace::{CommId, EventNumber, LocationId};
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 
 fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
     let seconds = ticks as f64 * 1e-9;
-    EventPlace { process, location: LocationId(process.into()), event, ticks, seconds, region: Some(region.into()) }
+    EventPlace {
+        process,
+        location: LocationId(process.into()),
+        event: EventNumber(event),
+        ticks,
+        seconds,
+        region: Some(region.into()),
+    }
 }
 
 fn stage(message_violations: u64, collective_violations: u64, worst_ticks: i64) -> StageViolations {
@@ -252,7 +259,7 @@ fn locks() -> LockStages {
     let place = |process: u32, event, ticks: i64| EventPlace {
         process,
         location: LocationId(process.into()),
-        event,
+        event: EventNumber(event),
         ticks,
         seconds: ticks as f64 / 1e9,
         region: None,

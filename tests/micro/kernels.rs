@@ -21,7 +21,7 @@ use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{CurveStretch, Event, Fraction, OneSided, Position, Result, Shape, Ticks, TimelineNumber};
+use clc_trace::{CurveStretch, Event, EventNumber, Fraction, OneSided, Position, Result, Shape, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{CurveKnot, Demand, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
@@ -97,8 +97,8 @@ fn decode_records(bencher: Bencher) {
         let mut seen = 0u64;
         for location in &opened.definitions.locations {
             let local = archive.local_definitions(location.id).expect("definitions");
-            let count = |number, time, event| {
-                seen = seen.wrapping_add(number ^ time);
+            let count = |number: EventNumber, time, event| {
+                seen = seen.wrapping_add(number.0 ^ time);
                 black_box(event);
                 Ok(())
             };
@@ -148,15 +148,15 @@ fn extract(opened: &TraceHandle, table: &CommTable<'_>, process: Option<u32>, lo
 struct Reads<'a>(Extractor<'a>);
 
 impl SynchronisationVisitor for Reads<'_> {
-    fn passes(&mut self, _first: u64, _times: &[u64]) -> bool {
+    fn passes(&mut self, _first: EventNumber, _times: &[u64]) -> bool {
         true
     }
 
-    fn others(&mut self, _first: u64, _times: &[u64]) -> Result<()> {
+    fn others(&mut self, _first: EventNumber, _times: &[u64]) -> Result<()> {
         Ok(())
     }
 
-    fn event(&mut self, number: u64, time: u64, event: Event) -> Result<()> {
+    fn event(&mut self, number: EventNumber, time: u64, event: Event) -> Result<()> {
         let at = EventCoordinates { time: time as i64, raw: time as i64, number, location: 0 };
         self.0.event(at, &event).map(|_| ())
     }
@@ -263,14 +263,14 @@ fn correction_map(bencher: Bencher) {
     let times = times();
     let decay = controlled_logical_clock::Decay::START.fraction();
     let mut correction = OneSided::with_capacity(decay, Fraction::from_f64(0.01).expect("a slope"), 0, 0);
-    for (&time, number) in times.iter().step_by(32).zip(1..) {
-        let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number as i64));
+    for (&time, number) in times.iter().step_by(32).zip(EventNumber::FIRST.and_following()) {
+        let (start, level) = (Position { time: Ticks(time), location: 0, number }, Ticks(400 * number.0 as i64));
         correction.push_advance(start, Ticks(2_000), level);
         correction.push_stretch(Some(start), CurveStretch { level, shape: Shape::Ramp });
     }
     bencher.counter(ItemsCount::new(times.len())).bench(|| {
         let mut cursor = correction.cursor();
-        let position = |&time: &i64| Position { time: Ticks(time), location: 0, number: u64::MAX };
+        let position = |&time: &i64| Position { time: Ticks(time), location: 0, number: EventNumber::END };
         times.iter().map(|time| cursor.map(position(time)).0).fold(0i64, i64::wrapping_add)
     });
 }

@@ -4,7 +4,7 @@ use clc_engine::comm::{
     Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
     merge_to_first, merge_values, sparse_exchange,
 };
-use clc_trace::Error;
+use clc_trace::{Error, EventNumber};
 use std::time::Duration;
 
 /// All of them, the order-sensitive ones several times in a row.
@@ -163,7 +163,7 @@ fn values_and_errors(t: &mut dyn Transport) {
 
     assert_eq!(agree(t, Ok(rank)).unwrap(), rank);
     let failing = size / 2;
-    let error = |rank: usize| Error::new(format!("rank {rank} failed")).at_event(7).hint("try again");
+    let error = |rank: usize| Error::new(format!("rank {rank} failed")).at_event(EventNumber(7)).hint("try again");
     let outcome = if rank >= failing { Err(error(rank)) } else { Ok(()) };
     assert_eq!(agree(t, outcome).unwrap_err(), error(failing));
 }

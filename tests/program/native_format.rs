@@ -334,7 +334,7 @@ fn true_times_come_along() {
         let (all, mut kept) = (read("wrong.clct"), Vec::new());
         trace
             .scan_with(location.id, |number, _, event| {
-                kept.extend((event != Event::Other).then(|| all[number as usize - 1]));
+                kept.extend((event != Event::Other).then(|| all[number.preceding() as usize]));
                 Ok(())
             })
             .unwrap();

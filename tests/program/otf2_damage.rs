@@ -4,7 +4,7 @@ use crate::common::damage::Copy;
 use crate::mutate::{mutate, mutations};
 use clc_clock::{ClockModel, Method};
 use clc_otf2::{Otf2Archive, TimeMap};
-use clc_trace::{LocationId, Result, Ticks};
+use clc_trace::{EventNumber, LocationId, Result, Ticks};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use std::path::Path;
 struct Same;
 
 impl TimeMap for Same {
-    fn event(&mut self, _number: u64, time: u64) -> Result<u64> {
+    fn event(&mut self, _number: EventNumber, time: u64) -> Result<u64> {
         Ok(time)
     }
 
-    fn flush_stop(&mut self, _number: u64, stop: u64) -> u64 {
+    fn flush_stop(&mut self, _number: EventNumber, stop: u64) -> u64 {
         stop
     }
 }

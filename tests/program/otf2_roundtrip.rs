@@ -2,7 +2,7 @@
 
 use crate::otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
-use clc_trace::{ClockProperties, CommMembers, Event, LocationId, RegionId, Result};
+use clc_trace::{ClockProperties, CommMembers, Event, EventNumber, LocationId, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,12 +26,12 @@ fn run(command: &mut Command, silent: bool) -> String {
 /// Maps times by a function of the event's number and old time.
 struct By<F>(F);
 
-impl<F: FnMut(u64, u64) -> u64> TimeMap for By<F> {
-    fn event(&mut self, number: u64, time: u64) -> Result<u64> {
+impl<F: FnMut(EventNumber, u64) -> u64> TimeMap for By<F> {
+    fn event(&mut self, number: EventNumber, time: u64) -> Result<u64> {
         Ok(self.0(number, time))
     }
 
-    fn flush_stop(&mut self, number: u64, stop: u64) -> u64 {
+    fn flush_stop(&mut self, number: EventNumber, stop: u64) -> u64 {
         self.0(number, stop)
     }
 }
@@ -41,7 +41,7 @@ fn rewrite(
     archive: &Otf2Archive,
     target: &Path,
     clock: Option<ClockProperties>,
-    new: impl Fn(LocationId, u64, u64) -> u64,
+    new: impl Fn(LocationId, EventNumber, u64) -> u64,
 ) -> Otf2Archive {
     let (definitions, _) = archive.read_definitions().unwrap();
     std::fs::create_dir_all(target.join(archive.name())).unwrap();
@@ -49,12 +49,16 @@ fn rewrite(
         archive.rewrite_events(location.id, target, &mut By(|number, old| new(location.id, number, old))).unwrap();
         archive.rewrite_local_definitions(location.id, target).unwrap();
         if archive.has_snapshots(location.id) {
-            archive.rewrite_snapshots(location.id, target, &mut |old| new(location.id, 0, old)).unwrap();
+            archive
+                .rewrite_snapshots(location.id, target, &mut |old| new(location.id, EventNumber::START, old))
+                .unwrap();
         }
     }
     if let Some(markers) = archive.markers().unwrap() {
-        let times: Vec<_> =
-            markers.iter().map(|marker| (new(LocationId(0), 0, marker.time), marker.duration)).collect();
+        let times: Vec<_> = markers
+            .iter()
+            .map(|marker| (new(LocationId(0), EventNumber::START, marker.time), marker.duration))
+            .collect();
         archive.rewrite_markers(target, &times).unwrap();
     }
     archive.rewrite_definitions(target, Some(&clock.unwrap_or(definitions.clock))).unwrap();
@@ -120,7 +124,7 @@ fn no_change_of_times_changes_no_byte() {
 }
 
 /// First and last time of all events, buffer flushes included, after `new`.
-fn span(archive: &Otf2Archive, new: &impl Fn(LocationId, u64, u64) -> u64) -> (u64, u64) {
+fn span(archive: &Otf2Archive, new: &impl Fn(LocationId, EventNumber, u64) -> u64) -> (u64, u64) {
     let (definitions, _) = archive.read_definitions().unwrap();
     let mut span = (u64::MAX, 0);
     for location in &definitions.locations {
@@ -135,7 +139,7 @@ fn span(archive: &Otf2Archive, new: &impl Fn(LocationId, u64, u64) -> u64) -> (u
 }
 
 /// Rewrites with `new`, asks the judge whether anything but time differs, and returns the copy.
-fn judged(archive: &Otf2Archive, target: &Path, new: impl Fn(LocationId, u64, u64) -> u64) -> Otf2Archive {
+fn judged(archive: &Otf2Archive, target: &Path, new: impl Fn(LocationId, EventNumber, u64) -> u64) -> Otf2Archive {
     let (first, last) = span(archive, &new);
     let (definitions, _) = archive.read_definitions().unwrap();
     let clock = ClockProperties { global_offset: first, trace_length: last - first, ..definitions.clock };
@@ -199,8 +203,8 @@ fn times_in_snapshots_and_markers_move_too() {
 }
 
 /// A time of its own for every event; the old order of times survives, since the old time counts more than the number.
-fn apart(first: u64, number: u64, old: u64) -> u64 {
-    100 + ((old - first) << 17) + number
+fn apart(first: u64, number: EventNumber, old: u64) -> u64 {
+    100 + ((old - first) << 17) + number.0
 }
 
 #[test]
@@ -215,13 +219,13 @@ fn events_that_shared_a_time_can_part() {
         for location in &definitions.locations {
             let local = archive.local_definitions(location.id).unwrap();
             let mut old = Vec::new();
-            let mut keep = |number, time, event| {
+            let mut keep = |number: EventNumber, time, event| {
                 old.push((number, apart(first, number, time), event));
                 Ok(())
             };
             archive.scan_with(location.id, &local, &mut keep).unwrap();
             let mut old = old.into_iter();
-            let same = |number, time, event| {
+            let same = |number: EventNumber, time, event| {
                 assert_eq!(Some((number, time, event)), old.next());
                 Ok(())
             };
@@ -318,7 +322,7 @@ fn created_archives_say_what_they_were_told() {
                         Event::Leave(region) => Event::Leave(mapped(region)),
                         other => other,
                     };
-                    assert_eq!((number, at, read), (next + 1, time(next), expected));
+                    assert_eq!((number, at, read), (EventNumber::after(next), time(next), expected));
                     next += 1;
                     Ok(())
                 })
@@ -472,10 +476,10 @@ fn times_that_would_decrease_are_refused() {
     let (definitions, _) = archive.read_definitions().unwrap();
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join(archive.name())).unwrap();
-    let mut map = By(|number, _| 1000 - number);
+    let mut map = By(|number: EventNumber, _| 1000 - number.0);
     let error = archive.rewrite_events(definitions.locations[0].id, directory.path(), &mut map).unwrap_err();
     assert!(error.message.contains("998 is earlier than the preceding one, 999"), "{error}");
-    assert_eq!(error.event, Some(2));
+    assert_eq!(error.event, Some(EventNumber(2)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{ClockOffset, Error, Event, Fraction, Position, Result, Ticks};
+use clc_trace::{ClockOffset, Error, Event, EventNumber, Fraction, Position, Result, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::semantics::CollectiveClass;
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, ErrorLimit, Parameters, Slope};
@@ -112,7 +112,9 @@ fn run(
                     if trace.location_id(process, l) == *id {
                         let map = |(number, recorded): (usize, &Recorded)| {
                             let time = Ticks(recorded.time);
-                            correction.map(Position { time, location: place, number: number as u64 + 1 }).0
+                            correction
+                                .map(Position { time, location: place, number: EventNumber::after(number as u64) })
+                                .0
                         };
                         times[process - hosted.start][l] = events.iter().enumerate().map(map).collect();
                     }

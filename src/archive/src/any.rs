@@ -6,7 +6,7 @@ use crate::native::{self, NativeTrace};
 use crate::{Marker, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy};
 use crate::{WRITTEN_LIST, truth};
 use clc_otf2::{LocalDefinitions, Otf2Archive};
-use clc_trace::{ClockOffset, ClockProperties, Definitions, Error, Event, LocationId, RegionId, Result};
+use clc_trace::{ClockOffset, ClockProperties, Definitions, Error, Event, EventNumber, LocationId, RegionId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -212,7 +212,7 @@ impl Archive {
         }
     }
 
-    /// Calls `visit` with number (from 1), raw local time and contents of every event of a location, in order.
+    /// Calls `visit` with number, raw local time and contents of every event of a location, in order.
     ///
     /// # Errors
     /// The file is missing or damaged; whatever `visit` returns.
@@ -221,7 +221,7 @@ impl Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
-        visit: impl FnMut(u64, u64, Event) -> Result<()>,
+        visit: impl FnMut(EventNumber, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         match self {
             Archive::Otf2(archive) => archive.scan_with(location, local, visit),
@@ -258,10 +258,10 @@ impl Archive {
         location: LocationId,
         local: &LocalDefinitions,
         chunks: &[u64],
-        number: u64,
+        number: EventNumber,
     ) -> Option<RegionId> {
         let (mut found, mut entered) = (None, 0u64);
-        let mut look = |at: u64, event: Event| {
+        let mut look = |at: EventNumber, event: Event| {
             match event {
                 _ if at < number => {}
                 Event::Enter(region) if at == number => found = Some(region),
@@ -274,7 +274,7 @@ impl Archive {
         };
         let _ = match self {
             Archive::Otf2(archive) => {
-                let chunk = chunks.partition_point(|&before| before < number).saturating_sub(1);
+                let chunk = chunks.partition_point(|&before| before < number.0).saturating_sub(1);
                 let start = (chunk, chunks.get(chunk).copied().unwrap_or(0));
                 archive.scan_from(location, local, start, look)
             }

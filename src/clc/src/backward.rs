@@ -189,7 +189,7 @@ impl TautString<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clc_trace::{Curve, OneSided, Position};
+    use clc_trace::{Curve, EventNumber, OneSided, Position};
     use proptest::prelude::*;
 
     /// A time, and what an event there demands at which height.
@@ -209,8 +209,11 @@ mod tests {
         segments.reverse();
         let mut correction = OneSided::identity();
         for segment in &segments {
-            let start =
-                |index: u32| Position { time: Ticks(times[index as usize]), location: 0, number: u64::from(index) };
+            let start = |index: u32| Position {
+                time: Ticks(times[index as usize]),
+                location: 0,
+                number: EventNumber(u64::from(index)),
+            };
             correction.push_stretch(segment.index.map(start), segment.stretch);
         }
         let curves: Vec<Curve> = correction.curves().collect();

@@ -4,6 +4,7 @@
 //! that was acquired earlier was held earlier. So of all that were acquired earlier by other processes and exclude a lock, the latest release is
 //! what it had to wait for.
 
+use clc_trace::EventNumber;
 use serde::{Deserialize, Serialize};
 
 /// A lock from its request to its release.
@@ -24,7 +25,7 @@ pub struct Lock {
     /// The location of the process, and which events of it acquired and released the lock.
     pub location: u64,
     /// See `location`.
-    pub events: [u64; 2],
+    pub events: [EventNumber; 2],
     /// What tells the lock apart where it came from.
     pub number: u32,
 }
@@ -117,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn lock(process: u32, target: u32, exclusive: bool, acquired: i64, released: i64) -> Lock {
-        let (held, location, events, number) = (released - 1, 0, [0; 2], 0);
+        let (held, location, events, number) = (released - 1, 0, [EventNumber::FIRST; 2], 0);
         Lock { acquired, process, held, released, target, exclusive, location, events, number }
     }
 

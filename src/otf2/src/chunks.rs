@@ -7,7 +7,7 @@ pub use gather::RecordRun;
 use crate::bytes::{ByteOrder, Reader};
 use crate::framing::{FRAMED, FRAMING, control, singleton_width};
 use crate::source::{Blocks, ByteSource, Source};
-use clc_trace::{Error, Result};
+use clc_trace::{Error, EventNumber, Result};
 use std::ops::Range;
 use std::path::Path;
 
@@ -56,6 +56,12 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// Which event of the location it is, in an event file.
+    #[inline(always)]
+    pub fn event(&self) -> EventNumber {
+        EventNumber(self.number)
+    }
+
     /// A reader of the record's fields. For speed it goes on into what follows the record; [`Record::within`] tells whether it did.
     #[inline(always)]
     pub fn fields(&self) -> Reader<'a> {
@@ -82,6 +88,7 @@ pub struct RecordReader<S> {
     /// Where the unread part of the present chunk begins.
     at: usize,
     order: ByteOrder,
+    /// Records read.
     number: u64,
     time: u64,
     done: bool,
@@ -163,7 +170,7 @@ impl<S: Source> RecordReader<S> {
         }
     }
 
-    /// Number of the event that was read last.
+    /// How many records have been read.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -226,7 +233,7 @@ impl<S: Source> RecordReader<S> {
         } else {
             Error::new(format!("a record at byte {} does not end within its chunk", self.offset()))
         }
-        .at_event(self.number + 1)
+        .at_event(EventNumber::after(self.number))
     }
 
     /// The next record, or `None` at the end of the file.
@@ -314,18 +321,16 @@ impl<S: Source> RecordReader<S> {
             match kind {
                 control::END_OF_CHUNK => {
                     if start.is_some() || stamped {
-                        return Err(
-                            Error::new("a chunk ends between an event and what precedes it").at_event(self.number + 1)
-                        );
+                        return Err(Error::new("a chunk ends between an event and what precedes it")
+                            .at_event(EventNumber::after(self.number)));
                     }
                     self.close_chunk();
                     self.open_chunk()?;
                 }
                 control::END_OF_FILE => {
                     if start.is_some() || stamped {
-                        return Err(
-                            Error::new("the file ends between an event and what precedes it").at_event(self.number + 1)
-                        );
+                        return Err(Error::new("the file ends between an event and what precedes it")
+                            .at_event(EventNumber::after(self.number)));
                     }
                     self.close_chunk();
                     self.done = true;
@@ -333,13 +338,12 @@ impl<S: Source> RecordReader<S> {
                 }
                 control::TIMESTAMP if events => {
                     if stamped {
-                        return Err(Error::new("two timestamps in a row").at_event(self.number + 1));
+                        return Err(Error::new("two timestamps in a row").at_event(EventNumber::after(self.number)));
                     }
                     if start.is_some() {
                         // No writer does this, and a copy of the event would keep the old time in its middle.
-                        return Err(
-                            Error::new("a timestamp between an attribute list and its event").at_event(self.number + 1)
-                        );
+                        return Err(Error::new("a timestamp between an attribute list and its event")
+                            .at_event(EventNumber::after(self.number)));
                     }
                     let time = self.source.present().get(next..).and_then(|rest| rest.first_chunk::<8>());
                     let time = self.order.u64(*time.ok_or_else(|| self.truncated())?);
@@ -348,7 +352,7 @@ impl<S: Source> RecordReader<S> {
                             "time runs backwards: timestamp {time} after timestamp {}",
                             self.time
                         ))
-                        .at_event(self.number + 1));
+                        .at_event(EventNumber::after(self.number)));
                     }
                     self.time = time;
                     stamped = true;
@@ -361,7 +365,7 @@ impl<S: Source> RecordReader<S> {
                 }
                 control::END_OF_BUFFER | control::CHUNK | 4 => {
                     return Err(Error::new(format!("unexpected control byte {kind} at byte {}", self.offset()))
-                        .at_event(self.number + 1));
+                        .at_event(EventNumber::after(self.number)));
                 }
                 _ => {
                     let width = if self.kind == FileKind::Events { singleton_width(kind) } else { None };
@@ -393,7 +397,7 @@ impl<S: Source> RecordReader<S> {
                 return Err(Error::new(format!(
                     "a compressed integer has {length} bytes where at most {width} are allowed"
                 ))
-                .at_event(self.number + 1));
+                .at_event(EventNumber::after(self.number)));
             }
         };
         self.within_chunk(at, length as u64)

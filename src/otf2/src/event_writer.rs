@@ -4,7 +4,7 @@ use crate::bytes::{ByteOrder, Reader, Writer};
 use crate::event_record::EventRecord;
 use crate::framing::{attribute_bound, bound, control, singleton_width};
 use crate::writer::ChunkWriter;
-use clc_trace::{Error, Event, Result};
+use clc_trace::{Error, Event, EventNumber, Result};
 
 /// The event file of one location.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl EventFileWriter {
     }
 
     fn refused(&self, why: String) -> Error {
-        Error::new(why).in_file(self.chunks.path()).at_event(self.chunks.count() + 1)
+        Error::new(why).in_file(self.chunks.path()).at_event(EventNumber::after(self.chunks.count()))
     }
 
     /// Ends the file; returns the number of events.

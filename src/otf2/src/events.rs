@@ -9,14 +9,14 @@ use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::mapped::MappedFile;
 use crate::source::Blocks;
-use clc_trace::{Error, LocationId, Result};
+use clc_trace::{Error, EventNumber, LocationId, Result};
 use std::path::PathBuf;
 
 /// An event as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedEvent {
-    /// Its number in its location, from 1.
-    pub number: u64,
+    /// Its number in its location.
+    pub number: EventNumber,
     /// When, in ticks of the location's own clock.
     pub time: u64,
     /// What, with global ids.
@@ -79,7 +79,7 @@ impl Events {
 
     fn read(&mut self) -> Result<Option<RecordedEvent>> {
         let Some(record) = self.records.next()? else { return Ok(None) };
-        let number = record.number;
+        let number = record.event();
         let read = || -> Result<RecordedEvent> {
             let mut reader = Reader::new(record.payload, record.order);
             Ok(RecordedEvent {

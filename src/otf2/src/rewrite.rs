@@ -8,7 +8,7 @@ use crate::framing::{BUFFER_FLUSH, attribute_bound, bound};
 use crate::local_file::{CLOCK_OFFSET, clock_offset_record};
 use crate::writer::{ChunkWriter, Source};
 use crate::{MappedFile, Marker, MarkerScope, TimeMap, copy};
-use clc_trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
+use clc_trace::{ClockOffset, ClockProperties, Error, EventNumber, LocationId, Result};
 use std::path::Path;
 
 /// OTF2 marker file record `Marker`.
@@ -51,9 +51,9 @@ impl Otf2Archive {
                 }
             }
             let Some(record) = records.next().map_err(place)? else { break };
-            let time = map.event(record.number, record.time)?;
+            let time = map.event(record.event(), record.time)?;
             if time < last {
-                return Err(backwards(time, last, record.number));
+                return Err(backwards(time, last, record.event()));
             }
             last = time;
             mirrors = mirrors && writer.mirror(time, &record)?;
@@ -87,7 +87,7 @@ impl Otf2Archive {
             map.events(stretch.first(), stretch.times_mut())?;
             let record = records.next().map_err(|error| error.in_file(&path).at_location(location))?;
             let Some(record) = record else { break };
-            map.event(record.number, record.time)?;
+            map.event(record.event(), record.time)?;
             if record.kind == BUFFER_FLUSH && record.payload.len() >= 8 {
                 patch_flush(&record, map, &mut patched);
             }
@@ -278,7 +278,7 @@ impl Otf2Archive {
 
 /// The last of the new times of a stretch, which do not decrease, after `last`.
 fn ascending(stretch: &RecordRun, mut last: u64) -> Result<u64> {
-    for (number, &time) in (stretch.first()..).zip(stretch.times()) {
+    for (number, &time) in stretch.first().and_following().zip(stretch.times()) {
         if time < last {
             return Err(backwards(time, last, number));
         }
@@ -293,7 +293,7 @@ fn event_bound(record: &Record<'_>) -> usize {
 }
 
 #[cold]
-fn backwards(time: u64, last: u64, number: u64) -> Error {
+fn backwards(time: u64, last: u64, number: EventNumber) -> Error {
     Error::new(format!(
         "the corrected time {time} is earlier than the preceding one, {last}; this is a \
         bug"
@@ -304,11 +304,11 @@ fn backwards(time: u64, last: u64, number: u64) -> Error {
 /// Records are copied as they are, so all chunks of a file have to have the byte order of its first.
 #[inline]
 fn same_order(record: &Record<'_>, writer: &ChunkWriter) -> Result<()> {
-    if record.order == writer.order() { Ok(()) } else { Err(mixed_order(record.order, record.number)) }
+    if record.order == writer.order() { Ok(()) } else { Err(mixed_order(record.order, record.event())) }
 }
 
 #[cold]
-fn mixed_order(order: ByteOrder, number: u64) -> Error {
+fn mixed_order(order: ByteOrder, number: EventNumber) -> Error {
     let order = match order {
         ByteOrder::Little => "little",
         ByteOrder::Big => "big",
@@ -392,7 +392,7 @@ fn patch_flush(record: &Record<'_>, map: &mut impl TimeMap, into: &mut Vec<u8>) 
     into.clear();
     into.extend_from_slice(record.raw);
     if let Some(stop) = record.payload.first_chunk::<8>() {
-        let stop = map.flush_stop(record.number, record.order.u64(*stop));
+        let stop = map.flush_stop(record.event(), record.order.u64(*stop));
         let at = into.len() - record.payload.len();
         into[at..at + 8].copy_from_slice(&record.order.bytes(stop));
     }

@@ -6,7 +6,7 @@ use crate::decode::decode;
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::source::Source;
-use clc_trace::{Event, LocationId, Result};
+use clc_trace::{Event, EventNumber, LocationId, Result};
 
 /// What is known before the first record.
 pub(crate) fn empty(local: &LocalDefinitions) -> ScanSummary {
@@ -30,7 +30,7 @@ pub(crate) fn finish<S: Source>(summary: &mut ScanSummary, records: &RecordReade
 }
 
 impl Otf2Archive {
-    /// Calls `visit` with number (from 1), raw local time and contents of every event of a location, in order.
+    /// Calls `visit` with number, raw local time and contents of every event of a location, in order.
     ///
     /// # Errors
     /// The file is missing or damaged; whatever `visit` returns.
@@ -38,9 +38,9 @@ impl Otf2Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
-        mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
+        mut visit: impl FnMut(EventNumber, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
-        self.scan_records(location, local, |record, event| visit(record.number, record.time, event))
+        self.scan_records(location, local, |record, event| visit(record.event(), record.time, event))
     }
 
     /// As [`Otf2Archive::scan_with`], with the record itself.
@@ -67,13 +67,13 @@ impl Otf2Archive {
         location: LocationId,
         local: &LocalDefinitions,
         (chunk, before): (usize, u64),
-        mut visit: impl FnMut(u64, Event) -> bool,
+        mut visit: impl FnMut(EventNumber, Event) -> bool,
     ) -> Result<()> {
         let (path, size) = (self.event_path(location), self.anchor().event_chunk);
         let mut run = || -> Result<()> {
             let mut records = RecordReader::open_at(&path, FileKind::Events, size, chunk, before)?;
             while let Some(record) = records.next()? {
-                if !visit(record.number, decode(&record, local)?) {
+                if !visit(record.event(), decode(&record, local)?) {
                     break;
                 }
             }
@@ -96,12 +96,12 @@ impl Otf2Archive {
             let (mut first, mut last, mut events) = (0, 0, 0);
             while let Some(record) = records.next()? {
                 summary.by_type[usize::from(record.kind)] += 1;
-                let (number, time) = (record.number, record.time);
+                let (number, time) = (record.event(), record.time);
                 visit(record).map_err(|error| error.at_event(number))?;
                 if events == 0 {
                     first = time;
                 }
-                (last, events) = (time, number);
+                (last, events) = (time, events + 1);
             }
             summary.time_span = (events > 0).then_some((first, last));
             finish(&mut summary, &records);

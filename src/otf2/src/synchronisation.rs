@@ -7,7 +7,7 @@ use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::scan::{empty, finish};
 use crate::source::Source;
-use clc_trace::{Event, LocationId, RegionId, Result};
+use clc_trace::{Event, EventNumber, LocationId, RegionId, Result};
 
 /// Types of records.
 const ENTER: u8 = 12;
@@ -30,19 +30,19 @@ static SYNCHRONISES: [bool; 256] = {
 pub trait SynchronisationVisitor {
     /// Events that follow each other come next, from number `first` on, at these raw local times. Returns whether those that synchronise nobody may be left
     /// out; if not, they come as [`SynchronisationVisitor::others`].
-    fn passes(&mut self, first: u64, times: &[u64]) -> bool;
+    fn passes(&mut self, first: EventNumber, times: &[u64]) -> bool;
 
     /// Events that synchronise nobody and follow each other, from number `first` on: their raw local times.
     ///
     /// # Errors
     /// Whatever ends the scan.
-    fn others(&mut self, first: u64, times: &[u64]) -> Result<()>;
+    fn others(&mut self, first: EventNumber, times: &[u64]) -> Result<()>;
 
     /// Event `number`, at a raw local time.
     ///
     /// # Errors
     /// Whatever ends the scan.
-    fn event(&mut self, number: u64, time: u64, event: Event) -> Result<()>;
+    fn event(&mut self, number: EventNumber, time: u64, event: Event) -> Result<()>;
 }
 
 impl Otf2Archive {
@@ -105,7 +105,7 @@ impl Otf2Archive {
                 let Some(record) = records.next()? else { break };
                 summary.by_type[usize::from(record.kind)] += 1;
                 within.read(&record, local);
-                let (number, time) = (record.number, record.time);
+                let (number, time) = (record.event(), record.time);
                 let event = if synchronises(record.kind) { decode(&record, local) } else { Ok(Event::Other) };
                 let visited = event.and_then(|event| visitor.event(number, time, event));
                 visited.map_err(|error| error.at_event(number))?;

@@ -8,7 +8,7 @@ use crate::framing::{attribute_bound, bound};
 use crate::local::LocalDefinitions;
 use crate::writer::{ChunkWriter, Source};
 use crate::{ArchiveWriter, CreateOptions, Otf2Archive, definitions};
-use clc_trace::{ClockProperties, CommId, CommMembers, Communicator, Definitions, LocationId, Result};
+use clc_trace::{ClockProperties, CommId, CommMembers, Communicator, Definitions, EventNumber, LocationId, Result};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ fn read(bytes: &[u8], kind: FileKind) -> Result<Vec<(u64, u64, u8)>> {
     Ok(all)
 }
 
-fn failure(records: &[u8]) -> (String, Option<u64>) {
+fn failure(records: &[u8]) -> (String, Option<EventNumber>) {
     let error = read(&file(records, 1), FileKind::Events).unwrap_err();
     (error.message, error.event)
 }
@@ -106,7 +106,7 @@ fn damage_is_named_with_its_event() {
     let named = |records: &[u8], text: &str, event: u64| {
         let (message, at) = failure(records);
         assert!(message.contains(text), "{message} does not say {text}");
-        assert_eq!(at, Some(event), "{message}");
+        assert_eq!(at, Some(EventNumber(event)), "{message}");
     };
     named(&[enter(5), stamp(6), enter(6)].concat(), "two timestamps in a row", 2);
     named(&[enter(5), enter(4)].concat(), "timestamp 4 after timestamp 5", 2);
@@ -137,7 +137,7 @@ fn a_record_may_not_leave_its_chunk() {
     bytes.resize(2 * SIZE as usize, 2);
     let error = read(&bytes, FileKind::Events).unwrap_err();
     assert!(error.message.contains("does not end within its chunk"), "{error}");
-    assert_eq!(error.event, Some(2));
+    assert_eq!(error.event, Some(EventNumber(2)));
 }
 
 #[test]

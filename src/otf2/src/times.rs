@@ -1,29 +1,29 @@
 //! What a format asks of those who change the times of a trace.
 
-use clc_trace::{LocationId, Result};
+use clc_trace::{EventNumber, LocationId, Result};
 
 /// New times for the events of one location.
 pub trait TimeMap {
-    /// New time of event `number` (from 1), recorded at `time`; called in order.
+    /// New time of event `number`, recorded at `time`; called in order.
     ///
     /// # Errors
     /// There is no such time.
-    fn event(&mut self, number: u64, time: u64) -> Result<u64>;
+    fn event(&mut self, number: EventNumber, time: u64) -> Result<u64>;
 
     /// New times of events that follow each other, from number `first` on: in the place of the recorded ones. The same as one by one, but for a whole
     /// list at once.
     ///
     /// # Errors
     /// As [`TimeMap::event`].
-    fn events(&mut self, first: u64, times: &mut [u64]) -> Result<()> {
-        for (number, time) in (first..).zip(times) {
+    fn events(&mut self, first: EventNumber, times: &mut [u64]) -> Result<()> {
+        for (number, time) in first.and_following().zip(times) {
             *time = self.event(number, *time)?;
         }
         Ok(())
     }
 
     /// New stop time of the `BufferFlush` event `number`, called after that event got its time, and before the next one.
-    fn flush_stop(&mut self, number: u64, stop: u64) -> u64;
+    fn flush_stop(&mut self, number: EventNumber, stop: u64) -> u64;
 }
 
 /// What a marker refers to (OTF2 `MarkerScope`).

@@ -199,7 +199,7 @@ impl<'a> PartialExport<'a> {
                 continue;
             };
             // One receive event is one message: unique, and the same for any number of ranks.
-            let id = to.1.wrapping_mul(1 << 32).wrapping_add(number);
+            let id = to.1.wrapping_mul(1 << 32).wrapping_add(number.0);
             let start = json!({"ph": "s", "name": "message", "cat": "message", "id": id, "pid": from.0, "tid": from.1,
                 "ts": rounded(self.microseconds(send.time))});
             let end = json!({"ph": "f", "bp": "e", "name": "message", "cat": "message", "id": id, "pid": to.0, "tid": to.1,

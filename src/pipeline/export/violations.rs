@@ -9,7 +9,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
 use clc_engine::replay::program::NO_LOWER_BOUND;
-use clc_trace::{Result, Ticks};
+use clc_trace::{EventNumber, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 
 /// The first line.
@@ -19,7 +19,7 @@ receiver_rank,receiver_location,receiver_event,receiver_seconds,too_early_ticks,
 /// Where a line goes: location and event of the receive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct ViolationLine {
-    receiver: (u32, u64, u64),
+    receiver: (u32, LocationId, EventNumber),
     message: bool,
     fields: Vec<String>,
 }
@@ -69,7 +69,7 @@ pub fn violations(
             format!("{:.12}", seconds(time)),
         ]);
         fields.extend([early.to_string(), format!("{:.12}", Ticks(early).seconds(resolution))]);
-        ViolationLine { receiver: (process, location.0, number), message: operation == "message", fields }
+        ViolationLine { receiver: (process, location, number), message: operation == "message", fields }
     };
     let mut lines = Vec::new();
     for ((channel, wanted), sends) in program.messages.incoming.iter().zip(&wanted).zip(sends) {

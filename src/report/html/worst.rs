@@ -42,7 +42,7 @@ pub fn body(report: &Report) -> Option<String> {
 
 fn place(at: &EventPlace) -> String {
     let region = at.region.as_ref().map(|region| format!("{} on ", escape(region))).unwrap_or_default();
-    format!("{region}rank {}, location {}, event {}, {:.9} s", at.process, at.location, count(at.event), at.seconds)
+    format!("{region}rank {}, location {}, event {}, {:.9} s", at.process, at.location, count(at.event.0), at.seconds)
 }
 
 fn article(number: usize, case: &Case) -> String {

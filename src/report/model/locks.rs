@@ -46,11 +46,11 @@ impl Overlap {
             acquired.process,
             acquired.seconds,
             acquired.location,
-            count(acquired.event),
+            count(acquired.event.0),
             held.process,
             held.seconds,
             held.location,
-            count(held.event),
+            count(held.event.0),
         )
     }
 }

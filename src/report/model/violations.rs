@@ -1,7 +1,7 @@
 //! Violations of the clock condition (a receive earlier than its send plus the minimum latency), at three stages.
 
 use crate::report::Stage;
-use clc_trace::LocationId;
+use clc_trace::{EventNumber, LocationId};
 use serde::{Deserialize, Serialize};
 
 /// Violations before, between and after.
@@ -220,8 +220,8 @@ pub struct EventPlace {
     pub process: u32,
     /// Its location.
     pub location: LocationId,
-    /// Its 1-based position in the location, as otf2-print counts.
-    pub event: u64,
+    /// Its number in the location.
+    pub event: EventNumber,
     /// Its time at this stage, in ticks.
     pub ticks: i64,
     /// The same in seconds after the first event of the trace at this stage.

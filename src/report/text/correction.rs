@@ -217,7 +217,7 @@ fn violations(report: &Report) -> String {
 
 fn place(at: &EventPlace) -> String {
     let region = at.region.as_ref().map(|region| format!("{} on ", shorten(region, 30))).unwrap_or_default();
-    let event = count(at.event);
+    let event = count(at.event.0);
     format!("{region}rank {}, location {}, event {event}, {:.9} s", at.process, at.location, at.seconds)
 }
 

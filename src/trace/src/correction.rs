@@ -153,7 +153,7 @@ impl CorrectionCursor<'_> {
             common.map_all(corrected);
         }
         if let Some((finish, begun)) = &mut self.finish {
-            for ((time, &recorded), number) in corrected.iter_mut().zip(times).zip(from.number..) {
+            for ((time, &recorded), number) in corrected.iter_mut().zip(times).zip(from.number.and_following()) {
                 let at = Position { time: Ticks(recorded), number, ..from };
                 while *begun < finish.starts.len() && finish.start(*begun) <= at {
                     *begun += 1;

@@ -1,6 +1,6 @@
 //! The one error type of the program: what went wrong, and where in which file.
 
-use crate::LocationId;
+use crate::{EventNumber, LocationId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -20,8 +20,8 @@ pub struct Error {
     pub file: Option<String>,
     /// The location (event stream) it belongs to.
     pub location: Option<LocationId>,
-    /// 1-based position of the event in its location, as otf2-print and libotf2 count.
-    pub event: Option<u64>,
+    /// The event of that location.
+    pub event: Option<EventNumber>,
     /// What the user can do about it.
     pub hint: Option<String>,
 }
@@ -49,8 +49,8 @@ impl Error {
         self
     }
 
-    /// Adds the event's 1-based position, unless one is known already.
-    pub fn at_event(mut self, event: u64) -> Self {
+    /// Adds the event, unless one is known already.
+    pub fn at_event(mut self, event: EventNumber) -> Self {
         self.event.get_or_insert(event);
         self
     }

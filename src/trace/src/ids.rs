@@ -1,6 +1,7 @@
 //! Identifiers as distinct types, so that a rank can never be used as a location.
 
 use crate::number;
+use std::ops::Add;
 
 number! {
     /// A location: one stream of events (OTF2 `Location`, its 64-bit id, not necessarily dense).
@@ -31,7 +32,48 @@ number! {
     RegionId(u32)
 }
 number! {
+    /// An event of a location by its place in the location's order: 1 is the first one, as otf2-print and libotf2 count.
+    EventNumber(u64)
+}
+number! {
     /// A member of a communicator by its rank there: from 0 up to but without the size. Of an inter-communicator the members of both groups are numbered together where they
     /// matter together, those of the first group first. It says nothing about the process, whose global MPI rank is the element of the list of members at this place.
     CommRank(u32), one per "member"
+}
+
+impl EventNumber {
+    /// The first event of a location.
+    pub const FIRST: EventNumber = EventNumber(1);
+    /// Ahead of every event of a location.
+    pub const START: EventNumber = EventNumber(0);
+    /// Behind every event of a location.
+    pub const END: EventNumber = EventNumber(u64::MAX);
+
+    /// The event that follows the first `count` ones.
+    #[inline]
+    pub const fn after(count: u64) -> EventNumber {
+        EventNumber(count + 1)
+    }
+
+    /// How many events of the location precede it.
+    #[inline]
+    pub const fn preceding(self) -> u64 {
+        self.0 - 1
+    }
+
+    /// This event and those that follow it, without end.
+    #[inline]
+    pub fn and_following(self) -> impl Iterator<Item = EventNumber> {
+        (self.0..).map(EventNumber)
+    }
+}
+
+/// So many events later.
+impl Add<u64> for EventNumber {
+    type Output = EventNumber;
+
+    #[inline]
+    fn add(self, events: u64) -> EventNumber {
+        EventNumber(self.0 + events)
+    }
 }

@@ -5,14 +5,14 @@
 //! types of their own).
 //!
 //! ```
-//! use clc_trace::{Event, LocationId, Message, CommId, Ticks, format};
+//! use clc_trace::{Event, EventNumber, LocationId, Message, CommId, Ticks, format};
 //!
 //! let event = Event::MpiSend(Message { peer: 1, comm: CommId(0), tag: 7, length: 4096 });
 //! assert!(matches!(event, Event::MpiSend(message) if message.peer == 1));
 //! // Times are ticks of the trace's timer; a resolution makes seconds of them.
 //! assert_eq!(format::duration(Ticks(1500).seconds(1_000_000_000)), "1.50 us");
 //! // Errors say where they happened.
-//! let error = clc_trace::Error::new("times decrease").at_location(LocationId(3)).at_event(17);
+//! let error = clc_trace::Error::new("times decrease").at_location(LocationId(3)).at_event(EventNumber(17));
 //! assert_eq!(error.to_string(), "location 3, event 17: times decrease");
 //! ```
 #![deny(missing_docs)]
@@ -51,7 +51,9 @@ pub use event::{
     WindowLock, WindowTransfer,
 };
 pub use fixed::Fraction;
-pub use ids::{CommId, CommRank, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
+pub use ids::{
+    CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId,
+};
 pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};

@@ -1,5 +1,7 @@
 //! Places of events within a timeline, as parallel arrays.
 
+use crate::EventNumber;
+
 /// Locations and event numbers of a list of events: four bytes each as long as the locations are 0 and the numbers below 2³².
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
@@ -36,7 +38,7 @@ impl Places {
 
     /// Appends the place of event `number` of location `location`.
     #[inline]
-    pub fn push(&mut self, location: u32, number: u64) {
+    pub fn push(&mut self, location: u32, number: EventNumber) {
         if location != 0 && self.locations.is_empty() {
             self.locations.resize(self.len(), 0);
         }
@@ -44,24 +46,24 @@ impl Places {
             self.locations.push(location);
         }
         match &mut self.numbers {
-            Numbers::Narrow(numbers) => match u32::try_from(number) {
+            Numbers::Narrow(numbers) => match u32::try_from(number.0) {
                 Ok(number) => numbers.push(number),
                 Err(_) => {
-                    let wide = numbers.iter().map(|&number| u64::from(number)).chain([number]).collect();
+                    let wide = numbers.iter().map(|&number| u64::from(number)).chain([number.0]).collect();
                     self.numbers = Numbers::Wide(wide);
                 }
             },
-            Numbers::Wide(numbers) => numbers.push(number),
+            Numbers::Wide(numbers) => numbers.push(number.0),
         }
     }
 
-    /// 1-based number of an event in its location.
+    /// Number of an event in its location.
     #[inline]
-    pub fn number(&self, index: usize) -> u64 {
-        match &self.numbers {
+    pub fn number(&self, index: usize) -> EventNumber {
+        EventNumber(match &self.numbers {
             Numbers::Narrow(numbers) => u64::from(numbers[index]),
             Numbers::Wide(numbers) => numbers[index],
-        }
+        })
     }
 
     /// Index of an event's location within the timeline.
@@ -79,9 +81,9 @@ mod tests {
     fn places_come_back_as_they_were_pushed() {
         let mut places = Places::with_capacity(2);
         let pushed = [(0, 1), (0, 2), (2, 7), (0, u64::from(u32::MAX) + 5), (1, 8)];
-        pushed.iter().for_each(|&(location, number)| places.push(location, number));
+        pushed.iter().for_each(|&(location, number)| places.push(location, EventNumber(number)));
         for (index, &place) in pushed.iter().enumerate() {
-            assert_eq!((places.location(index), places.number(index)), place);
+            assert_eq!((places.location(index), places.number(index).0), place);
         }
     }
 }

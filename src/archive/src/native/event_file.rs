@@ -3,7 +3,7 @@
 use super::numbers::ByteReader;
 use super::records::NativeRecord;
 use super::{FIRST_VERSION, VERSION};
-use clc_trace::{ClockOffset, Error, LocationId, Result};
+use clc_trace::{ClockOffset, Error, EventNumber, LocationId, Result};
 
 /// The first bytes of an event file.
 pub const MAGIC: [u8; 8] = *b"CLCEVENT";
@@ -207,13 +207,13 @@ impl<'a> Events<'a> {
         Ok(offsets)
     }
 
-    /// The next event as number (from 1), raw local time and contents; nothing after the last one.
+    /// The next event as number, raw local time and contents; nothing after the last one.
     ///
     /// # Errors
     /// The file is damaged.
     #[inline]
     #[allow(clippy::should_implement_trait)] // an error ends it, so it is no iterator of results
-    pub fn next(&mut self) -> Result<Option<(u64, u64, NativeRecord)>> {
+    pub fn next(&mut self) -> Result<Option<(EventNumber, u64, NativeRecord)>> {
         if self.left == 0 && !self.open_block()? {
             return Ok(None);
         }
@@ -228,7 +228,7 @@ impl<'a> Events<'a> {
         }
         self.time = time;
         self.number += 1;
-        Ok(Some((self.number, time, record)))
+        Ok(Some((EventNumber(self.number), time, record)))
     }
 
     /// Begins with the next block; `false` if there is none.
@@ -268,6 +268,6 @@ impl<'a> Events<'a> {
 
     #[cold]
     fn fail(&self, what: &str) -> Error {
-        damaged(what).at_event(self.number + 1)
+        damaged(what).at_event(EventNumber::after(self.number))
     }
 }

@@ -6,7 +6,7 @@ use super::records::NativeRecord;
 use super::{DEFINITIONS, EVENTS};
 use crate::{MappedFile, ScanSummary};
 use clc_otf2::{Sibling, event_file_size, list};
-use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
+use clc_trace::{ClockOffset, Definitions, Error, Event, EventNumber, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -136,14 +136,14 @@ impl NativeTrace {
         work(&mut events).map_err(place)
     }
 
-    /// Calls `visit` with number (from 1), raw local time and contents of every event of a location, in order.
+    /// Calls `visit` with number, raw local time and contents of every event of a location, in order.
     ///
     /// # Errors
     /// The file is missing or damaged; whatever `visit` returns.
     pub fn scan_with(
         &self,
         location: LocationId,
-        mut visit: impl FnMut(u64, u64, Event) -> Result<()>,
+        mut visit: impl FnMut(EventNumber, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan_records(location, |number, time, record| visit(number, time, record.event()))
     }
@@ -155,7 +155,7 @@ impl NativeTrace {
     pub fn scan_records(
         &self,
         location: LocationId,
-        mut visit: impl FnMut(u64, u64, NativeRecord) -> Result<()>,
+        mut visit: impl FnMut(EventNumber, u64, NativeRecord) -> Result<()>,
     ) -> Result<ScanSummary> {
         let mut summary = ScanSummary {
             events: 0,
@@ -175,7 +175,7 @@ impl NativeTrace {
                 if count == 0 {
                     first = time;
                 }
-                (last, count) = (time, number);
+                (last, count) = (time, number.0);
             }
             summary.events = count;
             summary.time_span = (count > 0).then_some((first, last));

@@ -5,7 +5,7 @@ use super::files::NativeTrace;
 use super::records::NativeRecord;
 use super::write::{NativeWriter, replace_offsets};
 use crate::{TimeMap, copy};
-use clc_trace::{ClockOffset, ClockProperties, Error, LocationId, Result};
+use clc_trace::{ClockOffset, ClockProperties, Error, EventNumber, LocationId, Result};
 use std::path::Path;
 
 impl NativeTrace {
@@ -20,10 +20,10 @@ impl NativeTrace {
             let mut writer = target.events_as(location, events.version())?;
             let offsets = events.clock_offsets()?;
             let mut last = 0;
-            let mut batch = EventBatch::default();
+            let mut batch = EventBatch::empty();
             while batch.read(events)? {
                 batch.map(map)?;
-                for ((number, &time), record) in (batch.first..).zip(&batch.times).zip(&batch.records) {
+                for ((number, &time), record) in batch.first.and_following().zip(&batch.times).zip(&batch.records) {
                     if time < last {
                         return Err(Error::new(format!(
                             "the corrected time {time} is earlier than the preceding one, \
@@ -45,7 +45,7 @@ impl NativeTrace {
     /// The event file is missing or damaged, the map fails.
     pub fn map_events(&self, location: LocationId, map: &mut impl TimeMap) -> Result<()> {
         self.with_events(location, |events| {
-            let mut batch = EventBatch::default();
+            let mut batch = EventBatch::empty();
             while batch.read(events)? {
                 batch.map(map)?;
             }
@@ -85,15 +85,18 @@ impl NativeTrace {
 const MOST: usize = 1024;
 
 /// Events that follow each other. A `BufferFlush` is the last of its batch: its second time is mapped before the next event's.
-#[derive(Default)]
 struct EventBatch {
     /// Number of the first one.
-    first: u64,
+    first: EventNumber,
     times: Vec<u64>,
     records: Vec<NativeRecord>,
 }
 
 impl EventBatch {
+    fn empty() -> EventBatch {
+        EventBatch { first: EventNumber::FIRST, times: Vec::new(), records: Vec::new() }
+    }
+
     /// Reads the next events; `false` if there are none.
     fn read(&mut self, events: &mut Events<'_>) -> Result<bool> {
         self.times.clear();
@@ -118,7 +121,8 @@ impl EventBatch {
     fn map(&mut self, map: &mut impl TimeMap) -> Result<()> {
         map.events(self.first, &mut self.times)?;
         if let Some(NativeRecord::BufferFlush(stop)) = self.records.last_mut() {
-            *stop = map.flush_stop(self.first + self.times.len() as u64 - 1, *stop);
+            let number = self.first + (self.times.len() as u64 - 1);
+            *stop = map.flush_stop(number, *stop);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::event_file::{EventFileHeader, HEADER, offset_bytes};
 use super::numbers::put;
 use super::records::{LONGEST_EVENT, NativeRecord};
 use super::{DEFINITIONS, EVENT_EXTENSION, EVENTS, VERSION};
-use clc_trace::{ClockOffset, Definitions, Error, Event, LocationId, Result};
+use clc_trace::{ClockOffset, Definitions, Error, Event, EventNumber, LocationId, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ impl NativeEventWriter {
 
     #[cold]
     fn refused(&self, error: Error) -> Error {
-        error.in_file(&self.path).at_location(self.location).at_event(self.count + 1)
+        error.in_file(&self.path).at_location(self.location).at_event(EventNumber::after(self.count))
     }
 
     /// Writes the present block to the end of the file.

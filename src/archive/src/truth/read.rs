@@ -2,7 +2,7 @@
 
 use super::{BLOCK, HEADER, MAGIC, VERSION};
 use crate::open_file;
-use clc_trace::{Error, LocationId, Result, Ticks};
+use clc_trace::{Error, EventNumber, LocationId, Result, Ticks};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -186,7 +186,10 @@ impl TruthReader {
 
     #[cold]
     fn fail(&self, what: &str) -> Error {
-        damaged(what).in_file(&self.path).at_location(self.location).at_event(self.seen - u64::from(self.left) + 1)
+        damaged(what)
+            .in_file(&self.path)
+            .at_location(self.location)
+            .at_event(EventNumber::after(self.seen - u64::from(self.left)))
     }
 }
 

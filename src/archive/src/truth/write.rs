@@ -1,7 +1,7 @@
 //! Writes truth files.
 
 use super::{BLOCK, HEADER, LONGEST_NUMBER, MAGIC, VERSION};
-use clc_trace::{Error, LocationId, Result, Ticks};
+use clc_trace::{Error, EventNumber, LocationId, Result, Ticks};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl TruthWriter {
         Error::new(format!("true time {time} follows {}: the times of a location must not decrease", self.last))
             .in_file(&self.path)
             .at_location(self.location)
-            .at_event(self.count + 1)
+            .at_event(EventNumber::after(self.count))
     }
 
     /// Writes the current block to the end of the file.

@@ -557,7 +557,7 @@ fn outside_mpi() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, LocationId, Root};
+    use clc_trace::{ClockProperties, CollectiveOp, Communicator, Definitions, EventNumber, LocationId, Root};
 
     fn definitions() -> Definitions {
         Definitions {
@@ -584,7 +584,8 @@ mod tests {
         let table = CommTable::new(&definitions);
         let mut extractor = Extractor::new(&table, Some(0));
         for (i, event) in events.iter().enumerate() {
-            let at = EventCoordinates { time: i as i64, raw: i as i64, number: i as u64 + 1, location: 0 };
+            let at =
+                EventCoordinates { time: i as i64, raw: i as i64, number: EventNumber::after(i as u64), location: 0 };
             extractor.event(at, event)?;
         }
         Ok(extractor.finish())
@@ -623,7 +624,12 @@ mod tests {
         let definitions = definitions();
         let table = CommTable::new(&definitions);
         let mut extractor = Extractor::new(&table, Some(0));
-        let at = |time: i64, location: u32| EventCoordinates { time, raw: time, number: time as u64 + 1, location };
+        let at = |time: i64, location: u32| EventCoordinates {
+            time,
+            raw: time,
+            number: EventNumber::after(time as u64),
+            location,
+        };
         extractor.enter_receive(at(1, 0)).unwrap();
         extractor.event(at(2, 1), &Event::MpiIrecvRequest(9)).unwrap();
         extractor.event(at(3, 1), &Event::MpiIrecv(message(7), 9)).unwrap();

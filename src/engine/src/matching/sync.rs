@@ -1,6 +1,6 @@
 //! The synchronisation events of one timeline.
 
-use clc_trace::{Error, Places, Position, Result, Ticks};
+use clc_trace::{Error, EventNumber, Places, Position, Result, Ticks};
 
 /// The coordinates of an event: its times, its location and its number there.
 #[derive(Debug, Clone, Copy)]
@@ -9,8 +9,8 @@ pub struct EventCoordinates {
     pub time: i64,
     /// Raw local time.
     pub raw: i64,
-    /// 1-based number in its location.
-    pub number: u64,
+    /// Number in its location.
+    pub number: EventNumber,
     /// Index of its location within the timeline.
     pub location: u32,
 }
@@ -66,9 +66,9 @@ impl SyncTimeline {
         self.time.is_empty()
     }
 
-    /// 1-based number of a visited event in its location.
+    /// Number of a visited event in its location.
     #[inline]
-    pub fn number(&self, event: usize) -> u64 {
+    pub fn number(&self, event: usize) -> EventNumber {
         self.places.number(event)
     }
 
@@ -114,7 +114,7 @@ impl SyncTimeline {
     /// # Errors
     /// There are too many.
     #[inline]
-    pub fn push(&mut self, time: i64, raw: i64, number: u64, location: u32) -> Result<u32> {
+    pub fn push(&mut self, time: i64, raw: i64, number: EventNumber, location: u32) -> Result<u32> {
         let index = u32::try_from(self.time.len())
             .map_err(|_| Error::new("more than 2^32 synchronisation events in one process").at_event(number))?;
         self.time.push(time);
@@ -184,7 +184,8 @@ mod tests {
     #[test]
     fn events_come_back_as_they_were_pushed() {
         let mut timeline = SyncTimeline::default();
-        let events = [(1, 0), (2, 0), (7, 2), (u64::from(u32::MAX) + 5, 0), (8, 1)];
+        let events = [(1, 0), (2, 0), (7, 2), (u64::from(u32::MAX) + 5, 0), (8, 1)]
+            .map(|(number, location)| (EventNumber(number), location));
         for (at, &(number, location)) in events.iter().enumerate() {
             assert_eq!(timeline.push(at as i64, 0, number, location).unwrap() as usize, at);
         }

@@ -16,7 +16,7 @@
 
 use crate::matching::channels::Trust;
 use crate::matching::sync::EventCoordinates;
-use clc_trace::{CommId, Event, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{CommId, Event, EventNumber, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -290,7 +290,7 @@ impl<'a> ProcessThreadSteps<'a> {
     }
 
     /// The orders between timelines; `event_of` has the visited event of each step by location and number.
-    pub fn orders(&self, divided: &Divided, event_of: &BTreeMap<(u32, u64), u32>) -> Vec<ThreadOrder> {
+    pub fn orders(&self, divided: &Divided, event_of: &BTreeMap<(u32, EventNumber), u32>) -> Vec<ThreadOrder> {
         let event = |step: usize| {
             let at = &self.steps[step].at;
             event_of.get(&(at.location, at.number)).copied()

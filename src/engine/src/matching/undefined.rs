@@ -14,7 +14,7 @@
 use crate::matching::comm_index::CommIndex;
 use crate::matching::hash::HashMap;
 use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
-use clc_trace::LocationId;
+use clc_trace::{EventNumber, LocationId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,8 +25,8 @@ pub struct UndefinedPeer {
     pub sends: bool,
     /// Its location.
     pub location: LocationId,
-    /// Its 1-based number there.
-    pub event: u64,
+    /// Its number there.
+    pub event: EventNumber,
 }
 
 impl UndefinedPeer {

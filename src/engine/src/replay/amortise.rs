@@ -11,7 +11,7 @@ use crate::replay::passes::{Mirrored, Passes};
 use crate::replay::program::{NO_UPPER_BOUND, Program};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{CommonTime, Correction, Fraction, OneSided, Position, Result, Ticks};
+use clc_trace::{CommonTime, Correction, EventNumber, Fraction, OneSided, Position, Result, Ticks};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{CurveKnot, Demand, Segment, amortise};
 use controlled_logical_clock::forward::ForwardParameters;
@@ -80,7 +80,7 @@ pub fn run(
 
     let mut common = common_times(transport, program, &times, passes.least_advance, parameters.centre)?;
     // Where everything began, before it was corrected.
-    let start = Position { time: earliest, location: 0, number: 0 };
+    let start = Position { time: earliest, location: 0, number: EventNumber::START };
     let moved = |(correction, common): (&Correction, &Option<Arc<CommonTime>>)| {
         let time = correction.map(start);
         common.as_ref().map_or(time, |common| common.map(time)).0

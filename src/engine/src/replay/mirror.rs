@@ -199,14 +199,14 @@ mod tests {
     use crate::comm::local::LocalTransport;
     use crate::matching::channels::Trust;
     use crate::matching::local_timeline::LocalTimeline;
-    use clc_trace::TimelineNumber;
+    use clc_trace::{EventNumber, TimelineNumber};
 
     /// Process 0 sends three messages to process 1, which completes the second one last.
     fn program() -> Program {
         let mut timelines = [SyncTimeline::default(), SyncTimeline::default()];
         for (timeline, kind) in timelines.iter_mut().zip([SyncKind::Send, SyncKind::Receive]) {
             for event in 0..3 {
-                timeline.push(10 * i64::from(event), 0, u64::from(event) + 1, 0).unwrap();
+                timeline.push(10 * i64::from(event), 0, EventNumber::after(u64::from(event)), 0).unwrap();
                 timeline.activate(event, kind, 0);
             }
         }
@@ -239,7 +239,7 @@ mod tests {
         // Received first, last, in the middle: the last event of either process is number 0.
         assert_eq!((&out.sends[..], &into.receives[..]), (&[0, 1, 2][..], &[1, 0, 2][..]));
         assert_eq!(mirrored.timelines[0].time, [-20, -10, 0]);
-        assert_eq!(mirrored.timelines[0].number(0), 3);
+        assert_eq!(mirrored.timelines[0].number(0), EventNumber(3));
         assert_eq!(
             [0, 1].map(|process: usize| mirrored.timelines[process].kind(0)),
             [SyncKind::Receive, SyncKind::Send]

@@ -311,8 +311,8 @@ mod tests {
     use crate::matching::channels::{InChannel, OutChannel, Trust};
     use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::sync::{SyncKind, SyncTimeline};
-    use clc_trace::TimelineNumber;
     use clc_trace::progress::Silent;
+    use clc_trace::{EventNumber, TimelineNumber};
 
     /// Processes 0 and 1 send `count` messages each to process 2, whose clock is behind by more and more.
     fn fan_in(count: u32) -> Program {
@@ -321,9 +321,11 @@ mod tests {
         let [first, second, receiver] = &mut program.timelines[..] else { return program };
         for k in 0..i64::from(count) {
             for (source, sender) in [&mut *first, &mut *second].into_iter().enumerate() {
-                let send = sender.push(1_000 * k + 500_000, 0, k as u64 + 1, 0).unwrap();
+                let send = sender.push(1_000 * k + 500_000, 0, EventNumber::after(k as u64), 0).unwrap();
                 sender.activate(send, SyncKind::Send, source as u32);
-                let receive = receiver.push(990 * k + source as i64, 0, 2 * k as u64 + source as u64 + 1, 0).unwrap();
+                let receive = receiver
+                    .push(990 * k + source as i64, 0, EventNumber::after(2 * k as u64 + source as u64), 0)
+                    .unwrap();
                 receiver.activate(receive, SyncKind::Receive, source as u32);
             }
         }

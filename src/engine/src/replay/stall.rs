@@ -8,7 +8,7 @@ use crate::matching::sync::SyncKind;
 use crate::matching::undefined::UndefinedPeer;
 use crate::replay::forward::PENDING;
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, CommRank, Error, LocationId, Result, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ type StalledInstance = (CommIndex, u32, u32);
 struct StalledEvent {
     timeline: TimelineNumber,
     location: LocationId,
-    event: u64,
+    event: EventNumber,
     cause: Cause,
 }
 
@@ -272,7 +272,12 @@ mod tests {
     fn message(timeline: u32, location: u64, source: u32) -> StalledEvent {
         let channel = ChannelId { trust: Trust::Sound, sending: (0, 0), receiving: (0, 0) };
         let cause = Cause::Message { source: TimelineNumber(source), channel };
-        StalledEvent { timeline: TimelineNumber(timeline), location: LocationId(location), event: 7, cause }
+        StalledEvent {
+            timeline: TimelineNumber(timeline),
+            location: LocationId(location),
+            event: EventNumber(7),
+            cause,
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, CommRank, LocationId, Result};
+use clc_trace::{CollectiveOp, CommRank, EventNumber, LocationId, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub struct EventPlace {
     pub process: u32,
     /// Location.
     pub location: LocationId,
-    /// 1-based event number.
-    pub number: u64,
+    /// Which event of the location.
+    pub number: EventNumber,
     /// Its time in the survey, in ticks.
     pub time: i64,
 }

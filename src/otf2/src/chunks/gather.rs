@@ -3,6 +3,7 @@
 use super::{COMMON, FileKind, Record, RecordReader};
 use crate::framing::{BUFFER_FLUSH, FRAMED, FRAMING, control};
 use crate::source::Source;
+use clc_trace::EventNumber;
 
 /// Bytes of a timestamp and its mark.
 const TIMESTAMP: usize = 9;
@@ -30,7 +31,7 @@ static LONGEST: [i16; 256] = {
 #[derive(Debug)]
 pub struct RecordRun {
     /// Number of the first one.
-    first: u64,
+    first: EventNumber,
     /// The time in force at each, in ticks, then whatever it is replaced by. Only the first `length` count, as in `places`.
     times: Vec<u64>,
     /// Where each begins in its chunk, with its timestamp if it has one, else with [`UNSTAMPED`].
@@ -47,7 +48,7 @@ pub struct RecordRun {
 impl Default for RecordRun {
     fn default() -> Self {
         let (times, places, kinds) = (vec![0; RecordRun::MOST], vec![0; RecordRun::MOST], vec![0; RecordRun::MOST]);
-        RecordRun { first: 1, times, places, kinds, length: 0, end: 0, before: (0, 0) }
+        RecordRun { first: EventNumber::FIRST, times, places, kinds, length: 0, end: 0, before: (0, 0) }
     }
 }
 
@@ -55,8 +56,8 @@ impl RecordRun {
     /// Most records of one: its lists stay in the nearest cache.
     pub const MOST: usize = 256;
 
-    /// Number of the first record in its file, from 1.
-    pub fn first(&self) -> u64 {
+    /// Number of the first event.
+    pub fn first(&self) -> EventNumber {
         self.first
     }
 
@@ -93,7 +94,7 @@ impl<S: Source> RecordReader<S> {
     /// [`RecordReader::next`] goes on, with whatever is there.
     pub fn gather(&mut self, stretch: &mut RecordRun) {
         (stretch.first, stretch.length, stretch.end, stretch.before) =
-            (self.number + 1, 0, self.at, (self.at, self.time));
+            (EventNumber::after(self.number), 0, self.at, (self.at, self.time));
         let bytes = self.source.present();
         // Chunks so large do not occur; their records go the other way.
         if self.kind != FileKind::Events || bytes.len() >= UNSTAMPED as usize {
@@ -140,7 +141,7 @@ impl<S: Source> RecordReader<S> {
         let fields = if FRAMING[usize::from(kind)] == FRAMED { start + 2 } else { start + 1 };
         let part = |from: usize| bytes.get(from..start + 2 + length).unwrap_or_default();
         Record {
-            number: stretch.first + index as u64,
+            number: stretch.first.0 + index as u64,
             time,
             stamped,
             raw: part(start),
@@ -157,7 +158,7 @@ impl<S: Source> RecordReader<S> {
     /// Goes back to the first record of the `stretch` that was read last.
     pub fn rewind(&mut self, stretch: &RecordRun) {
         (self.at, self.time) = stretch.before;
-        self.number = stretch.first - 1;
+        self.number = stretch.first.preceding();
     }
 }
 

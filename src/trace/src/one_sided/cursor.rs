@@ -1,7 +1,7 @@
 //! Walking along a [`OneSided`], event by event: amortised constant time for each.
 
 use super::{END, OneSided, OneSidedPiece, Position};
-use crate::Ticks;
+use crate::{EventNumber, Ticks};
 
 impl OneSided {
     /// A cursor for the events in the order of the trace: amortised constant time per event.
@@ -130,7 +130,7 @@ impl Descending<'_> {
     }
 
     fn beginning(&self) -> Position {
-        let none = Position { time: Ticks::MIN, location: 0, number: 0 };
+        let none = Position { time: Ticks::MIN, location: 0, number: EventNumber::START };
         let start = |begun: usize, start: &dyn Fn(usize) -> Position| begun.checked_sub(1).map_or(none, start);
         let advance = start(self.advances, &|index| self.correction.advance_start(index));
         advance.max(start(self.stretches, &|index| self.correction.stretch_start(index)))

@@ -4,7 +4,7 @@ mod cursor;
 
 pub use cursor::SideCursor;
 
-use crate::{Fraction, Places, Ticks};
+use crate::{EventNumber, Fraction, Places, Ticks};
 
 /// A place in the merged event order of a timeline: pre-synchronised time, then location, then event number.
 ///
@@ -16,8 +16,8 @@ pub struct Position {
     pub time: Ticks,
     /// Index of the location within its timeline.
     pub location: u32,
-    /// 1-based event number within the location.
-    pub number: u64,
+    /// Which event of the location.
+    pub number: EventNumber,
 }
 
 /// How far the amortisation curve A lies above the staircase S of jumps within one piece.
@@ -102,7 +102,7 @@ pub struct OneSided {
 }
 
 /// After every position.
-const END: Position = Position { time: Ticks(i64::MAX), location: u32::MAX, number: u64::MAX };
+const END: Position = Position { time: Ticks(i64::MAX), location: u32::MAX, number: EventNumber::END };
 
 impl OneSided {
     /// The correction that changes nothing.
@@ -137,7 +137,7 @@ impl OneSided {
 
     /// From the event at `start` on (`None`: from the beginning of the timeline) the curve has another shape. Positions ascend.
     pub fn push_stretch(&mut self, start: Option<Position>, stretch: CurveStretch) {
-        let start = start.unwrap_or(Position { time: Ticks::MIN, location: 0, number: 0 });
+        let start = start.unwrap_or(Position { time: Ticks::MIN, location: 0, number: EventNumber::START });
         self.stretch_places.push(start.location, start.number);
         self.vertices.push((start.time, stretch.level));
         self.shapes.push(stretch.shape);
@@ -168,7 +168,7 @@ impl OneSided {
         if !self.mirrored {
             return at;
         }
-        Position { time: at.time, location: u32::MAX - at.location, number: u64::MAX - at.number }
+        Position { time: at.time, location: u32::MAX - at.location, number: EventNumber(u64::MAX - at.number.0) }
     }
 
     /// In the times of its replay.
@@ -319,7 +319,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn at((time, location, number): (i64, u32, u64)) -> Position {
-        Position { time: Ticks(time), location, number }
+        Position { time: Ticks(time), location, number: EventNumber(number) }
     }
 
     /// Positions of which many have the same time.

@@ -7,9 +7,9 @@ use super::*;
 use crate::TimeMap;
 use clc_trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error,
-    Event, GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId,
-    Result, Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup,
-    WindowId, WindowLock, WindowTransfer,
+    Event, EventNumber, GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region,
+    RegionId, Result, Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective,
+    WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -190,7 +190,7 @@ type Contents = (Vec<(u64, NativeRecord)>, Vec<ClockOffset>);
 fn read(trace: &NativeTrace) -> Result<Contents> {
     let mut events = Vec::new();
     trace.scan_records(HERE, |number, time, record| {
-        assert_eq!(number, events.len() as u64 + 1);
+        assert_eq!(number, EventNumber::after(events.len() as u64));
         events.push((time, record));
         Ok(())
     })?;
@@ -200,11 +200,11 @@ fn read(trace: &NativeTrace) -> Result<Contents> {
 struct Shift(u64);
 
 impl TimeMap for Shift {
-    fn event(&mut self, _: u64, time: u64) -> Result<u64> {
+    fn event(&mut self, _: EventNumber, time: u64) -> Result<u64> {
         Ok(time + self.0)
     }
 
-    fn flush_stop(&mut self, _: u64, stop: u64) -> u64 {
+    fn flush_stop(&mut self, _: EventNumber, stop: u64) -> u64 {
         stop.wrapping_add(self.0)
     }
 }
