@@ -14,13 +14,24 @@ use crate::matching::homes::{exchange, tell_hosts};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber, number};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::sync::Arc;
+
+number! {
+    /// A constrained instance of a communicator by its place among those ([`CollectiveComm::instances`]), which is the same on all analysis ranks.
+    InstanceIndex(u32), one per "instance"
+}
+
+number! {
+    /// Where contributions to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for their own
+    /// ([`CollectiveComm::slot`]).
+    Slot(u32), one per "instance and group"
+}
 
 /// One member of a communicator whose timeline is hosted here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +50,25 @@ pub struct HostedMember {
     pub receives: Vec<bool>,
     /// The instances in the order of their begins, if that is not their own: only mirrored, where non-blocking operations may begin as
     /// they had ended.
-    pub order: Vec<u32>,
+    pub order: Vec<InstanceIndex>,
 }
 
 impl HostedMember {
+    /// The instance that ends at the visited event `event` of the member's timeline.
+    pub(crate) fn ended_at(&self, event: usize) -> InstanceIndex {
+        let place = self.ends.iter().position(|&end| end as usize == event);
+        InstanceIndex(place.unwrap_or(0) as u32)
+    }
+
+    /// The instances whose end is a logical receive.
+    pub(crate) fn received(&self) -> impl Iterator<Item = InstanceIndex> {
+        (0..).map(InstanceIndex).zip(&self.receives).filter(|(_, receives)| **receives).map(|(instance, _)| instance)
+    }
+
     /// The instance that the `count`-th begin of this member (from 0) belongs to.
     #[inline]
-    pub fn begun(&self, count: usize) -> usize {
-        self.order.get(count).map_or(count, |&instance| instance as usize)
+    pub fn begun(&self, count: u32) -> InstanceIndex {
+        self.order.get(count as usize).map_or(InstanceIndex(count), |&instance| instance)
     }
 }
 
@@ -107,6 +129,24 @@ impl CollectiveComm {
     /// The group by which member `rank` is constrained.
     pub(crate) fn group_before(&self, rank: CommRank) -> usize {
         self.groups() - 1 - self.group_of(rank)
+    }
+
+    /// Where contributions of the members of a group to an instance meet.
+    #[inline]
+    pub fn slot(&self, instance: InstanceIndex, group: usize) -> Slot {
+        Slot(instance.0 * self.groups() as u32 + group as u32)
+    }
+
+    /// Which instance it is that contributions to `slot` belong to, and the group that contributes.
+    #[inline]
+    pub fn instance_of(&self, slot: Slot) -> (InstanceIndex, usize) {
+        let groups = self.groups() as u32;
+        (InstanceIndex(slot.0 / groups), (slot.0 % groups) as usize)
+    }
+
+    /// The constrained instances with their places.
+    pub fn numbered(&self) -> impl Iterator<Item = (InstanceIndex, &Instance)> {
+        (0..).map(InstanceIndex).zip(&self.instances)
     }
 
     /// Whether the begin of one member can bound the end of another.

@@ -14,7 +14,7 @@
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::comm::{GroupId, ReduceOp, Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember, Instance};
+use crate::matching::collectives::{CollectiveComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
@@ -143,7 +143,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
     let base = base[0].as_ref();
     let mut clock = TimelineClock::new(parameters);
     let mut arrived = vec![0usize; program.messages.incoming.len()];
-    let mut begun = vec![0usize; program.collectives.memberships.len()];
+    let mut begun = vec![0u32; program.collectives.memberships.len()];
     let mut own_begin = NO_LOWER_BOUND;
     let logical = &mut forward.logical[0];
     for event in 0..timeline.len() {
@@ -163,7 +163,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
             }
             SyncKind::End => {
                 let membership = program.collectives.memberships[link];
-                let (index, instance) = (membership.comm as usize, begun[link]);
+                let (index, instance) = (membership.comm as usize, InstanceIndex(begun[link]));
                 begun[link] += 1;
                 let comm = &program.collectives.comms[index];
                 let member = &comm.members[membership.member as usize];
@@ -215,11 +215,11 @@ pub fn backward(
     let Some(timeline) = program.timelines.first() else { return Ok(caps) };
     let logical = &forward.logical[0];
     let caps_here = &mut caps[0];
-    let mut begun: Vec<usize> = program
+    let mut begun: Vec<u32> = program
         .collectives
         .memberships
         .iter()
-        .map(|membership| program.collectives.comms[membership.comm as usize].instances.len())
+        .map(|membership| program.collectives.comms[membership.comm as usize].instances.len() as u32)
         .collect();
     // Which message of its channel each receive is: the channel lists them as posted.
     let mut number = vec![0u32; timeline.len()];
@@ -251,7 +251,7 @@ pub fn backward(
                 let membership = program.collectives.memberships[link];
                 let index = membership.comm as usize;
                 begun[link] -= 1;
-                let instance = begun[link];
+                let instance = InstanceIndex(begun[link]);
                 let comm = &program.collectives.comms[index];
                 let member = &comm.members[membership.member as usize];
                 let shared = program.shared_latency[index];
@@ -282,7 +282,7 @@ fn exchange(
     index: usize,
     comm: &CollectiveComm,
     member: &HostedMember,
-    instance: usize,
+    instance: InstanceIndex,
     contribution: i64,
     direction: Direction,
 ) -> Result<i64> {

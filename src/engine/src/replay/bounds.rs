@@ -5,7 +5,7 @@
 //! other direction is [`crate::replay::caps`].
 
 use crate::comm::Transport;
-use crate::matching::collectives::HostedMember;
+use crate::matching::collectives::{HostedMember, InstanceIndex};
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::replay::rounds::{Rounds, TimeLists};
@@ -104,7 +104,7 @@ pub(crate) fn collective_bounds<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
-    mut visit: impl FnMut(usize, usize, &HostedMember, u32, i64),
+    mut visit: impl FnMut(usize, InstanceIndex, &HostedMember, u32, i64),
 ) -> Result<()> {
     let contributions = Contributions::meet(transport, program, times, Direction::Forward)?;
     for (index, (comm, contributions)) in program.collectives.comms.iter().zip(&contributions).enumerate() {

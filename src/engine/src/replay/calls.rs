@@ -68,18 +68,18 @@ pub fn observe_waits(
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank] as usize];
             let times = &times[member.timeline];
-            for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
-                let Some((begin, sender)) = begins.before(comm, k, member.rank).of_all() else { continue };
-                let own = times[member.begins[k] as usize];
-                let at = times[member.ends[k] as usize];
-                let useful = match comm.instances[k].class {
+            for instance in member.received() {
+                let Some((begin, sender)) = begins.before(comm, instance, member.rank).of_all() else { continue };
+                let own = times[member.begins[instance] as usize];
+                let at = times[member.ends[instance] as usize];
+                let useful = match comm.instances[instance].class {
                     CollectiveClass::OneToN | CollectiveClass::NToOne => {
                         wanted.one_way.contains(&(sender, clock)) && at - own >= long
                     }
                     _ => false,
                 };
                 if useful {
-                    let kind = BoundKind::collective(comm.instances[k].op, comm.size);
+                    let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
                     let bound = Bound { distance: at - begin, at, kind };
                     waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
                 }

@@ -122,9 +122,9 @@ pub struct CapReader<'a> {
 }
 
 /// The number that stands there, which is one more from now on.
-fn take(next: &mut u32) -> usize {
+fn take(next: &mut u32) -> u32 {
     *next += 1;
-    (*next - 1) as usize
+    *next - 1
 }
 
 impl CapReader<'_> {
@@ -147,8 +147,8 @@ impl CapReader<'_> {
                 let membership = self.program.collectives.memberships[index];
                 let member =
                     &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
-                let k = member.begun(take(self.begun.entry(index).or_default()));
-                collectives[index].get(k).copied().unwrap_or(NO_UPPER_BOUND)
+                let instance = member.begun(take(self.begun.entry(index).or_default()));
+                collectives[index].get(instance.place()).copied().unwrap_or(NO_UPPER_BOUND)
             }
             SyncKind::Local | SyncKind::Receive | SyncKind::Join | SyncKind::End => NO_UPPER_BOUND,
         }
@@ -157,7 +157,7 @@ impl CapReader<'_> {
     /// The cap by the next message of an outgoing channel.
     #[inline]
     fn of_send(&mut self, index: usize, remote: &[Vec<i64>]) -> i64 {
-        let k = take(&mut self.sent[index - self.first_channel]);
+        let k = take(&mut self.sent[index - self.first_channel]) as usize;
         if let Some(&cap) = remote[index].get(k) {
             return cap;
         }

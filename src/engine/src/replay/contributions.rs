@@ -1,7 +1,7 @@
 //! What the members of communicators contribute to their collective instances, and what each is bounded by.
 
 use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember};
+use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
 use clc_trace::{CommRank, Result};
@@ -26,19 +26,20 @@ pub struct Contributions {
     prefix: Vec<BTreeMap<CommRank, i64>>,
 }
 
-/// For each instance its index among the prefix instances, if it is one.
-fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = Option<usize>> + '_ {
+/// Each instance, and its index among the prefix instances, if it is one.
+fn prefix_indexes(comm: &CollectiveComm) -> impl Iterator<Item = (InstanceIndex, Option<usize>)> + '_ {
     let mut next = 0;
-    comm.instances.iter().map(move |instance| {
-        (instance.class == CollectiveClass::Prefix).then(|| {
+    comm.numbered().map(move |(number, instance)| {
+        let prefix = (instance.class == CollectiveClass::Prefix).then(|| {
             next += 1;
             next - 1
-        })
+        });
+        (number, prefix)
     })
 }
 
 /// The event at which `member` contributes to `instance`, and the one that the result bounds; `None` where it has no part.
-fn ends_of(member: &HostedMember, instance: usize, direction: Direction) -> (Option<u32>, Option<u32>) {
+fn ends_of(member: &HostedMember, instance: InstanceIndex, direction: Direction) -> (Option<u32>, Option<u32>) {
     let begin = member.sends[instance].then(|| member.begins[instance]);
     let end = member.receives[instance].then(|| member.ends[instance]);
     match direction {
@@ -89,7 +90,7 @@ impl Contributions {
         times: &[T],
         direction: Direction,
     ) -> Self {
-        let prefixes = prefix_indexes(comm).flatten().count();
+        let prefixes = prefix_indexes(comm).filter(|(_, prefix)| prefix.is_some()).count();
         let mut contributions = Contributions {
             largest: vec![Top2::NONE; comm.instances.len() * comm.groups()],
             prefix: vec![BTreeMap::new(); prefixes],
@@ -97,7 +98,7 @@ impl Contributions {
         let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
         for member in &comm.members {
             let times = times[member.timeline].as_ref();
-            for (k, prefix) in prefix_indexes(comm).enumerate() {
+            for (k, prefix) in prefix_indexes(comm) {
                 let (Some(event), _) = ends_of(member, k, direction) else { continue };
                 let time = times[event as usize];
                 let value = match direction {
@@ -109,7 +110,7 @@ impl Contributions {
                         contributions.prefix[prefix].insert(member.rank, value);
                     }
                     None => {
-                        let largest = &mut contributions.largest[k * comm.groups() + comm.group_of(member.rank)];
+                        let largest = &mut contributions.largest[comm.slot(k, comm.group_of(member.rank))];
                         *largest = largest.merge(Top2::one(value, member.rank.0.into()));
                     }
                 }
@@ -143,11 +144,11 @@ impl Contributions {
         &self,
         comm: &CollectiveComm,
         direction: Direction,
-        visit: &mut impl FnMut(&HostedMember, usize, u32, i64),
+        visit: &mut impl FnMut(&HostedMember, InstanceIndex, u32, i64),
     ) {
         let prefix_bounds = self.prefix_bounds(comm, direction);
         for member in &comm.members {
-            for (k, prefix) in prefix_indexes(comm).enumerate() {
+            for (k, prefix) in prefix_indexes(comm) {
                 let (_, Some(event)) = ends_of(member, k, direction) else { continue };
                 let largest = match prefix {
                     Some(prefix) => prefix_bounds[prefix].get(&member.rank).copied().unwrap_or(NO_LOWER_BOUND),
@@ -162,8 +163,12 @@ impl Contributions {
 
     /// As [`Contributions::results`] forward, and who made the largest contribution: member, instance, bounded event, the contribution
     /// and the communicator rank of the other member that made it (of several, the lowest).
-    pub fn latest(&self, comm: &CollectiveComm, visit: &mut impl FnMut(&HostedMember, usize, u32, i64, CommRank)) {
-        for (k, prefix) in prefix_indexes(comm).enumerate() {
+    pub fn latest(
+        &self,
+        comm: &CollectiveComm,
+        visit: &mut impl FnMut(&HostedMember, InstanceIndex, u32, i64, CommRank),
+    ) {
+        for (k, prefix) in prefix_indexes(comm) {
             let mut lower = prefix.map(|prefix| self.prefix[prefix].iter().peekable());
             let mut latest: Option<(i64, CommRank)> = None;
             for member in &comm.members {
@@ -185,8 +190,8 @@ impl Contributions {
     }
 
     /// What members contribute that `member` depends on, and perhaps itself.
-    fn before(&self, comm: &CollectiveComm, instance: usize, member: &HostedMember) -> Top2 {
-        self.largest[instance * comm.groups() + comm.group_before(member.rank)]
+    fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, member: &HostedMember) -> Top2 {
+        self.largest[comm.slot(instance, comm.group_before(member.rank))]
     }
 
     /// Per prefix instance and member hosted here: the largest contribution of those it depends on.

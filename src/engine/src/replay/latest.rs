@@ -5,7 +5,7 @@
 //! before it only, so there each member has its own.
 
 use crate::comm::Transport;
-use crate::matching::collectives::CollectiveComm;
+use crate::matching::collectives::{CollectiveComm, InstanceIndex, Slot};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
 use clc_trace::{CommRank, Result};
@@ -58,7 +58,7 @@ pub struct Begins {
     /// Per instance, and of an inter-communicator per instance and group: of all logical senders.
     all: Vec<LatestBegins>,
     /// By prefix instance and member: its own, and once all are known of all members up to it.
-    prefix: BTreeMap<usize, BTreeMap<CommRank, LatestBegins>>,
+    prefix: BTreeMap<InstanceIndex, BTreeMap<CommRank, LatestBegins>>,
 }
 
 impl OfInstances for Begins {
@@ -67,7 +67,7 @@ impl OfInstances for Begins {
         self.all.iter().for_each(|latest| latest.encode(words));
         words.push(self.prefix.len() as u64);
         for (&instance, members) in &self.prefix {
-            words.extend([instance as u64, members.len() as u64]);
+            words.extend([u64::from(instance.0), members.len() as u64]);
             for (&rank, latest) in members {
                 words.push(u64::from(rank.0));
                 latest.encode(words);
@@ -88,7 +88,7 @@ impl OfInstances for Begins {
                 let own = members
                     .chunks_exact(1 + WORDS)
                     .map(|words| (CommRank(words[0] as u32), LatestBegins::decode(&words[1..])));
-                self.prefix.entry(*instance as usize).or_default().extend(own);
+                self.prefix.entry(InstanceIndex(*instance as u32)).or_default().extend(own);
                 words = rest;
             }
         }
@@ -98,11 +98,11 @@ impl OfInstances for Begins {
 
 impl Begins {
     /// What a receiver with this rank in the communicator waited for.
-    pub fn before(&self, comm: &CollectiveComm, instance: usize, rank: CommRank) -> LatestBegins {
-        self.of_slot(instance * comm.groups() + comm.group_before(rank), instance, rank)
+    pub fn before(&self, comm: &CollectiveComm, instance: InstanceIndex, rank: CommRank) -> LatestBegins {
+        self.of_slot(comm.slot(instance, comm.group_before(rank)), instance, rank)
     }
 
-    fn of_slot(&self, slot: usize, instance: usize, rank: CommRank) -> LatestBegins {
+    fn of_slot(&self, slot: Slot, instance: InstanceIndex, rank: CommRank) -> LatestBegins {
         match self.prefix.get(&instance) {
             Some(members) => members.range(..rank).next_back().map(|(_, latest)| *latest).unwrap_or_default(),
             None => self.all[slot],
@@ -115,7 +115,7 @@ impl Begins {
             all: vec![LatestBegins::default(); comm.instances.len() * comm.groups()],
             prefix: BTreeMap::new(),
         };
-        for (k, instance) in comm.instances.iter().enumerate() {
+        for (k, instance) in comm.numbered() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
                 let clock = clocks[comm.processes[member.rank] as usize];
                 let time = times[member.timeline][member.begins[k] as usize];
@@ -123,7 +123,7 @@ impl Begins {
                 match instance.class {
                     CollectiveClass::Unconstrained => {}
                     CollectiveClass::Prefix => _ = begins.prefix.entry(k).or_default().insert(member.rank, own),
-                    _ => begins.all[k * comm.groups() + comm.group_of(member.rank)].merge(own),
+                    _ => begins.all[comm.slot(k, comm.group_of(member.rank))].merge(own),
                 }
             }
         }
@@ -192,7 +192,7 @@ mod tests {
             let collect = |part: &dyn Fn(u32) -> bool| {
                 let members = begins.iter().filter(|(rank, _)| part(**rank));
                 let members = members.map(|(&rank, &begin)| (CommRank(rank), LatestBegins([Some(begin), None]))).collect();
-                Begins { all: vec![LatestBegins::default(); 2], prefix: BTreeMap::from([(1, members)]) }
+                Begins { all: vec![LatestBegins::default(); 2], prefix: BTreeMap::from([(InstanceIndex(1), members)]) }
             };
             // Two hosts.
             let mut whole = collect(&|rank| rank < cut);
@@ -203,8 +203,8 @@ mod tests {
             whole.accumulate();
             for clock in 0..3 {
                 let expected = begins.range(..rank).map(|(_, begin)| *begin).filter(|begin| begin.1 != clock).max();
-                prop_assert_eq!(whole.of_slot(1, 1, CommRank(rank)).on_another_clock(clock), expected);
-                prop_assert_eq!(whole.of_slot(0, 0, CommRank(rank)).on_another_clock(clock), None);
+                prop_assert_eq!(whole.of_slot(Slot(1), InstanceIndex(1), CommRank(rank)).on_another_clock(clock), expected);
+                prop_assert_eq!(whole.of_slot(Slot(0), InstanceIndex(0), CommRank(rank)).on_another_clock(clock), None);
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use crate::comm::{Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel};
-use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, Instance, Membership};
+use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, Membership};
 use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
@@ -167,10 +167,10 @@ fn comm_of(program: &Program, comm: &CollectiveComm, renumbered: bool) -> Collec
                 |events: &[u32]| -> Vec<u32> { events.iter().rev().map(|&event| from_end(timeline, event)).collect() };
             let flags = |flags: &[bool]| flags.iter().rev().copied().collect();
             let begins: Vec<u32> = events(&member.ends);
-            let mut order = Vec::new();
+            let mut order: Vec<InstanceIndex> = Vec::new();
             if !begins.is_sorted() {
-                order = (0..begins.len() as u32).collect();
-                order.sort_by_key(|&instance| begins[instance as usize]);
+                order = (0..begins.len() as u32).map(InstanceIndex).collect();
+                order.sort_by_key(|&instance| begins[instance]);
             }
             HostedMember {
                 rank: rank(member.rank),

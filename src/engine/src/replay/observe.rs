@@ -70,10 +70,10 @@ fn collective_begins(
             let clock = clocks[comm.processes[member.rank] as usize];
             let times = &times[member.timeline];
             let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
-            for k in (0..comm.instances.len()).filter(|k| member.receives[*k]) {
-                let at = times[member.ends[k] as usize];
-                if let Some((begin, sender)) = begins.before(comm, k, member.rank).on_another_clock(clock) {
-                    let kind = BoundKind::collective(comm.instances[k].op, comm.size);
+            for instance in member.received() {
+                let at = times[member.ends[instance] as usize];
+                if let Some((begin, sender)) = begins.before(comm, instance, member.rank).on_another_clock(clock) {
+                    let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
                     from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
                 }
             }

@@ -4,6 +4,7 @@
 //! looked at.
 
 use crate::comm::{Transport, broadcast_value, gather_values};
+use crate::matching::collectives::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::bounds;
 use crate::replay::program::{NO_LOWER_BOUND, Program};
@@ -229,7 +230,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
         for comm in &program.collectives.comms {
             for member in &comm.members {
                 let local = member.timeline;
-                for (instance, &end) in member.ends.iter().enumerate() {
+                for (instance, &end) in (0..).map(InstanceIndex).zip(&member.ends) {
                     let event = end as usize;
                     let bound = bounds[local][event];
                     if bound == NO_LOWER_BOUND {
@@ -239,8 +240,7 @@ impl<T: AsRef<[i64]>> ProfileInput<'_, T> {
                     profile.count(program, classes, local, event, excess, 1);
                     if excess > 0 {
                         let op = comm.instances[instance].op;
-                        let question =
-                            SenderQuery::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                        let question = SenderQuery::Instance { comm: comm.comm, instance, receiver: member.rank };
                         let key = (Some(op.0), None, program.number(member.timeline));
                         worsts.keep(key, EarlyReceive { excess, local, event, op: Some(op), question });
                     }

@@ -1,6 +1,6 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
-use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember};
+use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -126,7 +126,7 @@ impl Program {
 /// ([`controlled_logical_clock::latency::Spread::all_pairs`]), computed once by the caller.
 pub(crate) fn instance_latency(
     comm: &CollectiveComm,
-    instance: usize,
+    instance: InstanceIndex,
     member: &HostedMember,
     latency: &MinimumLatency,
     shared: i64,
@@ -152,7 +152,7 @@ pub(crate) fn instance_latency(
 /// has become an N-to-1 one, but every pair with its root keeps its own μ.
 pub(crate) fn contribution_latency(
     comm: &CollectiveComm,
-    instance: usize,
+    instance: InstanceIndex,
     member: &HostedMember,
     latency: &MinimumLatency,
 ) -> i64 {

@@ -2,6 +2,7 @@
 
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::channels::Trust;
+use crate::matching::collectives::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 32;
 
 /// What waits in an instance of a communicator: definition index, number, and the group of those who wait (of an inter-communicator; else 0).
-type StalledInstance = (CommIndex, u32, u32);
+type StalledInstance = (CommIndex, InstanceIndex, u32);
 
 /// An event that waits for a timestamp which will never come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -193,9 +194,9 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 let membership = program.collectives.memberships[link];
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
-                let which = member.ends.iter().position(|&end| end as usize == at).unwrap_or(0);
+                let instance = member.ended_at(at);
                 let group = comm.group_of(member.rank) as u32;
-                Cause::Collective { op: comm.instances[which].op, instance: (comm.comm, which as u32, group) }
+                Cause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
             }
         };
         waiting.push(StalledEvent {
@@ -229,8 +230,8 @@ fn missing(
         let comm_of = &program.collectives.comms[index as usize];
         let before = comm_of.groups() - 1 - waits as usize;
         let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
-            let begin = member.begins[instance as usize] as usize;
-            member.sends[instance as usize] && begin >= position[member.timeline]
+            let begin = member.begins[instance] as usize;
+            member.sends[instance] && begin >= position[member.timeline]
         });
         here.extend(late.map(|member| ((comm, instance, waits), member.rank, program.number(member.timeline))));
     }

@@ -1,6 +1,7 @@
 //! Every happened-before pair, checked against given times.
 
 use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
+use crate::matching::collectives::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -84,7 +85,7 @@ pub(super) enum SenderQuery {
     /// The k-th of a channel at a host.
     Message { host: u32, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
-    Instance { comm: CommIndex, instance: u32, receiver: CommRank },
+    Instance { comm: CommIndex, instance: InstanceIndex, receiver: CommRank },
 }
 
 /// Checks all matched pairs under `times` (one per visited event of the hosted timelines). All ranks get the same result.
@@ -166,9 +167,10 @@ fn collective_tallies(
 ) -> Result<()> {
     let here = transport.rank();
     // The violated instances of each communicator.
-    let mut outgoing: BTreeMap<usize, Vec<(CommIndex, Vec<u32>)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<usize, Vec<(CommIndex, Vec<InstanceIndex>)>> = BTreeMap::new();
     for (comm, early) in program.collectives.comms.iter().zip(early) {
-        let violated = (0..).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
+        let violated =
+            (0..).map(InstanceIndex).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
         outgoing.entry(comm.home).or_default().push((comm.comm, violated));
     }
     let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
@@ -176,7 +178,7 @@ fn collective_tallies(
         let index = program.comm_index[&comm] as usize;
         let instances = program.collectives.comms[index].instances.len();
         let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
-        violated.into_iter().for_each(|instance| flags[instance as usize] = true);
+        violated.into_iter().for_each(|instance| flags[instance] = true);
     }
     // What is between two processes is counted by the one that receives.
     let mut tallies = orders;
@@ -218,9 +220,8 @@ fn find_worst<T: AsRef<[i64]>>(
                 let membership = program.collectives.memberships[link];
                 let comm = &program.collectives.comms[membership.comm as usize];
                 let member = &comm.members[membership.member as usize];
-                let instance = member.ends.iter().position(|&end| end as usize == event).unwrap_or(0);
-                let question =
-                    SenderQuery::Instance { comm: comm.comm, instance: instance as u32, receiver: member.rank };
+                let instance = member.ended_at(event);
+                let question = SenderQuery::Instance { comm: comm.comm, instance, receiver: member.rank };
                 (Some(comm.instances[instance].op), question)
             }
         };
@@ -258,13 +259,11 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
             let mut answers = Vec::new();
             if let Some(&index) = program.comm_index.get(&comm) {
                 let comm = &program.collectives.comms[index as usize];
-                let prefix = comm.instances[instance as usize].class
-                    == controlled_logical_clock::semantics::CollectiveClass::Prefix;
-                for member in
-                    comm.members.iter().filter(|m| m.sends[instance as usize] && comm.constrains(m.rank, receiver))
-                {
+                let prefix =
+                    comm.instances[instance].class == controlled_logical_clock::semantics::CollectiveClass::Prefix;
+                for member in comm.members.iter().filter(|m| m.sends[instance] && comm.constrains(m.rank, receiver)) {
                     if !prefix || member.rank < receiver {
-                        let begin = member.begins[instance as usize] as usize;
+                        let begin = member.begins[instance] as usize;
                         answers.push(place(program, times, member.timeline, begin));
                     }
                 }

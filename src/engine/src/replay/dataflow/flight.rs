@@ -1,6 +1,7 @@
 //! Collective operations in flight, and how what they combine travels.
 
 use crate::comm::Top2;
+use crate::matching::collectives::Slot;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::{CommRank, Error, Result};
 use std::collections::{BTreeMap, VecDeque};
@@ -36,8 +37,8 @@ const DONE: u32 = u32::MAX;
 
 impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     /// Of an instance that is not complete.
-    pub fn state(&mut self, instance: usize) -> &mut InstanceState<CLOCKS> {
-        let at = instance - self.base;
+    pub fn state(&mut self, slot: Slot) -> &mut InstanceState<CLOCKS> {
+        let at = slot.place() - self.base;
         if at >= self.states.len() {
             let top = [Top2::NONE; CLOCKS];
             self.states.resize(at + 1, InstanceState { top, count: 0, begun: 0, values: None });
@@ -46,8 +47,8 @@ impl<const CLOCKS: usize> OpenInstances<CLOCKS> {
     }
 
     /// Marks an instance complete and forgets the complete ones at the front.
-    pub fn finish(&mut self, instance: usize) {
-        self.state(instance).begun = DONE;
+    pub fn finish(&mut self, slot: Slot) {
+        self.state(slot).begun = DONE;
         while self.states.front().is_some_and(|state| state.begun == DONE) {
             self.states.pop_front();
             self.base += 1;

@@ -18,7 +18,7 @@ mod outbox;
 mod schedule;
 
 use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember, Instance};
+use crate::matching::collectives::{CollectiveComm, HostedMember, Instance, InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
@@ -357,7 +357,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// A member begins a collective.
     fn begin(&mut self, membership: usize, times: Times<CLOCKS>, out: &mut Outbox<'_>) -> Result<()> {
         let program = self.program;
-        let count = self.begun[membership] as usize;
+        let count = self.begun[membership];
         self.begun[membership] += 1;
         let membership = program.collectives.memberships[membership];
         let index = membership.comm as usize;
@@ -372,11 +372,10 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         } else if self.synchronising {
             self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS], out)?;
         }
-        let slots = instance * comm.groups()..(instance + 1) * comm.groups();
-        let state = self.local[index].state(slots.start);
+        let state = self.local[index].state(comm.slot(instance, 0));
         state.begun += 1;
         if state.begun == members {
-            slots.for_each(|slot| self.local[index].finish(slot));
+            (0..comm.groups()).for_each(|group| self.local[index].finish(comm.slot(instance, group)));
         }
         Ok(())
     }
@@ -388,7 +387,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         }
         let program = self.program;
         for (index, comm) in program.collectives.comms.iter().enumerate() {
-            for (instance, Instance { class, root, .. }) in comm.instances.iter().enumerate() {
+            for (instance, Instance { class, root, .. }) in comm.numbered() {
                 for member in comm.members.iter().filter(|member| !member.sends[instance]) {
                     let needed = match class {
                         CollectiveClass::OneToN => member.rank == *root,
@@ -408,7 +407,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     fn contribute(
         &mut self,
         index: usize,
-        instance: usize,
+        instance: InstanceIndex,
         rank: CommRank,
         values: Times<CLOCKS>,
         out: &mut Outbox<'_>,
@@ -432,32 +431,25 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
             if comm.home == out.here {
                 return self.prefix_at_home(index, instance, rank, values, out);
             }
-            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), (instance as u64) << 32 | u64::from(rank.0)];
+            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), u64::from(instance.0) << 32 | u64::from(rank.0)];
             return out.post(comm.home, &head, &values.map(i64::cast_unsigned));
         }
         let Some((top, count)) = complete else { return Ok(()) };
         if comm.home == out.here {
             return self.at_home(index, slot, top, count, out);
         }
-        let head = [self.head(comm.comm.0, PARTIAL), (slot as u64) << 32 | u64::from(count)];
+        let head = [self.head(comm.comm.0, PARTIAL), u64::from(slot.0) << 32 | u64::from(count)];
         out.post(comm.home, &head, words_of(top).as_flattened())
     }
 
-    fn class(&self, comm: &CollectiveComm, instance: usize) -> CollectiveClass {
+    fn class(&self, comm: &CollectiveComm, instance: InstanceIndex) -> CollectiveClass {
         if self.synchronising { CollectiveClass::NToN } else { comm.instances[instance].class }
     }
 
     /// Contributions of one host reach the communicator's home.
-    fn at_home(
-        &mut self,
-        index: usize,
-        slot: usize,
-        top: Tops<CLOCKS>,
-        count: u32,
-        out: &mut Outbox<'_>,
-    ) -> Result<()> {
+    fn at_home(&mut self, index: usize, slot: Slot, top: Tops<CLOCKS>, count: u32, out: &mut Outbox<'_>) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
-        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
+        let (instance, group) = comm.instance_of(slot);
         let class = self.class(comm, instance);
         let state = self.home[index].state(slot);
         for (here, top) in state.top.iter_mut().zip(top) {
@@ -478,13 +470,13 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         self.home[index].finish(slot);
         if comm.groups() > 1 && class != CollectiveClass::NToN {
             // Nothing comes for the other group.
-            self.home[index].finish(slot + 1);
+            self.home[index].finish(comm.slot(instance, 1));
         }
         for &(host, _) in &comm.hosts {
             if host == out.here {
                 self.result(index, slot, top);
             } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let head = [self.head(comm.comm.0, RESULT), slot as u64];
+                let head = [self.head(comm.comm.0, RESULT), u64::from(slot.0)];
                 out.post(host, &head, words_of(top).as_flattened())?;
             }
         }
@@ -492,10 +484,10 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     }
 
     /// The result of an instance reaches this host.
-    fn result(&mut self, index: usize, slot: usize, top: Tops<CLOCKS>) {
+    fn result(&mut self, index: usize, slot: Slot, top: Tops<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
-        let (instance, group) = (slot / comm.groups(), slot % comm.groups());
+        let (instance, group) = comm.instance_of(slot);
         let one_group = comm.groups() > 1 && self.class(comm, instance) == CollectiveClass::NToN;
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
@@ -515,14 +507,15 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     fn prefix_at_home(
         &mut self,
         index: usize,
-        instance: usize,
+        instance: InstanceIndex,
         rank: CommRank,
         values: Times<CLOCKS>,
         out: &mut Outbox<'_>,
     ) -> Result<()> {
         let program = self.program;
         let comm = &program.collectives.comms[index];
-        let state = self.home[index].state(instance);
+        let slot = comm.slot(instance, 0);
+        let state = self.home[index].state(slot);
         let waiting = state.values.get_or_insert_default();
         waiting.insert(rank, values);
         // `count` ranks are complete, `top.max` is the largest of their contributions.
@@ -538,21 +531,21 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         }
         // The last rank is nobody's predecessor: the instance is complete without it.
         if state.count + 1 >= comm.size {
-            self.home[index].finish(instance);
+            self.home[index].finish(slot);
         }
         for (rank, largest) in ready {
             let host = comm.host_of(rank);
             if host == out.here {
                 self.prefix_result(index, instance, rank, largest);
             } else {
-                let head = [self.head(comm.comm.0, PREFIX_RESULT), (instance as u64) << 32 | u64::from(rank.0)];
+                let head = [self.head(comm.comm.0, PREFIX_RESULT), u64::from(instance.0) << 32 | u64::from(rank.0)];
                 out.post(host, &head, &largest.map(i64::cast_unsigned))?;
             }
         }
         Ok(())
     }
 
-    fn prefix_result(&mut self, index: usize, instance: usize, rank: CommRank, largest: Times<CLOCKS>) {
+    fn prefix_result(&mut self, index: usize, instance: InstanceIndex, rank: CommRank, largest: Times<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
@@ -614,7 +607,7 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
             (_, [which, rest @ ..]) => (*which, rest),
             _ => return Err(damaged()),
         };
-        let (instance, low) = ((which >> 32) as usize, which as u32);
+        let (high, low) = ((which >> 32) as u32, which as u32);
         match head & TAGS {
             MESSAGE => {
                 let (times, next) = times_in(rest)?;
@@ -623,22 +616,22 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
             }
             PARTIAL => {
                 let (top, next) = tops_in(rest)?;
-                self.at_home(comm(), instance, top, low, out)?;
+                self.at_home(comm(), Slot(high), top, low, out)?;
                 Ok(next)
             }
             RESULT => {
                 let (top, next) = tops_in(rest)?;
-                self.result(comm(), which as usize, top);
+                self.result(comm(), Slot(low), top);
                 Ok(next)
             }
             PREFIX_PARTIAL => {
                 let (times, next) = times_in(rest)?;
-                self.prefix_at_home(comm(), instance, CommRank(low), times, out)?;
+                self.prefix_at_home(comm(), InstanceIndex(high), CommRank(low), times, out)?;
                 Ok(next)
             }
             PREFIX_RESULT => {
                 let (times, next) = times_in(rest)?;
-                self.prefix_result(comm(), instance, CommRank(low), times);
+                self.prefix_result(comm(), InstanceIndex(high), CommRank(low), times);
                 Ok(next)
             }
             _ => Err(damaged()),
@@ -651,16 +644,15 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
     }
 }
 
-/// Where contributions of member `rank` to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for
-/// their own.
-fn slot_of(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: CommRank) -> usize {
+/// Where contributions of member `rank` to an instance meet.
+fn slot_of(comm: &CollectiveComm, instance: InstanceIndex, class: CollectiveClass, rank: CommRank) -> Slot {
     let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
-    instance * comm.groups() + group
+    comm.slot(instance, group)
 }
 
 /// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
 /// contributes nothing, or (prefix operations) contributes alone.
-fn contributors(comm: &CollectiveComm, instance: usize, class: CollectiveClass, rank: CommRank) -> Option<u32> {
+fn contributors(comm: &CollectiveComm, instance: InstanceIndex, class: CollectiveClass, rank: CommRank) -> Option<u32> {
     let root = comm.instances[instance].root;
     let members = comm.members.len() as u32;
     match class {
