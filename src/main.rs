@@ -1,6 +1,6 @@
 //! `clc-replay`: corrects the timestamps of event traces of parallel programs.
 
-use clc_engine::comm::{self, Farewell, Transport};
+use clc_engine::comm::{self, AnalysisRank, Farewell, Transport};
 use clc_replay::cli::{CorrectOptions, Invocation, Stop, logging, progress};
 use clc_replay::commands::{self, Outcome};
 use clc_replay::output::conflicts::Content;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     };
     // Again, since MPI libraries have their own ideas about some signals.
     signals::expect_faults();
-    let first = transport.rank() == 0;
+    let first = transport.rank() == AnalysisRank::FIRST;
     let job = match Invocation::parse(std::env::args_os()) {
         Ok(job) => job,
         // Every rank has the same arguments; one of them says what is wrong.
@@ -75,7 +75,7 @@ fn beside_mpi() -> ExitCode {
         Ok(job) => job,
         Err(stop) => return end(Some(&stop), stop.status()),
     };
-    logging::init(job.log_options(), 0);
+    logging::init(job.log_options(), AnalysisRank::FIRST);
     match &job {
         // No progress bar in between what the application says.
         Invocation::Record(options) => match commands::record(options, &Silent) {
@@ -131,7 +131,7 @@ fn run(transport: &mut dyn Transport, job: &Invocation) -> Result<u8> {
         None => Ok(Stop::CONSISTENT),
     };
     // All ranks end alike: rank 0 knows how.
-    comm::broadcast_value(transport, 0, printed)?
+    comm::broadcast_value(transport, AnalysisRank::FIRST, printed)?
 }
 
 /// Says that the trace was written, if it was: the status alone would deny it.

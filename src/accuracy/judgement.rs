@@ -7,7 +7,7 @@ use crate::accuracy::phase::CorrectionPhase;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{LocationAccuracy, PhaseAccuracy, Slice, WaitAccuracy};
-use clc_engine::comm::{Transport, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::program::{NO_LOWER_BOUND, Program};
@@ -59,7 +59,7 @@ impl Judgement<'_> {
         }
         self.gather(&mut errors.between)?;
         let packed = (errors.pack(), latency.pack(), wait_errors.pack(), total);
-        let Some(parts) = gather_values(self.transport, 0, &packed)? else { return Ok(None) };
+        let Some(parts) = gather_values(self.transport, AnalysisRank::FIRST, &packed)? else { return Ok(None) };
         let (mut latency, mut wait_errors, mut total) = (Distribution::new()?, Distribution::new()?, 0i64);
         for (number, (own, own_latency, own_waits, own_total)) in parts.into_iter().enumerate() {
             // Rank 0 has its own already.
@@ -96,7 +96,7 @@ impl Judgement<'_> {
     fn gather(&mut self, between: &mut Between) -> Result<()> {
         for from in (0..self.windows.count()).step_by(GATHERED) {
             let own = between.part(from, from.saturating_add(GATHERED as u32));
-            let parts = gather_values(self.transport, 0, &own)?;
+            let parts = gather_values(self.transport, AnalysisRank::FIRST, &own)?;
             // Rank 0 has its own already.
             parts.into_iter().flatten().skip(1).for_each(|part| between.merge(part));
         }

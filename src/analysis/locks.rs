@@ -11,7 +11,7 @@ use crate::analysis::stages::StagedTrace;
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{EventPlace, LockStages, Locks, Overlap};
-use clc_engine::comm::{Transport, agree, exchange_values, merge_to_first};
+use clc_engine::comm::{AnalysisRank, Transport, agree, exchange_values, merge_to_first};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
@@ -59,12 +59,12 @@ fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLo
 }
 
 /// Locks by window, each with the rank that it came from, and whether its acquisition is recorded.
-type Windows = BTreeMap<u32, Vec<(Lock, usize, bool)>>;
+type Windows = BTreeMap<u32, Vec<(Lock, AnalysisRank, bool)>>;
 
 /// The locks of every window whose home is here, under the times of one stage, each with the rank that it came from. Collective over the analysis ranks.
 fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Windows> {
     // Windows, their locks, and whether the acquisition is recorded.
-    let mut outgoing: BTreeMap<usize, Vec<(u32, Lock, bool)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<(u32, Lock, bool)>> = BTreeMap::new();
     for (number, lock) in (0..).zip(locks) {
         let own = Lock {
             acquired: lock.acquired[stage],
@@ -77,7 +77,7 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
             events: lock.events,
             number,
         };
-        let home = lock.window.0 as usize % transport.size();
+        let home = AnalysisRank::at(lock.window.0 as usize % transport.size());
         outgoing.entry(home).or_default().push((lock.window.0, own, lock.recorded));
     }
     let mut windows = Windows::new();
@@ -97,7 +97,7 @@ fn meet(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Res
 /// Failures of the transport.
 pub fn contention(transport: &mut dyn Transport, locks: &[TimedLock], stage: usize) -> Result<Vec<LockWait>> {
     // Numbers of locks, and when and by whom the lock before was released.
-    let mut answers: BTreeMap<usize, Vec<(u32, i64, u32)>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<(u32, i64, u32)>> = BTreeMap::new();
     for list in meet(transport, locks, stage)?.into_values() {
         let plain: Vec<Lock> = list.iter().map(|(lock, _, _)| *lock).collect();
         for before in befores(&plain) {

@@ -21,7 +21,7 @@ use crate::analysis::replay::walk::{PathEnds, walk};
 use crate::pipeline::load::LocalTrace;
 use crate::report::Analysis;
 use crate::session::Session;
-use clc_engine::comm::{Transport, agree, merge_to_first, merge_values};
+use clc_engine::comm::{AnalysisRank, Transport, agree, merge_to_first, merge_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
@@ -93,7 +93,7 @@ pub fn analyse(
     let attributed = attribute::attribute(&stages, &paths, &parallelism, progress, &mut part);
     progress.finish();
     agree(transport, attributed)?;
-    if transport.rank() == 0 && scanned.no_regions {
+    if transport.rank() == AnalysisRank::FIRST && scanned.no_regions {
         session.warnings.add(
             "no region has the name of an MPI function (MPI_...), so computation, communication and waiting cannot be \
             told apart",

@@ -2,6 +2,7 @@
 
 use super::options::LogOptions;
 use super::progress;
+use clc_engine::comm::AnalysisRank;
 use std::fmt;
 use std::io::{self, Write};
 use tracing::{Event, Subscriber};
@@ -15,17 +16,17 @@ use tracing_subscriber::util::SubscriberInitExt;
 ///
 /// `--log` decides what is logged, else the environment variable RUST_LOG, else warnings and errors; with `--quiet`
 /// and no `--log`, errors only. A second call changes nothing.
-pub fn init(options: &LogOptions, rank: usize) {
+pub fn init(options: &LogOptions, rank: AnalysisRank) {
     let environment = std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
     let (filter, complaint) = filter(options, environment.as_deref());
     // Fails only if a subscriber is set already, by a program that embeds this one: then the log is its business.
     let _ = subscriber(filter, rank, AroundTheBar).try_init();
-    if let Some(complaint) = complaint.filter(|_| rank == 0) {
+    if let Some(complaint) = complaint.filter(|_| rank == AnalysisRank::FIRST) {
         tracing::warn!("{complaint}");
     }
 }
 
-fn subscriber<W>(filter: EnvFilter, rank: usize, writer: W) -> impl Subscriber + Send + Sync + 'static
+fn subscriber<W>(filter: EnvFilter, rank: AnalysisRank, writer: W) -> impl Subscriber + Send + Sync + 'static
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
@@ -49,7 +50,7 @@ fn filter(options: &LogOptions, environment: Option<&str>) -> (EnvFilter, Option
 
 /// `clc-replay: [rank 3] WARN: message`, with the module from debug level on.
 struct LogLine {
-    rank: usize,
+    rank: AnalysisRank,
 }
 
 impl<S, N> FormatEvent<S, N> for LogLine
@@ -113,7 +114,7 @@ mod tests {
     fn log(options: &LogOptions, environment: Option<&str>) -> String {
         let memory = LogBuffer::default();
         let writer = memory.clone();
-        let subscriber = subscriber(filter(options, environment).0, 3, move || writer.clone());
+        let subscriber = subscriber(filter(options, environment).0, AnalysisRank(3), move || writer.clone());
         tracing::subscriber::with_default(subscriber, || {
             tracing::error!("broken");
             tracing::warn!(records = 2, "odd");

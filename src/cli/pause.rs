@@ -1,5 +1,6 @@
 //! A run that stands still where it is told to: for tests of what happens to a run that is killed, stopped, or robbed of its files there.
 
+use clc_engine::comm::AnalysisRank;
 use clc_trace::{Error, Result};
 use std::cell::Cell;
 use std::io::Write;
@@ -22,7 +23,7 @@ const PARTS: [&str; 20] = [
 /// Where this rank stands still, and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    rank: usize,
+    rank: AnalysisRank,
     part: String,
     time: Duration,
     file: Option<PathBuf>,
@@ -31,7 +32,7 @@ pub struct Pause {
 
 impl Pause {
     /// What the environment asks of analysis rank `rank`.
-    pub fn asked_for(rank: usize) -> Option<Pause> {
+    pub fn asked_for(rank: AnalysisRank) -> Option<Pause> {
         Pause::parse(&std::env::var(SETTING).ok()?).filter(|pause| pause.rank == rank)
     }
 
@@ -56,7 +57,13 @@ impl Pause {
             Err(_) => (LONGEST, Some(PathBuf::from(until)).filter(|_| !until.is_empty())),
         };
         PARTS.contains(&part).then_some(())?;
-        Some(Pause { rank: rank.parse().ok()?, part: part.to_owned(), time, file, done: Cell::new(false) })
+        Some(Pause {
+            rank: AnalysisRank(rank.parse().ok()?),
+            part: part.to_owned(),
+            time,
+            file,
+            done: Cell::new(false),
+        })
     }
 
     /// The rank comes to a part of the run.
@@ -81,7 +88,13 @@ mod tests {
     fn settings_are_read() {
         let pause = |rank, part: &str, seconds, file: Option<&str>| {
             let time = Duration::from_secs(seconds);
-            Some(Pause { rank, part: part.into(), time, file: file.map(Into::into), done: false.into() })
+            Some(Pause {
+                rank: AnalysisRank(rank),
+                part: part.into(),
+                time,
+                file: file.map(Into::into),
+                done: false.into(),
+            })
         };
         assert_eq!(Pause::parse("scan"), pause(0, "scan", 60, None));
         assert_eq!(Pause::parse("write@2:7"), pause(2, "write", 7, None));

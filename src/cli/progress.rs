@@ -1,6 +1,7 @@
 //! The progress bar on a terminal.
 
 use crate::cli::pause::Pause;
+use clc_engine::comm::AnalysisRank;
 use clc_marks::Region;
 use clc_trace::progress::{Progress, Silent};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -15,12 +16,16 @@ use std::sync::Mutex;
 static VISIBLE: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// A progress bar on analysis rank 0 if standard error is a terminal and `quiet` is not set; otherwise nothing.
-pub fn progress(rank: usize, quiet: bool) -> Box<dyn Progress> {
-    if rank == 0 && !quiet && std::io::stderr().is_terminal() { Box::new(PhaseBar) } else { Box::new(Silent) }
+pub fn progress(rank: AnalysisRank, quiet: bool) -> Box<dyn Progress> {
+    if rank == AnalysisRank::FIRST && !quiet && std::io::stderr().is_terminal() {
+        Box::new(PhaseBar)
+    } else {
+        Box::new(Silent)
+    }
 }
 
 /// The same, beside `others` (the watchdog of the analysis ranks), and with the pause that `CLC_REPLAY_PAUSE` asks for.
-pub fn watched(others: Box<dyn Progress>, rank: usize, quiet: bool) -> Box<dyn Progress> {
+pub fn watched(others: Box<dyn Progress>, rank: AnalysisRank, quiet: bool) -> Box<dyn Progress> {
     Box::new(ProgressFanOut {
         bar: progress(rank, quiet),
         others,
@@ -160,7 +165,7 @@ mod tests {
     // One test for all, since there is one bar per process.
     #[test]
     fn a_bar_lives_as_long_as_its_phase_and_on_rank_0_only() {
-        for (rank, quiet) in [(1, false), (0, true)] {
+        for (rank, quiet) in [(AnalysisRank(1), false), (AnalysisRank(0), true)] {
             let progress = progress(rank, quiet);
             progress.phase("scan", 10);
             assert!(current().is_none());

@@ -14,7 +14,7 @@ use clc_clock::estimator::{Decision, Estimator, observed_windows};
 use clc_clock::grid::Grid;
 use clc_clock::reference::Reference;
 use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
-use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values, broadcast_value};
+use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::{Progress, Silent};
@@ -127,7 +127,7 @@ pub fn refine(
                 table.map(|table| estimator.level(&table, grid, &map))
             }
         };
-        match broadcast_value(transport, 0, decision)? {
+        match broadcast_value(transport, AnalysisRank::FIRST, decision)? {
             Some(Decision::Inspect(stretches)) => asked = Some(stretches),
             Some(Decision::Split(clocks)) => {
                 split.extend(clocks.iter().map(|&clock| nodes[map.first_timeline[clock as usize] as usize]));
@@ -149,7 +149,7 @@ pub fn refine(
         }
     };
     if !options.presync.refines() {
-        let found = broadcast_value(transport, 0, estimator.latency())?;
+        let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
         settle_latency(transport, loaded, found)?;
         return Ok(None);
     }
@@ -183,10 +183,10 @@ pub fn refine(
         Decision::Split(_) | Decision::Level(..) | Decision::Inspect(_) => Selected::recorded(String::new()),
     };
     if wanted.latency {
-        let found = broadcast_value(transport, 0, estimator.latency())?;
+        let found = broadcast_value(transport, AnalysisRank::FIRST, estimator.latency())?;
         settle_latency(transport, loaded, found)?;
     }
-    Ok((transport.rank() == 0).then(|| {
+    Ok((transport.rank() == AnalysisRank::FIRST).then(|| {
         let chosen = match selected.clocks {
             SelectedClocks::Recorded => Method::Linear,
             SelectedClocks::Estimated => estimator.method(),

@@ -8,7 +8,7 @@ use clc_clock::grid::Grid;
 use clc_clock::waits::{OneWayDirections, QuickestWaits};
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
-use clc_engine::comm::{Transport, agree, broadcast_value};
+use clc_engine::comm::{AnalysisRank, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncKind;
 use clc_engine::replay::calls::{CallSearch, WaitingCall, WaitingCalls, observe_waits};
@@ -55,7 +55,8 @@ impl WaitingCallSearch {
         table: Option<&BoundTable>,
     ) -> Result<WaitingCallSearch> {
         let wanted: OneWayDirections =
-            broadcast_value(transport, 0, table.map(|table| wanted(table, map.bases.len())))?.unwrap_or_default();
+            broadcast_value(transport, AnalysisRank::FIRST, table.map(|table| wanted(table, map.bases.len())))?
+                .unwrap_or_default();
         let none = wanted.one_way.is_empty();
         let calls = if none { Ok(Vec::new()) } else { scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way) };
         let resolution = opened.definitions.clock.resolution;

@@ -7,7 +7,7 @@ use crate::report::{
     ClockInfo, CommunicatorInfo, EventCount, Info, LocationInfo, NodeInfo, SCHEMA, TraceSummary, Warnings,
 };
 use clc_clock::LinearClock;
-use clc_engine::comm::{Transport, agree, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
 use clc_trace::progress::Progress;
 use clc_trace::{CommMembers, LocationGroupId, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};
@@ -52,8 +52,8 @@ pub fn info(transport: &mut dyn Transport, options: &InfoOptions, progress: &dyn
     }
     progress.finish();
     agree(transport, outcome)?;
-    let all_warnings = gather_values(transport, 0, &warnings)?;
-    let Some(scanned) = gather_values(transport, 0, &scanned)? else { return Ok(None) };
+    let all_warnings = gather_values(transport, AnalysisRank::FIRST, &warnings)?;
+    let Some(scanned) = gather_values(transport, AnalysisRank::FIRST, &scanned)? else { return Ok(None) };
     let mut warnings = Warnings::default();
     all_warnings.into_iter().flatten().for_each(|part| warnings.merge(part));
     Ok(Some(Outcome::Info(Box::new(describe(&opened, options, scanned.into_iter().flatten().collect(), warnings)))))

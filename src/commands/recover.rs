@@ -9,7 +9,7 @@ use crate::recording::{
     AssembledRecording, RecordingSettings, assemble, keep_logs, monitored, raw_directory, still_running,
 };
 use clc_archive::Format;
-use clc_engine::comm::{Transport, broadcast_value};
+use clc_engine::comm::{AnalysisRank, Transport, broadcast_value};
 use clc_trace::format::plural;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
@@ -26,8 +26,9 @@ pub fn recover(
     options: &RecoverOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
-    let made = if transport.rank() == 0 { run(options, progress).map(Some) } else { Ok(None) };
-    let told: Result<()> = broadcast_value(transport, 0, made.as_ref().map(|_| ()).map_err(Clone::clone))?;
+    let made = if transport.rank() == AnalysisRank::FIRST { run(options, progress).map(Some) } else { Ok(None) };
+    let told: Result<()> =
+        broadcast_value(transport, AnalysisRank::FIRST, made.as_ref().map(|_| ()).map_err(Clone::clone))?;
     told?;
     Ok(made?.map(Outcome::Text))
 }

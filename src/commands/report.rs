@@ -4,7 +4,7 @@ use crate::cli::ReportOptions;
 use crate::commands::Outcome;
 use crate::report::{Report, SCHEMA};
 use clc_archive::open_file;
-use clc_engine::comm::{Transport, broadcast_value};
+use clc_engine::comm::{AnalysisRank, Transport, broadcast_value};
 use clc_trace::{Error, Result};
 use serde::Deserialize;
 use std::fs::File;
@@ -23,8 +23,8 @@ struct StoredForm {
 /// # Errors
 /// The file cannot be read, or holds no report of a correction or a check that this version understands.
 pub fn report(transport: &mut dyn Transport, options: &ReportOptions) -> Result<Option<Outcome>> {
-    let read = if transport.rank() == 0 { read(options).map(Some) } else { Ok(None) };
-    let failure = broadcast_value(transport, 0, read.as_ref().err().cloned())?;
+    let read = if transport.rank() == AnalysisRank::FIRST { read(options).map(Some) } else { Ok(None) };
+    let failure = broadcast_value(transport, AnalysisRank::FIRST, read.as_ref().err().cloned())?;
     match failure {
         Some(error) => Err(error),
         None => Ok(read?.map(|report| Outcome::Report(Box::new(report)))),

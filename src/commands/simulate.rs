@@ -6,7 +6,7 @@ use crate::output::directory::Output;
 use crate::pipeline::generated::{write_parameters, write_simulated};
 use crate::pipeline::timing::Stopwatch;
 use crate::report::{Generated, SCHEMA, Warnings};
-use clc_engine::comm::{Transport, broadcast_value};
+use clc_engine::comm::{AnalysisRank, Transport, broadcast_value};
 use clc_trace::Result;
 use clc_trace::progress::Progress;
 
@@ -19,12 +19,12 @@ pub fn simulate(
     options: &SimulateOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
-    let generated = if transport.rank() == 0 { run(options, progress).map(Some) } else { Ok(None) };
+    let generated = if transport.rank() == AnalysisRank::FIRST { run(options, progress).map(Some) } else { Ok(None) };
     let outcome = match &generated {
         Ok(_) => Ok(()),
         Err(error) => Err(error.clone()),
     };
-    let outcome: Result<()> = broadcast_value(transport, 0, outcome)?;
+    let outcome: Result<()> = broadcast_value(transport, AnalysisRank::FIRST, outcome)?;
     outcome?;
     Ok(generated?.map(|generated| Outcome::Generated(Box::new(generated))))
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{Invocation, Pause};
 use crate::output::paths;
-use clc_engine::comm::{Transport, broadcast_value, check_setting};
+use clc_engine::comm::{AnalysisRank, Transport, broadcast_value, check_setting};
 use clc_trace::{Error, Result};
 
 /// Checks, before any work, that nothing that the job reads is in the way of what it writes. Rank 0 does it, for all.
@@ -10,8 +10,8 @@ use clc_trace::{Error, Result};
 /// # Errors
 /// An output lies in the input, or where another one is.
 pub fn check_targets(transport: &mut dyn Transport, job: &Invocation) -> Result<()> {
-    let checked = if transport.rank() == 0 { check(job) } else { Ok(()) };
-    broadcast_value(transport, 0, checked)?
+    let checked = if transport.rank() == AnalysisRank::FIRST { check(job) } else { Ok(()) };
+    broadcast_value(transport, AnalysisRank::FIRST, checked)?
 }
 
 fn check(job: &Invocation) -> Result<()> {

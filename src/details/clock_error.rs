@@ -4,7 +4,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{ClockError, NodeCurve};
 use clc_clock::grid::Grid;
-use clc_engine::comm::{Transport, all_gather_values, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, all_gather_values, gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::progress::Silent;
 use clc_trace::{Correction, EventNumber, Result, Ticks};
@@ -68,7 +68,7 @@ pub fn clock_error(
         let cells = cells.entry(node).or_insert_with(|| vec![Cell::default(); grid.count]);
         cells.iter_mut().zip(&more).for_each(|(cell, more)| cell.merge(more));
     }
-    let Some(parts) = gather_values(transport, 0, &cells)? else { return Ok(None) };
+    let Some(parts) = gather_values(transport, AnalysisRank::FIRST, &cells)? else { return Ok(None) };
     let mut whole: Cells = chosen.iter().map(|&node| (node, vec![Cell::default(); grid.count])).collect();
     for (node, more) in parts.into_iter().flatten() {
         if let Some(cells) = whole.get_mut(&node) {

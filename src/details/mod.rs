@@ -14,7 +14,7 @@ use crate::report::{
     PairStage, PairUnit, Stage, StageDetails, WorstKind, distances,
 };
 use clc_clock::grid::Grid;
-use clc_engine::comm::{Transport, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::replay::profile::{Classes, Profile, profile};
 use clc_engine::replay::survey::{Survey, Worst};
 use clc_trace::{CollectiveOp, Correction, Result, Ticks, Timeline, Timelines};
@@ -261,7 +261,7 @@ fn location_moves(
     };
     let mut largest = displacement.to_vec();
     shorten(&mut largest);
-    let Some(parts) = gather_values(transport, 0, &largest)? else { return Ok(None) };
+    let Some(parts) = gather_values(transport, AnalysisRank::FIRST, &largest)? else { return Ok(None) };
     let mut all: Vec<(usize, LocationSum)> = parts.into_iter().flatten().collect();
     shorten(&mut all);
     let definitions = &opened.definitions;

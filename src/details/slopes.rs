@@ -1,7 +1,7 @@
 //! How steep corrections rise.
 
 use crate::report::Slopes;
-use clc_engine::comm::{Transport, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_trace::{Correction, Curve, Result};
 
 /// Counts the stretches of all corrections by their slope; on rank 0. Collective over the analysis ranks.
@@ -28,7 +28,7 @@ pub fn slopes(transport: &mut dyn Transport, corrections: &[Correction]) -> Resu
             }
         }
     }
-    let parts = gather_values(transport, 0, &here)?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &here)?;
     Ok(parts.map(|parts| {
         parts.into_iter().fold(Slopes::default(), |sum, part| Slopes {
             ordinary: sum.ordinary + part.ordinary,

@@ -211,7 +211,7 @@ fn number(
         })
         .collect();
     let everywhere = all_gather_values(transport, &here)?;
-    let before: usize = everywhere.iter().take(transport.rank()).map(Vec::len).sum();
+    let before: usize = everywhere.iter().take(transport.rank().place()).map(Vec::len).sum();
     let own: Vec<OwnTimeline> = everywhere.into_iter().flatten().collect();
     let others = opened.timelines.all.len() as u32;
     let timelines = OwnTimelines {

@@ -3,7 +3,7 @@
 use crate::pipeline::inputs::Inputs;
 use crate::report::Warnings;
 use clc_archive::Archive;
-use clc_engine::comm::{Transport, agree, broadcast_value, merge_values};
+use clc_engine::comm::{AnalysisRank, Transport, agree, broadcast_value, merge_values};
 use clc_engine::matching::placement::Placement;
 use clc_trace::workers::Workers;
 use clc_trace::{Definitions, Result, Timeline, Timelines, WireDefinitions};
@@ -70,9 +70,13 @@ impl TraceHandle {
 /// No or no readable archive, inconsistent definitions, missing event files.
 pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<TraceHandle> {
     let (mut warnings, mut inputs) = (Warnings::default(), Inputs::default());
-    let announcement =
-        if transport.rank() == 0 { read(path, &mut warnings, &mut inputs) } else { Err(clc_trace::Error::new("")) };
-    let TraceAnnouncement { archive, definitions, here } = broadcast_value(transport, 0, announcement)??;
+    let announcement = if transport.rank() == AnalysisRank::FIRST {
+        read(path, &mut warnings, &mut inputs)
+    } else {
+        Err(clc_trace::Error::new(""))
+    };
+    let TraceAnnouncement { archive, definitions, here } =
+        broadcast_value(transport, AnalysisRank::FIRST, announcement)??;
     let archive = match here {
         // Where rank 0 is, the name stays as the user gave it.
         Some(here) if archive.directory().is_relative() && std::env::current_dir().ok().as_ref() != Some(&here) => {
@@ -83,13 +87,13 @@ pub fn open(transport: &mut dyn Transport, path: &Path) -> Result<TraceHandle> {
     let definitions = definitions.open();
     let timelines = Timelines::new(&definitions);
     // A request to the file system each: not all of them by one rank.
-    let (rank, ranks, count) = (transport.rank(), transport.size(), timelines.all.len());
+    let (rank, ranks, count) = (transport.rank().place(), transport.size(), timelines.all.len());
     let share = count * rank / ranks..count * (rank + 1) / ranks;
     inputs.add_share(&archive, &definitions, &timelines.all, share.clone());
     let sizes = agree(transport, sizes(&archive, &definitions, &timelines.all[share]))?;
     let sizes = merge_values(transport, sizes, |sizes, more| sizes.extend(more))?;
     let placement = Placement::new(&sizes, timelines.processes, transport.size());
-    if transport.rank() == 0 && placement.idle() > 0 {
+    if transport.rank() == AnalysisRank::FIRST && placement.idle() > 0 {
         warnings.add(format!(
             "{} of {} analysis ranks have nothing to do: the trace has only {} timelines",
             placement.idle(),

@@ -4,7 +4,7 @@ use crate::output::directory::Output;
 use crate::output::signals::{SetAside, Unfinished};
 use crate::pipeline::generated::make_truth_directory;
 use crate::session::Session;
-use clc_engine::comm::{Transport, agree, broadcast_value};
+use clc_engine::comm::{AnalysisRank, Transport, agree, broadcast_value};
 use clc_trace::Result;
 use std::path::{Path, PathBuf};
 
@@ -52,10 +52,10 @@ impl Session<'_> {
     pub fn prepare(&mut self, wanted: OutputRequest<'_>) -> Result<Prepared> {
         let transport = &mut *self.transport;
         // Rank 0 does so with its output, and is the last: there is nothing to remove before.
-        let set_aside = (transport.rank() != 0).then(SetAside::new).transpose();
+        let set_aside = (transport.rank() != AnalysisRank::FIRST).then(SetAside::new).transpose();
         let set_aside = agree(transport, set_aside)?;
         let mut output = None;
-        let prepared = if transport.rank() == 0 {
+        let prepared = if transport.rank() == AnalysisRank::FIRST {
             let input = self.opened.archive.directory();
             let events = wanted.events.unwrap_or(self.opened.archive.event_directory());
             Output::prepare(wanted.path, input, events, wanted.force).and_then(|mut prepared| {
@@ -68,7 +68,7 @@ impl Session<'_> {
         } else {
             Ok(PathBuf::new())
         };
-        let making: Result<PathBuf> = broadcast_value(transport, 0, prepared)?;
+        let making: Result<PathBuf> = broadcast_value(transport, AnalysisRank::FIRST, prepared)?;
         let making = making?;
         let unfinished = set_aside.map(|set_aside| {
             let unfinished = Unfinished::new(&making, &set_aside);

@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout)] // the result
 
 use clc_engine::comm::local::LocalTransport;
-use clc_engine::comm::{self, Channel, ReduceOp, Transport, sparse_exchange};
+use clc_engine::comm::{self, AnalysisRank, Channel, ReduceOp, Transport, sparse_exchange};
 use clc_engine::matching::communicators::CommTable;
 use clc_engine::matching::placement::Placement;
 use clc_replay::cli::{CorrectOptions, Invocation};
@@ -36,7 +36,7 @@ fn main() {
         ["transport"] => {
             let mut transport = comm::start().expect("a transport");
             let outcome = primitives(transport.as_mut()).expect("communication");
-            (transport.rank() == 0).then_some(outcome)
+            (transport.rank() == AnalysisRank::FIRST).then_some(outcome)
         }
         [] => Some(threads(2, primitives)),
         ["threads", count] => Some(threads(number(count), primitives)),
@@ -109,7 +109,7 @@ fn batches(transport: &mut dyn Transport, mut once: impl FnMut(&mut dyn Transpor
 fn primitives(transport: &mut dyn Transport) -> Result<Value> {
     const MESSAGES: usize = 1000;
     const BATCH: usize = 4096;
-    let (rank, size) = (transport.rank(), transport.size());
+    let (rank, size) = (transport.rank().place(), transport.size());
     // Once all have talked to all, and before the batches.
     transport.all_gather(&[1])?;
     let mut peak = [peak_bytes() as i64];
@@ -120,15 +120,15 @@ fn primitives(transport: &mut dyn Transport) -> Result<Value> {
     put("allreduce", measure(transport, |t| t.all_reduce(ReduceOp::Max, &mut [1]))?);
     put("allgather", measure(transport, |t| t.all_gather(&[1]).map(drop))?);
     put("vote", measure(transport, vote)?);
-    let neighbours = [(rank + 1) % size, (rank + size - 1) % size];
+    let neighbours = [(rank + 1) % size, (rank + size - 1) % size].map(AnalysisRank::at);
     // Every rank tells two others 16 words, as matching and bounds do.
     let exchange =
         |t: &mut dyn Transport| sparse_exchange(t, neighbours.iter().map(|&to| (to, vec![7; 16])).collect()).map(drop);
     put("exchange", measure(transport, exchange)?);
     // All ranks tell one, and it answers all: what a communicator's home does.
     let star = |t: &mut dyn Transport| {
-        sparse_exchange(t, vec![(0, vec![rank as u64; 3])])?;
-        let answers = if rank == 0 { (0..size).map(|to| (to, vec![1; 2])).collect() } else { Vec::new() };
+        sparse_exchange(t, vec![(AnalysisRank::FIRST, vec![rank as u64; 3])])?;
+        let answers = if rank == 0 { AnalysisRank::all(size).map(|to| (to, vec![1; 2])).collect() } else { Vec::new() };
         sparse_exchange(t, answers).map(drop)
     };
     put("star", measure(transport, star)?);
@@ -137,14 +137,14 @@ fn primitives(transport: &mut dyn Transport) -> Result<Value> {
     if size > 1 {
         // Half a round trip, while the other ranks wait as they do in a replay.
         let ping = |t: &mut dyn Transport| {
-            match t.rank() {
+            match t.rank().0 {
                 0 => {
-                    t.send_time(1, [1, 2])?;
-                    t.receive_time(1)?;
+                    t.send_time(AnalysisRank(1), [1, 2])?;
+                    t.receive_time(AnalysisRank(1))?;
                 }
                 1 => {
-                    t.receive_time(0)?;
-                    t.send_time(0, [1, 2])?;
+                    t.receive_time(AnalysisRank(0))?;
+                    t.send_time(AnalysisRank(0), [1, 2])?;
                 }
                 _ => {}
             }
@@ -167,7 +167,7 @@ fn vote(transport: &mut dyn Transport) -> Result<()> {
     Ok(())
 }
 
-fn step(transport: &mut dyn Transport, neighbours: [usize; 2]) -> Result<()> {
+fn step(transport: &mut dyn Transport, neighbours: [AnalysisRank; 2]) -> Result<()> {
     for to in neighbours {
         transport.post(to, Channel::Replay, vec![3; 8])?;
     }
@@ -190,16 +190,16 @@ fn receive(transport: &mut dyn Transport, count: usize) -> Result<()> {
 
 /// Rank 0 sends so many messages to rank 1, which says when it has them all.
 fn stream(transport: &mut dyn Transport, messages: usize, words: usize) -> Result<()> {
-    match transport.rank() {
+    match transport.rank().0 {
         0 => {
             for _ in 0..messages {
-                transport.post(1, Channel::Replay, vec![5; words])?;
+                transport.post(AnalysisRank(1), Channel::Replay, vec![5; words])?;
             }
             receive(transport, 1)
         }
         1 => {
             receive(transport, messages)?;
-            transport.post(0, Channel::Replay, vec![0])
+            transport.post(AnalysisRank(0), Channel::Replay, vec![0])
         }
         _ => Ok(()),
     }

@@ -5,7 +5,7 @@
 mod operations;
 
 use clc_engine::comm::mpi::MpiTransport;
-use clc_engine::comm::{Farewell, Transport};
+use clc_engine::comm::{AnalysisRank, Farewell, Transport};
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -43,11 +43,11 @@ fn rank(job: &str) -> ExitCode {
         };
     }
     let mut transport = MpiTransport::initialise().unwrap();
-    let last = transport.rank() == transport.size() - 1;
+    let last = transport.rank().place() == transport.size() - 1;
     match job {
         "operations" => {
             operations::all(&mut transport);
-            if transport.rank() == 0 {
+            if transport.rank() == AnalysisRank::FIRST {
                 println!("all operations hold on {} ranks with {}", transport.size(), transport.library());
             }
         }

@@ -1,10 +1,10 @@
 //! Every operation of a transport against what it has to give, for any number of ranks. Called by all of them.
 
 use clc_engine::comm::{
-    Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value, gather_values,
-    merge_to_first, merge_values, sparse_exchange,
+    AnalysisRank, Channel, Farewell, ReduceOp, Top2, Transport, agree, all_gather_values, broadcast_value,
+    gather_values, merge_to_first, merge_values, sparse_exchange,
 };
-use clc_trace::{Error, EventNumber};
+use clc_trace::{CommRank, Error, EventNumber};
 use std::time::Duration;
 
 /// All of them, the order-sensitive ones several times in a row.
@@ -30,10 +30,15 @@ fn mix(a: usize, b: usize) -> usize {
     (mixed ^ (mixed >> 29)) as usize >> 8
 }
 
+/// The number of this rank, for calculations.
+fn rank_of(t: &dyn Transport) -> usize {
+    t.rank().place()
+}
+
 fn receive(t: &mut dyn Transport, channel: Channel) -> (usize, Vec<u64>) {
     loop {
         match t.poll(channel).unwrap() {
-            Some(message) => return message,
+            Some((source, words)) => return (source.place(), words),
             None => t.idle(),
         }
     }
@@ -41,13 +46,13 @@ fn receive(t: &mut dyn Transport, channel: Channel) -> (usize, Vec<u64>) {
 
 /// Neighbours in rank order, whatever the tree; ranks that are done at once must not disturb what follows.
 fn merges(t: &mut dyn Transport, round: usize) {
-    let own = vec![(t.rank(), "x".repeat(mix(round, t.rank()) % 40))];
+    let own = vec![(rank_of(t), "x".repeat(mix(round, rank_of(t)) % 40))];
     let expected: Vec<_> = (0..t.size()).map(|rank| (rank, "x".repeat(mix(round, rank) % 40))).collect();
     let join = |all: &mut Vec<(usize, String)>, part| all.extend(part);
     if round.is_multiple_of(3) {
         assert_eq!(merge_values(t, own.clone(), join).unwrap(), expected);
     }
-    let first = t.rank() == 0;
+    let first = rank_of(t) == 0;
     assert_eq!(merge_to_first(t, own, join).unwrap(), first.then_some(expected));
 }
 
@@ -58,8 +63,8 @@ fn posts(t: &mut dyn Transport) {
     for number in 0..MESSAGES {
         for destination in 0..t.size() {
             let mut words = vec![number as u64; 1 + mix(number, destination) % 300];
-            words[0] = t.rank() as u64;
-            t.post(destination, channels[number % 2], words).unwrap();
+            words[0] = rank_of(t) as u64;
+            t.post(AnalysisRank::at(destination), channels[number % 2], words).unwrap();
         }
     }
     for (parity, channel) in channels.into_iter().enumerate() {
@@ -69,7 +74,7 @@ fn posts(t: &mut dyn Transport) {
             let number = next[source];
             next[source] += 2;
             assert_eq!(words[0], source as u64);
-            assert_eq!(words.len(), 1 + mix(number, t.rank()) % 300, "message {number} of {source}");
+            assert_eq!(words.len(), 1 + mix(number, rank_of(t)) % 300, "message {number} of {source}");
             assert!(words[1..].iter().all(|&word| word == number as u64));
         }
         assert_eq!(t.poll(channel).unwrap(), None);
@@ -80,13 +85,13 @@ fn posts(t: &mut dyn Transport) {
 /// Long and short ones alternate, so that the short ones would overtake if they could; empty ones arrive too.
 fn long_messages(t: &mut dyn Transport) {
     let lengths = [0, 1, 400_000, 0, 3, 100_000, 2];
-    let to = (t.rank() + 1) % t.size();
+    let to = (rank_of(t) + 1) % t.size();
     for length in lengths {
-        t.post(to, Channel::Replay, (0..length).collect()).unwrap();
+        t.post(AnalysisRank::at(to), Channel::Replay, (0..length).collect()).unwrap();
     }
     for length in lengths {
         let (source, words) = receive(t, Channel::Replay);
-        assert_eq!(source, (t.rank() + t.size() - 1) % t.size());
+        assert_eq!(source, (rank_of(t) + t.size() - 1) % t.size());
         assert!(words.iter().copied().eq(0..length));
     }
     t.barrier().unwrap();
@@ -105,9 +110,9 @@ fn votes(t: &mut dyn Transport) {
     let size = t.size() as i64;
     assert_eq!(t.poll_vote().unwrap(), None);
     for round in 0..20 {
-        t.start_vote(&[t.rank() as i64, 1, -round]).unwrap();
+        t.start_vote(&[rank_of(t) as i64, 1, -round]).unwrap();
         // A vote does not get in the way of other collective operations.
-        if t.rank().is_multiple_of(2) {
+        if rank_of(t).is_multiple_of(2) {
             t.idle();
         }
         let mut sum = [round];
@@ -117,7 +122,7 @@ fn votes(t: &mut dyn Transport) {
         assert_eq!(t.poll_vote().unwrap(), None);
     }
     // The other order on every other rank: votes and the rest are independent.
-    if t.rank().is_multiple_of(2) {
+    if rank_of(t).is_multiple_of(2) {
         t.start_vote(&[1]).unwrap();
         t.barrier().unwrap();
     } else {
@@ -128,7 +133,7 @@ fn votes(t: &mut dyn Transport) {
 }
 
 fn collectives(t: &mut dyn Transport) {
-    let (rank, size) = (t.rank() as i64, t.size() as i64);
+    let (rank, size) = (rank_of(t) as i64, t.size() as i64);
     for (op, expected) in [
         (ReduceOp::Min, [-size, 0]),
         (ReduceOp::Max, [-1, size - 1]),
@@ -138,28 +143,28 @@ fn collectives(t: &mut dyn Transport) {
         t.all_reduce(op, &mut values).unwrap();
         assert_eq!(values, expected, "{op:?}");
     }
-    let own: Vec<u8> = (0..mix(t.rank(), 5) % 5000).map(|i| (i + t.rank()) as u8).collect();
+    let own: Vec<u8> = (0..mix(rank_of(t), 5) % 5000).map(|i| (i + rank_of(t)) as u8).collect();
     let expected: Vec<Vec<u8>> =
         (0..t.size()).map(|rank| (0..mix(rank, 5) % 5000).map(|i| (i + rank) as u8).collect()).collect();
     assert_eq!(t.all_gather(&own).unwrap(), expected);
     for root in 0..t.size().min(3) {
-        let gathered = t.gather(root, &own).unwrap();
-        assert_eq!(gathered, (root == t.rank()).then(|| expected.clone()));
-        assert_eq!(t.broadcast(root, own.clone()).unwrap(), expected[root]);
-        assert_eq!(t.broadcast(root, Vec::new()).unwrap(), Vec::<u8>::new());
+        let gathered = t.gather(AnalysisRank::at(root), &own).unwrap();
+        assert_eq!(gathered, (root == rank_of(t)).then(|| expected.clone()));
+        assert_eq!(t.broadcast(AnalysisRank::at(root), own.clone()).unwrap(), expected[root]);
+        assert_eq!(t.broadcast(AnalysisRank::at(root), Vec::new()).unwrap(), Vec::<u8>::new());
     }
     let megabytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
-    let sent = if t.rank() == 0 { megabytes.clone() } else { Vec::new() };
-    assert!(t.broadcast(0, sent).unwrap() == megabytes);
+    let sent = if rank_of(t) == 0 { megabytes.clone() } else { Vec::new() };
+    assert!(t.broadcast(AnalysisRank::FIRST, sent).unwrap() == megabytes);
 }
 
 fn values_and_errors(t: &mut dyn Transport) {
-    let (rank, size) = (t.rank(), t.size());
+    let (rank, size) = (rank_of(t), t.size());
     let last = size - 1;
-    assert_eq!(broadcast_value(t, last, format!("from {rank}")).unwrap(), format!("from {last}"));
+    assert_eq!(broadcast_value(t, AnalysisRank::at(last), format!("from {rank}")).unwrap(), format!("from {last}"));
     let names: Vec<String> = (0..size).map(|rank| format!("rank {rank}")).collect();
     assert_eq!(all_gather_values(t, &names[rank]).unwrap(), names);
-    assert_eq!(gather_values(t, last, &names[rank]).unwrap(), (rank == last).then_some(names));
+    assert_eq!(gather_values(t, AnalysisRank::at(last), &names[rank]).unwrap(), (rank == last).then_some(names));
 
     assert_eq!(agree(t, Ok(rank)).unwrap(), rank);
     let failing = size / 2;
@@ -171,40 +176,41 @@ fn values_and_errors(t: &mut dyn Transport) {
 /// Each rank sends to a few, different ones each round, without a pause between rounds.
 fn exchange(t: &mut dyn Transport, round: usize) {
     let size = t.size();
-    let plan = |source: usize| -> Vec<(usize, Vec<u64>)> {
+    let plan = |source: usize| -> Vec<(AnalysisRank, Vec<u64>)> {
         (0..mix(source, round) % 6)
-            .map(|i| (mix(mix(source, round), i) % size, vec![round as u64, i as u64, source as u64]))
+            .map(|i| (AnalysisRank::at(mix(mix(source, round), i) % size), vec![round as u64, i as u64, source as u64]))
             .collect()
     };
     let mut expected = Vec::new();
     for source in 0..size {
-        expected.extend(plan(source).into_iter().filter(|(to, _)| *to == t.rank()).map(|(_, words)| (source, words)));
+        let own = plan(source).into_iter().filter(|(to, _)| *to == t.rank());
+        expected.extend(own.map(|(_, words)| (AnalysisRank::at(source), words)));
     }
-    let outgoing = plan(t.rank());
+    let outgoing = plan(rank_of(t));
     assert_eq!(sparse_exchange(t, outgoing).unwrap(), expected, "round {round}");
 }
 
 /// Timestamps around the ring in both directions, and to oneself.
 fn times(t: &mut dyn Transport) {
-    let (rank, size) = (t.rank(), t.size());
+    let (rank, size) = (rank_of(t), t.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     for number in 0..100 {
-        t.send_time(next, [i64::MIN + rank as i64, number]).unwrap();
-        t.send_time(previous, [rank as i64, -number]).unwrap();
+        t.send_time(AnalysisRank::at(next), [i64::MIN + rank as i64, number]).unwrap();
+        t.send_time(AnalysisRank::at(previous), [rank as i64, -number]).unwrap();
     }
-    t.send_time(rank, [1, 2]).unwrap();
+    t.send_time(AnalysisRank::at(rank), [1, 2]).unwrap();
     if size > 2 {
         for number in 0..100 {
-            assert_eq!(t.receive_time(previous).unwrap(), [i64::MIN + previous as i64, number]);
-            assert_eq!(t.receive_time(next).unwrap(), [next as i64, -number]);
+            assert_eq!(t.receive_time(AnalysisRank::at(previous)).unwrap(), [i64::MIN + previous as i64, number]);
+            assert_eq!(t.receive_time(AnalysisRank::at(next)).unwrap(), [next as i64, -number]);
         }
-        assert_eq!(t.receive_time(rank).unwrap(), [1, 2]);
+        assert_eq!(t.receive_time(AnalysisRank::at(rank)).unwrap(), [1, 2]);
     } else {
         for number in 0..100 {
-            assert_eq!(t.receive_time(next).unwrap(), [i64::MIN + next as i64, number]);
-            assert_eq!(t.receive_time(next).unwrap(), [next as i64, -number]);
+            assert_eq!(t.receive_time(AnalysisRank::at(next)).unwrap(), [i64::MIN + next as i64, number]);
+            assert_eq!(t.receive_time(AnalysisRank::at(next)).unwrap(), [next as i64, -number]);
         }
-        assert_eq!(t.receive_time(rank).unwrap(), [1, 2]);
+        assert_eq!(t.receive_time(AnalysisRank::at(rank)).unwrap(), [1, 2]);
     }
     t.barrier().unwrap();
 }
@@ -222,8 +228,9 @@ fn groups(t: &mut dyn Transport) {
     plans.extend((1..size).map(|rank| (vec![rank, rank - 1], 3)));
     let mut own = Vec::new();
     for (members, tag) in &plans {
-        if let Some(place) = members.iter().position(|&member| member == t.rank()) {
-            own.push((t.create_group(members, *tag).unwrap(), members, place));
+        if let Some(place) = members.iter().position(|&member| member == rank_of(t)) {
+            let group: Vec<AnalysisRank> = members.iter().map(|&member| AnalysisRank::at(member)).collect();
+            own.push((t.create_group(&group, *tag).unwrap(), members, place));
         }
     }
     for round in 0..20 {
@@ -240,8 +247,8 @@ fn groups(t: &mut dyn Transport) {
             let root = round % members.len();
             let one = Top2::one(mine, *place as i64);
 
-            assert_eq!(t.group_bcast(*group, root, mine).unwrap(), values[root]);
-            assert_eq!(t.group_reduce(*group, root, one).unwrap(), (root == *place).then_some(top));
+            assert_eq!(t.group_bcast(*group, CommRank(root as u32), mine).unwrap(), values[root]);
+            assert_eq!(t.group_reduce(*group, CommRank(root as u32), one).unwrap(), (root == *place).then_some(top));
             let all = t.group_all_reduce(*group, one).unwrap();
             assert_eq!(all, top);
             assert_eq!(all.excluding(*place as i64), others(*place));
@@ -254,14 +261,15 @@ fn groups(t: &mut dyn Transport) {
 /// What names no rank is an error, before anybody waits for it.
 fn wrong_arguments(t: &mut dyn Transport) {
     let (rank, size) = (t.rank(), t.size());
-    assert!(t.post(size, Channel::Replay, vec![1]).is_err());
-    assert!(t.post(usize::MAX, Channel::Replay, vec![1]).is_err());
-    assert!(t.create_group(&[rank, size], 1).is_err());
+    let (nobody, next) = (AnalysisRank::at(size), AnalysisRank::at((rank.place() + 1) % size));
+    assert!(t.post(nobody, Channel::Replay, vec![1]).is_err());
+    assert!(t.post(AnalysisRank(u32::MAX), Channel::Replay, vec![1]).is_err());
+    assert!(t.create_group(&[rank, nobody], 1).is_err());
     assert!(t.create_group(&[rank, rank], 1).is_err());
-    assert!(t.create_group(&[(rank + 1) % size], 1).is_err() || size == 1);
-    assert!(t.gather(size, &[]).is_err());
-    assert!(t.broadcast(size, Vec::new()).is_err());
-    let outgoing = if rank == size / 2 { vec![(size, vec![1])] } else { Vec::new() };
+    assert!(t.create_group(&[next], 1).is_err() || size == 1);
+    assert!(t.gather(nobody, &[]).is_err());
+    assert!(t.broadcast(nobody, Vec::new()).is_err());
+    let outgoing = if rank.place() == size / 2 { vec![(nobody, vec![1])] } else { Vec::new() };
     assert!(sparse_exchange(t, outgoing).is_err());
     t.start_vote(&[1]).unwrap();
     assert!(t.start_vote(&[1]).is_err());

@@ -3,13 +3,13 @@
 
 use clc_clock::Method;
 use clc_engine::comm::local::LocalTransport;
-use clc_engine::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use clc_engine::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use clc_engine::replay::dataflow::rehearse;
 use clc_replay::pipeline::load::{LoadOptions, load};
 use clc_replay::pipeline::open::open;
 use clc_replay::report::Warnings;
-use clc_trace::Result;
 use clc_trace::progress::Silent;
+use clc_trace::{CommRank, Result};
 use controlled_logical_clock::Parameters;
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Transport for Late {
         Ok(self.outcome.take())
     }
 
-    fn rank(&self) -> usize {
+    fn rank(&self) -> AnalysisRank {
         self.inner.rank()
     }
     fn size(&self) -> usize {
@@ -44,10 +44,10 @@ impl Transport for Late {
     fn library(&self) -> String {
         self.inner.library()
     }
-    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
+    fn post(&mut self, destination: AnalysisRank, channel: Channel, words: Vec<u64>) -> Result<()> {
         self.inner.post(destination, channel, words)
     }
-    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    fn poll(&mut self, channel: Channel) -> Result<Option<(AnalysisRank, Vec<u64>)>> {
         self.inner.poll(channel)
     }
     fn next_exchange(&mut self) -> u64 {
@@ -68,25 +68,25 @@ impl Transport for Late {
     fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.inner.all_gather(bytes)
     }
-    fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+    fn gather(&mut self, root: AnalysisRank, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         self.inner.gather(root, bytes)
     }
-    fn broadcast(&mut self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    fn broadcast(&mut self, root: AnalysisRank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         self.inner.broadcast(root, bytes)
     }
-    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
+    fn create_group(&mut self, members: &[AnalysisRank], tag: u32) -> Result<GroupId> {
         self.inner.create_group(members, tag)
     }
-    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
+    fn send_time(&mut self, destination: AnalysisRank, words: [i64; 2]) -> Result<()> {
         self.inner.send_time(destination, words)
     }
-    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
+    fn receive_time(&mut self, source: AnalysisRank) -> Result<[i64; 2]> {
         self.inner.receive_time(source)
     }
-    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
+    fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64> {
         self.inner.group_bcast(group, root, value)
     }
-    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
         self.inner.group_reduce(group, root, value)
     }
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
@@ -123,7 +123,7 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
 fn messages_of_two_replays_do_not_mix() {
     let outcomes: Vec<Vec<bool>> = std::thread::scope(|scope| {
         let start = |mut inner: LocalTransport| {
-            scope.spawn(move || match inner.rank() % 2 {
+            scope.spawn(move || match inner.rank().0 % 2 {
                 0 => replays(&mut inner),
                 _ => replays(&mut Late { inner, outcome: None, polls: 0 }),
             })

@@ -148,7 +148,7 @@ impl SearchWaits<'_> {
         let (program, operations, stage) = (self.program, self.operations, self.stage);
         let posted = |timeline: LocalTimeline, event: u32| operations[timeline].posted(stage, event as usize);
         let remote = of_receives(transport, program, |channel, event| posted(channel.destination, event))?;
-        let here = transport.rank() as u32;
+        let here = transport.rank();
         let channels = program.messages.outgoing.iter().zip(&remote);
         // An operation that receives as well waits for what it receives: the sends in it may have been complete long before.
         let of_messages = |channel: usize| program.messages.incoming[channel].is_certain();

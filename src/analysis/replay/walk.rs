@@ -3,7 +3,7 @@
 //! It runs on the rank that hosts the present process, as far as it gets there, and is handed over to the host of the next one. Memory: the
 //! stretches of the hosted processes. The stages are searched at the same time, each by its own.
 
-use clc_engine::comm::{Channel, Transport};
+use clc_engine::comm::{AnalysisRank, Channel, Transport};
 use clc_engine::matching::placement::Placement;
 use clc_execution::path::{PathSearch, PathWait};
 use clc_trace::codec::{decode, encode};
@@ -76,7 +76,7 @@ pub fn walk(
             let next = placement.host_of_process(search.process);
             let words = pack(stage, finished, &search)?;
             if finished {
-                for rank in (0..transport.size()).filter(|&rank| rank != here) {
+                for rank in AnalysisRank::all(transport.size()).filter(|&rank| rank != here) {
                     transport.post(rank, Channel::Replay, words.clone())?;
                 }
                 (paths[stage].changes, paths[stage].broken) = (search.changes, search.broken);

@@ -5,7 +5,7 @@ use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationClock;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
-use clc_engine::comm::{Transport, agree, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::partners::senders;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
@@ -27,7 +27,7 @@ pub fn perfetto(
     agree(transport, outcome)?;
     part.messages(transport)?;
     let PartialExport { lines, flows, regions, messages, .. } = part;
-    let parts = gather_values(transport, 0, &(lines, flows, regions, messages))?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &(lines, flows, regions, messages))?;
     Ok(parts.map(|parts| {
         let mut exported = Exported::default();
         // All regions before all messages: which rank hosts what is not to be seen.

@@ -4,7 +4,7 @@ use super::{ExportWindow, Exported};
 use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::CsvTable;
-use clc_engine::comm::{Transport, gather_values};
+use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
@@ -97,7 +97,7 @@ pub fn violations(
             }
         }
     }
-    let Some(parts) = gather_values(transport, 0, &lines)? else { return Ok(None) };
+    let Some(parts) = gather_values(transport, AnalysisRank::FIRST, &lines)? else { return Ok(None) };
     let mut lines: Vec<ViolationLine> = parts.into_iter().flatten().collect();
     lines.sort();
     let mut records = CsvTable::new(HEAD.split(','));

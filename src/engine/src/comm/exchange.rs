@@ -1,6 +1,6 @@
 //! What every transport can do, built from what it has to.
 
-use crate::comm::{Channel, ReduceOp, Transport};
+use crate::comm::{AnalysisRank, Channel, ReduceOp, Transport};
 use clc_trace::codec::{decode, encode};
 use clc_trace::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 /// A destination that does not exist (then on every rank); failures of the transport.
 pub fn sparse_exchange(
     transport: &mut dyn Transport,
-    outgoing: Vec<(usize, Vec<u64>)>,
-) -> Result<Vec<(usize, Vec<u64>)>> {
+    outgoing: Vec<(AnalysisRank, Vec<u64>)>,
+) -> Result<Vec<(AnalysisRank, Vec<u64>)>> {
     exchange_outcomes(transport, outgoing.into_iter().map(|(destination, words)| (destination, Ok(words))))
 }
 
@@ -27,8 +27,8 @@ pub fn sparse_exchange(
 /// As [`sparse_exchange`]; a value that cannot be encoded (then on every rank), or is damaged.
 pub fn exchange_values<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
-    mut outgoing: BTreeMap<usize, Vec<T>>,
-) -> Result<Vec<(usize, Vec<T>)>> {
+    mut outgoing: BTreeMap<AnalysisRank, Vec<T>>,
+) -> Result<Vec<(AnalysisRank, Vec<T>)>> {
     let here = transport.rank();
     let own = outgoing.remove(&here);
     let encoded = outgoing.into_iter().map(|(to, values)| (to, encode(&values).map(|bytes| pack(&bytes))));
@@ -47,8 +47,8 @@ pub fn exchange_values<T: Serialize + DeserializeOwned>(
 /// As [`sparse_exchange`]; of a message that could not be made every rank hears why.
 fn exchange_outcomes(
     transport: &mut dyn Transport,
-    outgoing: impl Iterator<Item = (usize, Result<Vec<u64>>)>,
-) -> Result<Vec<(usize, Vec<u64>)>> {
+    outgoing: impl Iterator<Item = (AnalysisRank, Result<Vec<u64>>)>,
+) -> Result<Vec<(AnalysisRank, Vec<u64>)>> {
     let channel = next_channel(transport);
     let here = transport.rank();
     let mut received = Vec::new();
@@ -109,7 +109,7 @@ pub fn merge_values<T: Serialize + DeserializeOwned>(
     let merged = merge_at_root(transport, value, merge)?;
     // Also keeps the ranks together: nobody leaves before all messages of the tree have been received.
     let root = merged.unwrap_or_else(|| Err(Error::new("")));
-    broadcast_value(transport, 0, root)?
+    broadcast_value(transport, AnalysisRank::FIRST, root)?
 }
 
 /// As [`merge_values`], at rank 0 only.
@@ -126,7 +126,7 @@ pub fn merge_to_first<T: Serialize + DeserializeOwned>(
         Some(Err(error)) => Some(error.clone()),
         _ => None,
     };
-    match broadcast_value(transport, 0, failure)? {
+    match broadcast_value(transport, AnalysisRank::FIRST, failure)? {
         Some(error) => Err(error),
         None => merged.transpose(),
     }
@@ -140,16 +140,16 @@ fn merge_at_root<T: Serialize + DeserializeOwned>(
     merge: impl Fn(&mut T, T),
 ) -> Result<Option<Result<T>>> {
     let channel = next_channel(transport);
-    let (rank, size) = (transport.rank(), transport.size());
+    let (rank, size) = (transport.rank().place(), transport.size());
     // Fails if a rank has ended before, for which the tree would wait in vain.
     transport.barrier()?;
-    let mut early: HashMap<usize, Vec<u64>> = HashMap::new();
+    let mut early: HashMap<AnalysisRank, Vec<u64>> = HashMap::new();
     let mut sum: Result<T> = Ok(value);
     let mut step = 1;
     while rank & step == 0 && step < size {
-        let child = rank + step;
+        let child = AnalysisRank::at(rank + step);
         step *= 2;
-        if child >= size {
+        if child.place() >= size {
             continue;
         }
         let words = loop {
@@ -173,7 +173,7 @@ fn merge_at_root<T: Serialize + DeserializeOwned>(
         return Ok(Some(sum));
     }
     let bytes = encode(&sum).or_else(|error| encode::<Result<T>>(&Err(error)))?;
-    transport.post(rank - step, channel, pack(&bytes))?;
+    transport.post(AnalysisRank::at(rank - step), channel, pack(&bytes))?;
     Ok(None)
 }
 
@@ -200,12 +200,12 @@ fn unpack<T: DeserializeOwned>(words: &[u64]) -> Result<T> {
 /// # Errors
 /// That one; failures of the transport.
 pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> {
-    let mut lowest = [if outcome.is_err() { transport.rank() as i64 } else { i64::MAX }];
+    let mut lowest = [if outcome.is_err() { i64::from(transport.rank().0) } else { i64::MAX }];
     transport.all_reduce(ReduceOp::Min, &mut lowest)?;
     if lowest[0] == i64::MAX {
         return outcome;
     }
-    let root = lowest[0] as usize;
+    let root = AnalysisRank(lowest[0] as u32);
     match broadcast_value(transport, root, outcome.err())? {
         Some(error) => Err(error),
         None => Err(Error::new(format!("analysis rank {root} failed without giving a reason"))),
@@ -218,7 +218,7 @@ pub fn agree<T>(transport: &mut dyn Transport, outcome: Result<T>) -> Result<T> 
 /// Failures of the transport; a value that cannot be encoded.
 pub fn broadcast_value<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
-    root: usize,
+    root: AnalysisRank,
     value: T,
 ) -> Result<T> {
     if transport.size() == 1 {
@@ -250,7 +250,7 @@ pub fn all_gather_values<T: Serialize + DeserializeOwned>(transport: &mut dyn Tr
 /// Failures of the transport; a value that cannot be encoded.
 pub fn gather_values<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
-    root: usize,
+    root: AnalysisRank,
     value: &T,
 ) -> Result<Option<Vec<T>>> {
     let (bytes, failure) = split(encode(value));

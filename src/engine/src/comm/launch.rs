@@ -110,6 +110,7 @@ pub fn foreign(ranks: usize, library: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::AnalysisRank;
 
     fn launch(environment: &[(&str, &str)]) -> Launch {
         Launch::from_variables(|name| environment.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned()))
@@ -152,7 +153,7 @@ mod tests {
     fn without_a_launcher_there_is_one_rank() {
         if !Launch::from_environment().by_launcher && std::env::var_os("CLC_REPLAY_MPI").is_none() {
             let transport = start().unwrap();
-            assert_eq!((transport.rank(), transport.size()), (0, 1));
+            assert_eq!((transport.rank(), transport.size()), (AnalysisRank::FIRST, 1));
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Uses the trace's vocabulary (errors) and the threads of a rank only. Knows nothing of what travels, but for [`Top2`], on which MPI has to reduce.
 
+mod analysis_rank;
 mod backoff;
 mod exchange;
 mod launch;
@@ -13,6 +14,7 @@ mod top2;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
 mod watch;
 
+pub use analysis_rank::AnalysisRank;
 pub use exchange::{
     agree, all_gather_values, broadcast_value, exchange_values, gather_values, merge_to_first, merge_values,
     sparse_exchange,
@@ -23,7 +25,7 @@ pub use watch::check_setting;
 
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
-use clc_trace::{Error, Result};
+use clc_trace::{CommRank, Error, Result};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -76,8 +78,8 @@ pub struct GroupId(usize);
 /// underlying library does, or if an argument names no rank; the error says which one. Such an error is one rank's own and leaves the
 /// ranks out of step: the caller has to end the run ([`Transport::leave`], [`Transport::abort`]).
 pub trait Transport {
-    /// This rank, from 0.
-    fn rank(&self) -> usize;
+    /// This rank.
+    fn rank(&self) -> AnalysisRank;
 
     /// Number of ranks.
     fn size(&self) -> usize;
@@ -86,10 +88,10 @@ pub trait Transport {
     fn library(&self) -> String;
 
     /// Sends `words` without waiting, also to this rank itself. Messages of one channel between two ranks arrive in order.
-    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()>;
+    fn post(&mut self, destination: AnalysisRank, channel: Channel, words: Vec<u64>) -> Result<()>;
 
     /// The next message that has arrived on `channel`, with its sender; `None` if there is none now.
-    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>>;
+    fn poll(&mut self, channel: Channel) -> Result<Option<(AnalysisRank, Vec<u64>)>>;
 
     /// Counts the calls, the first is 1: which exchange [`sparse_exchange`] is at.
     fn next_exchange(&mut self) -> u64;
@@ -115,26 +117,26 @@ pub trait Transport {
     fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
 
     /// The bytes of all ranks, in order of ranks, at `root` only.
-    fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
+    fn gather(&mut self, root: AnalysisRank, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>>;
 
     /// The bytes that `root` has; what the others give is ignored.
-    fn broadcast(&mut self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>>;
+    fn broadcast(&mut self, root: AnalysisRank, bytes: Vec<u8>) -> Result<Vec<u8>>;
 
     /// Makes a group of `members` (in the order of the group's ranks). Called by its members only, who agree on `tag`; groups
     /// with common members have to be made in the same order everywhere.
-    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId>;
+    fn create_group(&mut self, members: &[AnalysisRank], tag: u32) -> Result<GroupId>;
 
     /// Sends one timestamp with a word that says what it belongs to (`Send`).
-    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()>;
+    fn send_time(&mut self, destination: AnalysisRank, words: [i64; 2]) -> Result<()>;
 
     /// Waits for the next timestamp of `source` (`Recv`).
-    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]>;
+    fn receive_time(&mut self, source: AnalysisRank) -> Result<[i64; 2]>;
 
-    /// The value of the group's rank `root` (`Bcast`).
-    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64>;
+    /// The value of the group's member `root` (`Bcast`).
+    fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64>;
 
-    /// The two largest of all values, at the group's rank `root` only (`Reduce`).
-    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>>;
+    /// The two largest of all values, at the group's member `root` only (`Reduce`).
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>>;
 
     /// The two largest of all values (`Allreduce`).
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2>;
@@ -165,9 +167,9 @@ pub trait Transport {
 ///
 /// # Errors
 /// It is no member, a member occurs twice, or one does not exist in a world of `size`.
-fn place_in_group(members: &[usize], own: usize, size: usize) -> Result<usize> {
+fn place_in_group(members: &[AnalysisRank], own: AnalysisRank, size: usize) -> Result<usize> {
     let mut seen = HashSet::with_capacity(members.len());
-    if let Some(member) = members.iter().find(|&&member| member >= size || !seen.insert(member)) {
+    if let Some(member) = members.iter().find(|&&member| member.place() >= size || !seen.insert(member)) {
         return Err(Error::new(format!(
             "analysis rank {member} is listed twice in a group, or does not exist in a world of {size}"
         )));

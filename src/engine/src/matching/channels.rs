@@ -1,5 +1,6 @@
 //! Channels between two processes: what the pairs of their events are, and both ends.
 
+use crate::comm::AnalysisRank;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncTimeline;
 use clc_trace::{CollectiveOp, Error, Result, TimelineNumber};
@@ -39,7 +40,7 @@ pub struct OutChannel {
     /// The timeline that receives.
     pub destination: TimelineNumber,
     /// Analysis rank that hosts the receiver.
-    pub host: u32,
+    pub host: AnalysisRank,
     /// Index of the channel's receiving end at that rank.
     pub remote: u32,
     /// What its pairs are.
@@ -54,7 +55,7 @@ pub struct InChannel {
     /// The timeline that sends.
     pub source: TimelineNumber,
     /// Analysis rank that hosts the sender.
-    pub host: u32,
+    pub host: AnalysisRank,
     /// Index of the channel's sending end at that rank.
     pub remote: u32,
     /// The timeline that receives.

@@ -4,7 +4,7 @@
 //! host of its first member) compares what the members did: first how many, then a checksum of which operations, and
 //! only if that differs the operations themselves (of inter-communicators always, for the sake of roots).
 
-use crate::comm::Transport;
+use crate::comm::{AnalysisRank, Transport};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
@@ -95,9 +95,9 @@ pub struct CollectiveComm {
     /// Process (global timeline number) of every member, in communicator-rank order; shared with the definitions.
     pub processes: Arc<[u32]>,
     /// Analysis rank where contributions of several hosts meet.
-    pub home: usize,
+    pub home: AnalysisRank,
     /// Analysis ranks that host members, ascending, with the number of members each.
-    pub hosts: Vec<(usize, u32)>,
+    pub hosts: Vec<(AnalysisRank, u32)>,
     /// Members hosted here, by rank.
     pub members: Vec<HostedMember>,
     /// Constrained instances, in order.
@@ -105,15 +105,15 @@ pub struct CollectiveComm {
     /// Distribution over nodes, for minimum latencies.
     pub spread: Spread,
     /// Analysis rank that hosts each member, in communicator-rank order.
-    pub rank_hosts: Vec<u32>,
+    pub rank_hosts: Vec<AnalysisRank>,
     /// Whether this is the communicator of the mirrored replay, in which ends send and begins receive.
     pub mirrored: bool,
 }
 
 impl CollectiveComm {
     /// The analysis rank that hosts member `rank`.
-    pub fn host_of(&self, rank: CommRank) -> usize {
-        self.rank_hosts[rank] as usize
+    pub fn host_of(&self, rank: CommRank) -> AnalysisRank {
+        self.rank_hosts[rank]
     }
 
     /// Number of groups of members that constrain each other, but nobody of their own: 2 of an inter-communicator, else 1.
@@ -276,8 +276,8 @@ pub fn match_collectives(
             ours.entry(comm).or_default().push((rank, local, participations));
         }
     }
-    let home_of = |comm: CommIndex| -> usize {
-        table.participants(comm).map_or(0, |processes| placement.host_of_process(processes[0]))
+    let home_of = |comm: CommIndex| -> AnalysisRank {
+        table.participants(comm).map_or(AnalysisRank::FIRST, |processes| placement.host_of_process(processes[0]))
     };
     let mut homes: BTreeMap<CommIndex, AtHome> = BTreeMap::new();
     let mut counts = CollectiveCounts::default();
@@ -412,8 +412,8 @@ impl Collectives {
         comm: CommIndex,
         mut participants: Vec<(CommRank, LocalTimeline, Vec<Participation>)>,
         valid: usize,
-        home: usize,
-        here: usize,
+        home: AnalysisRank,
+        here: AnalysisRank,
         placement: &Placement,
         table: &CommTable<'_>,
         node_of: &dyn Fn(u32) -> u32,
@@ -485,10 +485,11 @@ impl Collectives {
             }
             members.push(member);
         }
-        let mut hosts: BTreeMap<usize, u32> = BTreeMap::new();
-        let rank_hosts: Vec<u32> = processes.iter().map(|&process| placement.host_of_process(process) as u32).collect();
+        let mut hosts: BTreeMap<AnalysisRank, u32> = BTreeMap::new();
+        let rank_hosts: Vec<AnalysisRank> =
+            processes.iter().map(|&process| placement.host_of_process(process)).collect();
         for &host in &rank_hosts {
-            *hosts.entry(host as usize).or_default() += 1;
+            *hosts.entry(host).or_default() += 1;
         }
         self.comms.push(CollectiveComm {
             comm,

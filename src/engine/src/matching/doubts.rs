@@ -11,7 +11,7 @@
 //! agree, while in the channels in doubt with as many sends as receives, which have `ENOUGH` messages, no send is longer than the receive at its
 //! place.
 
-use crate::comm::{ReduceOp, Transport, exchange_values};
+use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use crate::matching::align::{Alignment, align};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::extracted::Extract;
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Doubt {
     /// The sender's host.
-    pub host: u32,
+    pub host: AnalysisRank,
     /// Number of the sender's offer there.
     pub offer: u32,
     /// The sender, communicator and tag.
@@ -112,9 +112,9 @@ pub(super) fn settle(
         }
         alignments = doubts.iter().map(Doubt::align).collect();
     }
-    let mut answers: BTreeMap<usize, Vec<Decision>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<Decision>> = BTreeMap::new();
     for (doubt, alignment) in doubts.into_iter().zip(alignments) {
-        let answers = answers.entry(doubt.host as usize).or_default();
+        let answers = answers.entry(doubt.host).or_default();
         answers.push(doubt.decide(first, alignment, messages)?);
     }
     let decided = exchange_values(transport, answers)?.into_iter().flat_map(|(_, decisions)| decisions);
@@ -142,16 +142,16 @@ fn hear_sends(
     doubts: &mut [Doubt],
 ) -> Result<()> {
     let time = |timeline: LocalTimeline, end: &MessageEnd| extracts[timeline].sync.time[end.event as usize];
-    let mut outgoing: BTreeMap<usize, Vec<Told>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<Told>> = BTreeMap::new();
     for &(number, shared) in asked {
         let offer = &offers[number as usize];
         let lengths = offer.sends.iter().map(|end| end.length).collect();
         let timed = if shared { &offer.sends[..] } else { &[] };
         let times = timed.iter().map(|end| time(offer.source, end)).collect();
-        outgoing.entry(offer.host as usize).or_default().push((number, lengths, times));
+        outgoing.entry(offer.host).or_default().push((number, lengths, times));
     }
-    let places: BTreeMap<(usize, u32), usize> =
-        doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host as usize, doubt.offer), place)).collect();
+    let places: BTreeMap<(AnalysisRank, u32), usize> =
+        doubts.iter().enumerate().map(|(place, doubt)| ((doubt.host, doubt.offer), place)).collect();
     for (host, offers) in exchange_values(transport, outgoing)? {
         for (offer, lengths, times) in offers {
             if let Some(&place) = places.get(&(host, offer)) {
@@ -319,7 +319,7 @@ mod tests {
             |list: &[(i64, u32)]| (0..).zip(list).map(|(event, end)| MessageEnd { event, length: end.1 }).collect();
         let times = |list: &[(i64, u32)]| list.iter().map(|end| end.0).collect();
         let doubt = Doubt {
-            host: 0,
+            host: AnalysisRank(0),
             offer: 0,
             key: MessageKey { peer: 1, comm: CommIndex(0), tag: 0 },
             destination: LocalTimeline(0),

@@ -11,7 +11,7 @@
 //!
 //! and the same for all of them, as far as clocks run at the same rate. No agreement between the clocks is needed for that.
 
-use crate::comm::Transport;
+use crate::comm::{AnalysisRank, Transport};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, Participation};
@@ -152,9 +152,10 @@ pub(super) fn settle(
     if !table.has_windows() {
         return Ok(());
     }
-    let home_of =
-        |window: CommIndex| table.participants(window).map_or(0, |processes| placement.host_of_process(processes[0]));
-    let mut outgoing: Vec<(usize, (CommIndex, Vec<Fence>))> = Vec::new();
+    let home_of = |window: CommIndex| {
+        table.participants(window).map_or(AnalysisRank::FIRST, |processes| placement.host_of_process(processes[0]))
+    };
+    let mut outgoing: Vec<(AnalysisRank, (CommIndex, Vec<Fence>))> = Vec::new();
     for (&window, members) in ours.iter().filter(|(index, _)| table.is_window(**index)) {
         let count = valid.get(&window).copied().unwrap_or(0) as usize;
         let fences = fences_of(members, count);

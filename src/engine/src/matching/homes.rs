@@ -1,6 +1,6 @@
 //! What the home of a communicator and the hosts of its members tell each other.
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::placement::Placement;
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 /// Sends values to ranks and returns what came back, in the order of the ranks that sent it.
 pub(super) fn exchange<T: Serialize + DeserializeOwned>(
     transport: &mut dyn Transport,
-    items: impl Iterator<Item = (usize, T)>,
+    items: impl Iterator<Item = (AnalysisRank, T)>,
 ) -> Result<impl Iterator<Item = T>> {
-    let mut outgoing: BTreeMap<usize, Vec<T>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<T>> = BTreeMap::new();
     for (host, value) in items {
         outgoing.entry(host).or_default().push(value);
     }
@@ -28,16 +28,16 @@ pub(super) fn tell_hosts<T: Clone + Serialize + DeserializeOwned>(
     table: &CommTable<'_>,
     values: &BTreeMap<CommIndex, T>,
 ) -> Result<BTreeMap<CommIndex, T>> {
-    let of_comm = |(&comm, value): (&CommIndex, &T)| -> Vec<(usize, (CommIndex, T))> {
+    let of_comm = |(&comm, value): (&CommIndex, &T)| -> Vec<(AnalysisRank, (CommIndex, T))> {
         hosts_of(placement, table, comm).into_iter().map(|host| (host, (comm, value.clone()))).collect()
     };
     Ok(exchange(transport, values.iter().flat_map(of_comm))?.collect())
 }
 
 /// The analysis ranks that host members of a communicator.
-fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> Vec<usize> {
+fn hosts_of(placement: &Placement, table: &CommTable<'_>, comm: CommIndex) -> Vec<AnalysisRank> {
     let processes = table.participants(comm).map_or(&[][..], |processes| processes);
-    let mut hosts: Vec<usize> = processes.iter().map(|&process| placement.host_of_process(process)).collect();
+    let mut hosts: Vec<AnalysisRank> = processes.iter().map(|&process| placement.host_of_process(process)).collect();
     hosts.sort_unstable();
     hosts.dedup();
     hosts

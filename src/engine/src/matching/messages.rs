@@ -5,7 +5,7 @@
 //! the messages' lengths; who is whose partner follows without any exchange per message. A channel whose ends disagree is *in doubt*: what is
 //! known of it all the same is found out in `doubts`. So is one on which several threads of a process send, or receive.
 
-use crate::comm::{ReduceOp, Transport, exchange_values};
+use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use crate::matching::channels::{InChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::doubts::{Doubt, Shared, settle};
@@ -64,7 +64,7 @@ pub fn match_messages(
     let mut messages = Messages::default();
     let (mut offers, announcements) = offers(placement, first, extracts, &mut messages.counts)?;
     let mut doubts = Vec::new();
-    let mut answers: BTreeMap<usize, Vec<ChannelAnswer>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<ChannelAnswer>> = BTreeMap::new();
     for (host, announced) in exchange_values(transport, announcements)? {
         let answers = answers.entry(host).or_default();
         for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps, shared } in announced {
@@ -86,7 +86,7 @@ pub fn match_messages(
                 answers.push(ChannelAnswer::End { offer, index, agrees: agree });
                 messages.incoming.push(InChannel {
                     source,
-                    host: host as u32,
+                    host,
                     remote: offer,
                     destination: local,
                     trust: Trust::Sound,
@@ -95,7 +95,7 @@ pub fn match_messages(
             } else {
                 answers.push(ChannelAnswer::InDoubt { offer, shared });
                 doubts.push(Doubt {
-                    host: host as u32,
+                    host,
                     offer,
                     key,
                     destination: local,
@@ -156,7 +156,7 @@ pub fn match_messages(
 }
 
 /// For each analysis rank.
-type Announcements = BTreeMap<usize, Vec<ChannelAnnouncement>>;
+type Announcements = BTreeMap<AnalysisRank, Vec<ChannelAnnouncement>>;
 
 /// Takes all sends of `extracts`, and what the receivers' hosts have to know of them.
 fn offers(
@@ -197,7 +197,7 @@ fn offers(
                 gaps,
                 shared,
             });
-            offers.push(Offer { source: local, key, host: host as u32, sends, remote: u32::MAX });
+            offers.push(Offer { source: local, key, host, sends, remote: u32::MAX });
         }
     }
     Ok((offers, announcements))

@@ -1,6 +1,6 @@
 //! The sending ends of channels, on their way to those that receive.
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{OutChannel, Trust};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -16,7 +16,7 @@ pub(super) struct Offer {
     /// To whom.
     pub key: MessageKey,
     /// Analysis rank that hosts the receiver.
-    pub host: u32,
+    pub host: AnalysisRank,
     /// In order.
     pub sends: Vec<MessageEnd>,
     /// Index of the receiving end, where the two agree.
@@ -48,9 +48,9 @@ pub(super) fn events_of(ends: Vec<MessageEnd>) -> Vec<u32> {
 /// Outgoing channels have got their indices: tells them the receiving ends.
 pub(super) fn tell_indices(transport: &mut dyn Transport, messages: &mut Messages) -> Result<()> {
     // Which receiving end, and its sending end.
-    let mut outgoing: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<(u32, u32)>> = BTreeMap::new();
     for (index, channel) in (0..).zip(&messages.outgoing) {
-        outgoing.entry(channel.host as usize).or_default().push((channel.remote, index));
+        outgoing.entry(channel.host).or_default().push((channel.remote, index));
     }
     for (_, ends) in exchange_values(transport, outgoing)? {
         for (receiving, sending) in ends {

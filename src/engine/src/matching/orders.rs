@@ -13,7 +13,7 @@
 //! of the end with more belongs to the k-th of the other or an earlier one (counted from the begin where receives are missing, from the end where
 //! sends are), so that an order is implied all the same ([`Trust::Implied`]).
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::{Extract, GroupKey};
@@ -62,11 +62,11 @@ pub(super) fn add(
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut outgoing: BTreeMap<usize, Vec<OrderAnnouncement>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<OrderAnnouncement>> = BTreeMap::new();
     acknowledgements(extracts, messages, &mut outgoing)?;
     let offers = groups(placement, first, extracts, &mut outgoing);
 
-    let mut answers: BTreeMap<usize, Vec<OrderAnswer>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<OrderAnswer>> = BTreeMap::new();
     for (host, announced) in exchange_values(transport, outgoing)? {
         let answers = answers.entry(host).or_default();
         for announcement in announced {
@@ -99,7 +99,7 @@ pub(super) fn add(
                 messages.outgoing.push(OutChannel {
                     source: offer.source,
                     destination,
-                    host: placement.host_of(destination) as u32,
+                    host: placement.host_of(destination),
                     remote: index,
                     trust: if implied { Trust::Implied } else { Trust::Grouped },
                     sends: offer.sends[..steps as usize].to_vec(),
@@ -117,7 +117,7 @@ pub(super) fn add(
 fn acknowledgements(
     extracts: &[Extract],
     messages: &mut Messages,
-    outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
+    outgoing: &mut BTreeMap<AnalysisRank, Vec<OrderAnnouncement>>,
 ) -> Result<()> {
     for channel in messages.outgoing.iter().filter(|channel| channel.is_certain()) {
         let ends = &extracts[channel.source].synchronous;
@@ -128,7 +128,7 @@ fn acknowledgements(
         }
         let index = checked_index(messages.incoming.len())?;
         let announcement = OrderAnnouncement::Synchronous { channel: channel.remote, index, places };
-        outgoing.entry(channel.host as usize).or_default().push(announcement);
+        outgoing.entry(channel.host).or_default().push(announcement);
         messages.incoming.push(InChannel {
             source: channel.destination,
             host: channel.host,
@@ -146,7 +146,7 @@ fn acknowledgements(
 fn acknowledge(
     extracts: &[Extract],
     messages: &mut Messages,
-    host: usize,
+    host: AnalysisRank,
     (channel, index): (u32, u32),
     places: &[u32],
 ) -> OrderAnswer {
@@ -162,7 +162,7 @@ fn acknowledge(
     messages.outgoing.push(OutChannel {
         source: channel.destination,
         destination: channel.source,
-        host: host as u32,
+        host,
         remote: index,
         trust: Trust::Acknowledged,
         sends,
@@ -181,7 +181,7 @@ fn groups(
     placement: &Placement,
     first: TimelineNumber,
     extracts: &mut [Extract],
-    outgoing: &mut BTreeMap<usize, Vec<OrderAnnouncement>>,
+    outgoing: &mut BTreeMap<AnalysisRank, Vec<OrderAnnouncement>>,
 ) -> Vec<GroupOffer> {
     let mut offers = Vec::new();
     for (local, extract) in (0..).map(LocalTimeline).zip(extracts) {
@@ -207,7 +207,7 @@ fn groups(
 /// The receiving end of an offer with `count` sends; the answer to it.
 fn pair(
     messages: &mut Messages,
-    host: usize,
+    host: AnalysisRank,
     local: LocalTimeline,
     source: TimelineNumber,
     mut receives: Vec<u32>,
@@ -226,7 +226,7 @@ fn pair(
     let index = checked_index(messages.incoming.len())?;
     messages.incoming.push(InChannel {
         source,
-        host: host as u32,
+        host,
         remote: u32::MAX,
         destination: local,
         trust: if implied { Trust::Implied } else { Trust::Grouped },

@@ -1,5 +1,6 @@
 //! Which analysis rank hosts which timelines.
 
+use crate::comm::AnalysisRank;
 use clc_trace::TimelineNumber;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -49,23 +50,23 @@ impl Placement {
     }
 
     /// Timelines of analysis rank `host`.
-    pub fn hosted_by(&self, host: usize) -> Range<usize> {
-        self.first[host] as usize..self.first[host + 1] as usize
+    pub fn hosted_by(&self, host: AnalysisRank) -> Range<usize> {
+        self.first[host] as usize..self.first[host.place() + 1] as usize
     }
 
     /// The analysis rank that hosts `timeline`.
-    pub fn host_of(&self, timeline: TimelineNumber) -> usize {
-        self.first.partition_point(|&first| first <= timeline.0) - 1
+    pub fn host_of(&self, timeline: TimelineNumber) -> AnalysisRank {
+        AnalysisRank::at(self.first.partition_point(|&first| first <= timeline.0) - 1)
     }
 
     /// The analysis rank that hosts the timeline of the process with this global MPI rank.
-    pub fn host_of_process(&self, rank: u32) -> usize {
+    pub fn host_of_process(&self, rank: u32) -> AnalysisRank {
         self.host_of(TimelineNumber::of_process(rank))
     }
 
     /// Analysis ranks that host nothing.
     pub fn idle(&self) -> usize {
-        (0..self.hosts()).filter(|&host| self.hosted_by(host).is_empty()).count()
+        AnalysisRank::all(self.hosts()).filter(|&host| self.hosted_by(host).is_empty()).count()
     }
 }
 
@@ -80,7 +81,7 @@ mod tests {
             let placement = Placement::new(&sizes, sizes.len(), hosts);
             prop_assert_eq!(placement.hosts(), hosts);
             let mut seen = 0;
-            for host in 0..hosts {
+            for host in AnalysisRank::all(hosts) {
                 let range = placement.hosted_by(host);
                 prop_assert_eq!(range.start, seen);
                 prop_assert!(!range.is_empty() || hosts > sizes.len());
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn large_files_are_spread() {
         let placement = Placement::new(&[1000, 1000, 10, 10, 10, 2000], 6, 2);
-        assert_eq!(placement.hosted_by(0), 0..3);
-        assert_eq!(Placement::new(&[1, 1, 1], 3, 3).hosted_by(2), 2..3);
+        assert_eq!(placement.hosted_by(AnalysisRank(0)), 0..3);
+        assert_eq!(Placement::new(&[1, 1, 1], 3, 3).hosted_by(AnalysisRank(2)), 2..3);
     }
 }

@@ -4,7 +4,7 @@
 //! process keeps its number, locations with other clocks get numbers behind those of all processes. A channel whose ends are in several timelines then becomes
 //! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`TiedLocations`]).
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
 use crate::matching::collectives::Collectives;
 use crate::matching::extracted::Extract;
@@ -178,7 +178,7 @@ fn take_apart(parts: &[SplitTimeline], extracts: &mut Vec<Extract>) -> Result<BT
 type Channels = Vec<(u32, Vec<TimelineNumber>)>;
 
 /// What the other ends have told, by channel.
-fn told(received: Vec<(usize, Channels)>) -> BTreeMap<u32, Vec<TimelineNumber>> {
+fn told(received: Vec<(AnalysisRank, Channels)>) -> BTreeMap<u32, Vec<TimelineNumber>> {
     received.into_iter().flat_map(|(_, channels)| channels).collect()
 }
 
@@ -197,30 +197,30 @@ fn split_channels(
     moved: &BTreeMap<LocalTimeline, Moved>,
     messages: &mut Messages,
 ) -> Result<()> {
-    let mut ends: BTreeMap<usize, Channels> = BTreeMap::new();
+    let mut ends: BTreeMap<AnalysisRank, Channels> = BTreeMap::new();
     for channel in &messages.outgoing {
         if let Some(moved) = moved.get(&channel.source) {
             let numbers = channel.sends.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
-            ends.entry(channel.host as usize).or_default().push((channel.remote, numbers));
+            ends.entry(channel.host).or_default().push((channel.remote, numbers));
         }
     }
     let sources = told(exchange_values(transport, ends)?);
-    let mut ends: BTreeMap<usize, Channels> = BTreeMap::new();
+    let mut ends: BTreeMap<AnalysisRank, Channels> = BTreeMap::new();
     for channel in &messages.incoming {
         if let Some(moved) = moved.get(&channel.destination) {
             let numbers = channel.receives.iter().map(|&event| numbers.of(moved[event as usize].0)).collect();
-            ends.entry(channel.host as usize).or_default().push((channel.remote, numbers));
+            ends.entry(channel.host).or_default().push((channel.remote, numbers));
         }
     }
     let destinations = told(exchange_values(transport, ends)?);
 
     // The pieces of a channel are in the order of the numbers of their two timelines, at both ends.
-    let mut answers: BTreeMap<usize, Vec<NewEnd>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<NewEnd>> = BTreeMap::new();
     let mut incoming: Vec<InChannel> = Vec::with_capacity(messages.incoming.len());
     for (index, channel) in (0..).zip(std::mem::take(&mut messages.incoming)) {
         let moved = moved.get(&channel.destination);
         let sources = sources.get(&index);
-        let answers = answers.entry(channel.host as usize).or_default();
+        let answers = answers.entry(channel.host).or_default();
         if moved.is_none() && sources.is_none() {
             answers.push(NewEnd { channel: channel.remote, piece: 0, index: checked_index(incoming.len())? });
             incoming.push(channel);
@@ -288,7 +288,7 @@ fn threads(
     extracts: &mut [Extract],
     messages: &mut Messages,
 ) -> Result<()> {
-    let here = transport.rank() as u32;
+    let here = transport.rank();
     for (of, moved) in moved {
         let mut channels: BTreeMap<(Trust, LocalTimeline, LocalTimeline), Vec<(u32, u32)>> = BTreeMap::new();
         for (kind, from, to) in std::mem::take(&mut extracts[*of].thread_orders) {

@@ -13,14 +13,14 @@
 //! collective's end directly follows its begin, and a rehearsal with the synchronising rules reaches the end
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
-use crate::comm::{GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, GroupId, ReduceOp, Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, NO_UPPER_BOUND, Program, contribution_latency, instance_latency};
-use clc_trace::{CommRank, Result, Ticks};
+use clc_trace::{CommRank, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub struct Groups {
 /// # Errors
 /// Failures of the transport.
 pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Option<Groups>> {
-    let one_each = program.first.place() == transport.rank() && program.timelines.len() <= 1;
+    let one_each = host_of(program.first) == transport.rank() && program.timelines.len() <= 1;
     let comms = &program.collectives.comms;
     let needed = comms.len() + comms.iter().filter(|comm| has_prefix(comm)).count();
     // The operations of MPI on inter-communicators say less than is needed here.
@@ -64,10 +64,10 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new(), lamport_advance };
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
     for (index, comm) in program.collectives.comms.iter().enumerate() {
-        let hosts: Vec<usize> = (0..comm.size).map(|rank| comm.host_of(CommRank(rank))).collect();
+        let hosts: Vec<AnalysisRank> = (0..comm.size).map(|rank| comm.host_of(CommRank(rank))).collect();
         groups.forward.push(transport.create_group(&hosts, 2 * comm.comm.0)?);
         if has_prefix(comm) {
-            let reversed: Vec<usize> = hosts.into_iter().rev().collect();
+            let reversed: Vec<AnalysisRank> = hosts.into_iter().rev().collect();
             groups.reversed.insert(index, transport.create_group(&reversed, 2 * comm.comm.0 + 1)?);
         }
     }
@@ -85,6 +85,11 @@ impl Groups {
         let reversed = self.reversed.keys().map(|&index| (index, self.forward[index])).collect();
         Groups { forward: forward.collect(), reversed, lamport_advance: None }
     }
+}
+
+/// One process per rank.
+fn host_of(process: TimelineNumber) -> AnalysisRank {
+    AnalysisRank(process.0)
 }
 
 /// Whether a communicator has operations that are replayed in reversed order, too.
@@ -153,7 +158,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
                 let source = program.messages.incoming[link].source;
                 // A partner's timestamps come in the order of its sends, which need not be the order of our receives.
                 while logical[event] == PENDING {
-                    let [channel, time]: Word = transport.receive_time(source.place())?;
+                    let [channel, time]: Word = transport.receive_time(host_of(source))?;
                     let channel = channel as usize;
                     let end = &program.messages.incoming[channel];
                     let latency = program.message_latency(end.source, program.first);
@@ -189,7 +194,7 @@ pub fn forward_from<T: AsRef<[i64]>>(
         match timeline.kind(event) {
             SyncKind::Send => {
                 let channel = &program.messages.outgoing[link];
-                transport.send_time(channel.destination.place(), [i64::from(channel.remote), step.time.0])?;
+                transport.send_time(host_of(channel.destination), [i64::from(channel.remote), step.time.0])?;
             }
             SyncKind::Begin => own_begin = step.time.0,
             _ => {}
@@ -236,12 +241,12 @@ pub fn backward(
                 let channel = &program.messages.incoming[link];
                 let latest = logical[event] - program.message_latency(channel.source, program.first);
                 let which = i64::from(channel.remote) << 32 | i64::from(number[event]);
-                transport.send_time(channel.source.place(), [which, latest])?;
+                transport.send_time(host_of(channel.source), [which, latest])?;
             }
             SyncKind::Send => {
                 let destination = program.messages.outgoing[link].destination;
                 while caps_here[event] == NO_UPPER_BOUND {
-                    let [which, latest]: Word = transport.receive_time(destination.place())?;
+                    let [which, latest]: Word = transport.receive_time(host_of(destination))?;
                     let channel = &program.messages.outgoing[(which >> 32) as usize];
                     caps_here[channel.sends[(which & 0xffff_ffff) as usize] as usize] = latest;
                 }
@@ -291,7 +296,6 @@ fn exchange(
     let own = if contribution == NO_LOWER_BOUND { Top2::NONE } else { Top2::one(contribution, rank) };
     let Instance { class, root, .. } = comm.instances[instance];
     let is_root = root == member.rank;
-    let root = root.place();
     Ok(match (class, direction) {
         (CollectiveClass::OneToN, Direction::Forward) | (CollectiveClass::NToOne, Direction::Backward) => {
             let value = transport.group_bcast(group, root, contribution)?;

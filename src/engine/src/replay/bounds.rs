@@ -4,7 +4,7 @@
 //! in one vector, all instances of a communicator in one vector reduction. This serves every check of the clock condition. The
 //! other direction is [`crate::replay::caps`].
 
-use crate::comm::Transport;
+use crate::comm::{AnalysisRank, Transport};
 use crate::matching::collectives::{HostedMember, InstanceIndex};
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
@@ -46,14 +46,14 @@ pub fn message_bounds<T: AsRef<[i64]>>(
 
 /// The part of [`message_bounds`] that needs no others: messages on those of the outgoing channels `among` that end on this rank, `here`.
 pub(super) fn local_message_bounds<T: AsRef<[i64]>>(
-    here: usize,
+    here: AnalysisRank,
     program: &Program,
     times: &[T],
     among: Range<usize>,
     mut visit: impl FnMut(usize, u32, i64),
 ) {
     let messages = &program.messages;
-    for channel in messages.outgoing[among].iter().filter(|channel| channel.host as usize == here) {
+    for channel in messages.outgoing[among].iter().filter(|channel| channel.host == here) {
         let latency = program.message_latency(program.number(channel.source), channel.destination);
         let sender = times[channel.source].as_ref();
         let receives = messages.incoming.get(channel.remote as usize).map_or(&[][..], |end| &end.receives);
@@ -70,7 +70,7 @@ pub(super) fn remote_message_bounds<T: AsRef<[i64]>>(
     times: &[T],
     mut visit: impl FnMut(usize, u32, i64),
 ) -> Result<()> {
-    let here = transport.rank() as u32;
+    let here = transport.rank();
     let messages = &program.messages;
     let lengths = messages.outgoing.iter().map(|channel| if channel.host == here { 0 } else { channel.sends.len() });
     let mut rounds = Rounds::new(transport, lengths)?;

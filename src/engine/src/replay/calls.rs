@@ -1,6 +1,6 @@
 //! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
 
-use crate::comm::{Transport, gather_values};
+use crate::comm::{AnalysisRank, Transport, gather_values};
 use crate::replay::bounds::message_bounds;
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -86,7 +86,7 @@ pub fn observe_waits(
             }
         }
     }
-    let parts = gather_values(transport, 0, &waits)?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &waits)?;
     Ok(parts.map(|parts| {
         let mut whole = QuickestWaits::default();
         parts.into_iter().for_each(|part| whole.merge(part));

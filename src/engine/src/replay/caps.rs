@@ -86,7 +86,7 @@ pub fn of_receives(
     program: &Program,
     value: impl Fn(&InChannel, u32) -> i64,
 ) -> Result<Vec<Vec<i64>>> {
-    let here = transport.rank() as u32;
+    let here = transport.rank();
     let messages = &program.messages;
     let mut remote: Vec<Vec<i64>> = vec![Vec::new(); messages.outgoing.len()];
     let lengths = messages.incoming.iter().map(|channel| match channel.host {

@@ -3,7 +3,7 @@
 //! At each end of a window it is the mean, over the timelines that constraints tie to each other, of how far the corrected moment is ahead of
 //! what the timeline's own clock shows then. Sums of integers and floors: the same on any number of ranks.
 
-use crate::comm::{ReduceOp, Transport, all_gather_values, exchange_values};
+use crate::comm::{AnalysisRank, ReduceOp, Transport, all_gather_values, exchange_values};
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::components::components;
@@ -160,12 +160,12 @@ fn medians(
 ) -> Result<Vec<Vec<i64>>> {
     let ranks = transport.size();
     // Places and advances.
-    let mut outgoing: BTreeMap<usize, Vec<(u64, i64)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<(u64, i64)>> = BTreeMap::new();
     for (local, (timeline, times)) in program.timelines.iter().zip(times).enumerate() {
         let Some(component) = of_timeline(local) else { continue };
         grid.advances(timeline, times, |end, advance| {
             let place = (component * grid.ends + end) as u64;
-            outgoing.entry(end % ranks).or_default().push((place, advance));
+            outgoing.entry(AnalysisRank::at(end % ranks)).or_default().push((place, advance));
         });
     }
     let mut lists: BTreeMap<u64, Vec<i64>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Which processes constraints tie to each other, and which of them can contradict each other.
 
-use crate::comm::{Transport, broadcast_value, gather_values, merge_values};
+use crate::comm::{AnalysisRank, Transport, broadcast_value, gather_values, merge_values};
 use crate::replay::program::Program;
 use clc_clock::graph;
 use clc_trace::{CommRank, Result};
@@ -76,12 +76,12 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
     let roots = joined(transport, forest)?;
     let edges: BTreeSet<(u32, u32)> =
         edges.into_iter().map(|(a, b)| (roots[a as usize], roots[b as usize])).filter(|(a, b)| a != b).collect();
-    let parts = gather_values(transport, 0, &edges)?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &edges)?;
     let strong = parts.map(|parts| {
         let strong = graph::components(roots.len(), parts.into_iter().flatten());
         roots.iter().map(|&root| strong[root as usize] as u32).collect()
     });
-    broadcast_value(transport, 0, strong.unwrap_or_default())
+    broadcast_value(transport, AnalysisRank::FIRST, strong.unwrap_or_default())
 }
 
 /// The sets that the forests of all ranks make together, each named by its smallest process.
@@ -136,7 +136,7 @@ mod tests {
         let out = |source, destination| OutChannel {
             source: LocalTimeline(source),
             destination: TimelineNumber(destination),
-            host: 0,
+            host: AnalysisRank(0),
             remote: 0,
             trust: Trust::Sound,
             sends: vec![0],

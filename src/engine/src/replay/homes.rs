@@ -1,6 +1,6 @@
 //! What the hosts of the members of communicators have to say meets at the homes of the communicators.
 
-use crate::comm::{Transport, sparse_exchange};
+use crate::comm::{AnalysisRank, Transport, sparse_exchange};
 use crate::matching::comm_index::CommIndex;
 use crate::replay::program::Program;
 use clc_trace::Result;
@@ -27,9 +27,9 @@ pub(super) fn meet<T: OfInstances>(transport: &mut dyn Transport, program: &Prog
     let comms = &program.collectives.comms;
     let here = transport.rank();
     for to_home in [true, false] {
-        let mut outgoing: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        let mut outgoing: BTreeMap<AnalysisRank, Vec<u64>> = BTreeMap::new();
         for (comm, own) in comms.iter().zip(&*all) {
-            let mut tell = |host: usize| {
+            let mut tell = |host: AnalysisRank| {
                 let words = outgoing.entry(host).or_default();
                 words.push(u64::from(comm.comm.0));
                 own.encode(words);

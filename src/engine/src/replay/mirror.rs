@@ -6,7 +6,7 @@
 //! Indexes of events count from the end. The k-th message of a channel is the k-th one *sent*, here as there; ranks of communicators with
 //! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel};
 use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, Membership};
 use crate::matching::matched::Messages;
@@ -76,7 +76,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
     for (new, &index) in (0..).zip(&order) {
         place[index] = new;
     }
-    let mut outgoing: BTreeMap<usize, Vec<OtherEnd>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<OtherEnd>> = BTreeMap::new();
     let mut sends: Vec<OutChannel> = Vec::with_capacity(order.len());
     for &index in &order {
         let channel = &channels.incoming[index];
@@ -86,7 +86,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
         if !sorted {
             messages.sort_by_key(|&k| std::cmp::Reverse(channel.receives[k as usize]));
         }
-        outgoing.entry(channel.host as usize).or_default().push(OtherEnd {
+        outgoing.entry(channel.host).or_default().push(OtherEnd {
             channel: channel.remote,
             place: place[index],
             order: if sorted { Vec::new() } else { messages.clone() },
@@ -213,14 +213,14 @@ mod tests {
         let out = OutChannel {
             source: LocalTimeline(0),
             destination: TimelineNumber(1),
-            host: 0,
+            host: AnalysisRank(0),
             remote: 0,
             trust: Trust::Sound,
             sends: vec![0, 1, 2],
         };
         let into = InChannel {
             source: TimelineNumber(0),
-            host: 0,
+            host: AnalysisRank(0),
             remote: 0,
             destination: LocalTimeline(1),
             trust: Trust::Sound,

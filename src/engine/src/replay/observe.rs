@@ -3,7 +3,7 @@
 //! A message bounds the receiver's clock against the sender's. Of a collective instance only the latest begin of the logical
 //! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
-use crate::comm::{Transport, gather_values};
+use crate::comm::{AnalysisRank, Transport, gather_values};
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -48,7 +48,7 @@ pub fn observe(
         collector.pair(pair);
         bounds.into_iter().for_each(|bound| collector.message(bound));
     })?;
-    let parts = gather_values(transport, 0, &collector.finish())?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &collector.finish())?;
     Ok(parts.map(|parts| {
         let mut whole = BoundTable::default();
         parts.into_iter().for_each(|part| whole.merge(part));
@@ -126,7 +126,7 @@ pub fn inspect(
     collective_begins(transport, program, times, clocks, |pair, bounds| {
         bounds.into_iter().for_each(|bound| see(pair, bound.at - bound.distance, bound.at));
     })?;
-    let parts = gather_values(transport, 0, &found.concat())?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &found.concat())?;
     Ok(parts.map(|parts| {
         let mut all: Vec<Inspected> = parts.into_iter().flatten().collect();
         all.sort_unstable();

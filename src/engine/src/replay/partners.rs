@@ -1,6 +1,6 @@
 //! Which send belongs to a receive: asked for some messages only, of the analysis ranks that host the senders.
 
-use crate::comm::{Transport, exchange_values};
+use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::replay::program::Program;
 use crate::replay::survey::{EventPlace, place};
 use clc_trace::Result;
@@ -30,14 +30,14 @@ pub fn senders<T: AsRef<[i64]>>(
     times: &[T],
     wanted: &[Vec<u32>],
 ) -> Result<Vec<Vec<EventPlace>>> {
-    let mut questions: BTreeMap<usize, Vec<ChannelQuery>> = BTreeMap::new();
+    let mut questions: BTreeMap<AnalysisRank, Vec<ChannelQuery>> = BTreeMap::new();
     for (receiving, (channel, wanted)) in (0..).zip(program.messages.incoming.iter().zip(wanted)) {
         if !wanted.is_empty() {
             let question = ChannelQuery { sending: channel.remote, receiving, wanted: wanted.clone() };
-            questions.entry(channel.host as usize).or_default().push(question);
+            questions.entry(channel.host).or_default().push(question);
         }
     }
-    let mut answers: BTreeMap<usize, Vec<(u32, Vec<EventPlace>)>> = BTreeMap::new();
+    let mut answers: BTreeMap<AnalysisRank, Vec<(u32, Vec<EventPlace>)>> = BTreeMap::new();
     for (asker, questions) in exchange_values(transport, questions)? {
         let answers = answers.entry(asker).or_default();
         for ChannelQuery { sending, receiving, wanted } in questions {

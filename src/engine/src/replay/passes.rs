@@ -308,6 +308,7 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::AnalysisRank;
     use crate::matching::channels::{InChannel, OutChannel, Trust};
     use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::sync::{SyncKind, SyncTimeline};
@@ -334,7 +335,7 @@ mod tests {
             program.messages.outgoing.push(OutChannel {
                 source: LocalTimeline(source),
                 destination: TimelineNumber(2),
-                host: 0,
+                host: AnalysisRank(0),
                 remote: source,
                 trust: Trust::Sound,
                 sends,
@@ -342,7 +343,7 @@ mod tests {
             let receives = (0..count).map(|k| 2 * k + source).collect();
             program.messages.incoming.push(InChannel {
                 source: TimelineNumber(source),
-                host: 0,
+                host: AnalysisRank(0),
                 remote: source,
                 destination: LocalTimeline(2),
                 trust: Trust::Sound,

@@ -3,7 +3,7 @@
 //! What [`crate::replay::survey`] counts, looked at more closely. Costs one more exchange of bounds, so it is for reports that are
 //! looked at.
 
-use crate::comm::{Transport, broadcast_value, gather_values};
+use crate::comm::{AnalysisRank, Transport, broadcast_value, gather_values};
 use crate::matching::collectives::InstanceIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::bounds::bounds;
@@ -148,7 +148,7 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
     };
     let mut candidates: Vec<Candidate> = worsts.0.into_values().map(candidate).collect();
     shorten(&mut candidates, classes.worst);
-    let parts = gather_values(transport, 0, &(profile, candidates))?;
+    let parts = gather_values(transport, AnalysisRank::FIRST, &(profile, candidates))?;
     let mut whole = Profile::new(classes);
     let mut candidates = Vec::new();
     for (part, more) in parts.into_iter().flatten() {
@@ -156,7 +156,7 @@ pub fn profile<T: AsRef<[i64]> + Sync>(
         candidates.extend(more);
     }
     shorten(&mut candidates, classes.worst);
-    for Candidate { ticks, receive, op, question } in broadcast_value(transport, 0, candidates)? {
+    for Candidate { ticks, receive, op, question } in broadcast_value(transport, AnalysisRank::FIRST, candidates)? {
         let send = sender_of(transport, program, times, question)?;
         whole.worst.push(Worst { op, ticks, send, receive });
     }

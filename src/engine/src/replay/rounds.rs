@@ -1,6 +1,6 @@
 //! Times of messages on their way between ranks: in rounds, so that they take little memory.
 
-use crate::comm::{ReduceOp, Transport, sparse_exchange};
+use crate::comm::{AnalysisRank, ReduceOp, Transport, sparse_exchange};
 use clc_trace::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -73,12 +73,12 @@ impl<'a> ReceivedTimes<'a> {
 /// Lists of times for other ranks, each of a channel there. One of the few kinds of messages that are not values, since there are as many times as
 /// messages in the trace. Words: channel, number of times, times.
 #[derive(Debug, Default)]
-pub(super) struct TimeLists(BTreeMap<usize, Vec<u64>>);
+pub(super) struct TimeLists(BTreeMap<AnalysisRank, Vec<u64>>);
 
 impl TimeLists {
     /// Adds times for the channel that has this index at `host`.
-    pub(super) fn push(&mut self, host: u32, channel: u32, times: impl ExactSizeIterator<Item = i64>) {
-        let words = self.0.entry(host as usize).or_default();
+    pub(super) fn push(&mut self, host: AnalysisRank, channel: u32, times: impl ExactSizeIterator<Item = i64>) {
+        let words = self.0.entry(host).or_default();
         words.extend([u64::from(channel), times.len() as u64]);
         words.extend(times.map(|time| time as u64));
     }

@@ -4,7 +4,7 @@
 //! wait for each other in a circle. Then the inference is taken back, and all that is sure stays. A circle of messages without doubt stays, too:
 //! such a trace contradicts itself.
 
-use crate::comm::{ReduceOp, Transport};
+use crate::comm::{AnalysisRank, ReduceOp, Transport};
 use crate::matching::sync::SyncKind;
 use crate::replay::dataflow::{self, Stopped};
 use crate::replay::program::Program;
@@ -29,7 +29,7 @@ pub fn settle(transport: &mut dyn Transport, program: &mut Program) -> Result<()
         if channels.is_empty() {
             break;
         }
-        let here = transport.rank() as u32;
+        let here = transport.rank();
         channels.iter().for_each(|channel| program.take_back(here, channel));
     }
     Ok(())
@@ -80,7 +80,7 @@ fn keep<T>(list: &mut Vec<T>, stays: &[bool]) {
 
 impl Program {
     /// Takes the pairs of a channel out of the replay, if an end of it is on this rank, `here`.
-    fn take_back(&mut self, here: u32, channel: &ChannelId) {
+    fn take_back(&mut self, here: AnalysisRank, channel: &ChannelId) {
         if channel.sending.0 == here {
             let end = &mut self.messages.outgoing[channel.sending.1 as usize];
             let timeline = &mut self.timelines[end.source];

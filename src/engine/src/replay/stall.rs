@@ -1,6 +1,6 @@
 //! What to say when a replay cannot go on, and which channels in doubt may be at fault.
 
-use crate::comm::{Transport, all_gather_values};
+use crate::comm::{AnalysisRank, Transport, all_gather_values};
 use crate::matching::channels::Trust;
 use crate::matching::collectives::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
@@ -43,9 +43,9 @@ pub struct ChannelId {
     /// What its pairs are.
     pub trust: Trust,
     /// In [`crate::matching::matched::Messages::outgoing`].
-    pub sending: (u32, u32),
+    pub sending: (AnalysisRank, u32),
     /// In [`crate::matching::matched::Messages::incoming`].
-    pub receiving: (u32, u32),
+    pub receiving: (AnalysisRank, u32),
 }
 
 /// The process that each instance waits for: of those that have not begun, the one with the lowest rank in the communicator. Whoever waits
@@ -172,7 +172,7 @@ fn everywhere(
 }
 
 /// The waiting events of the hosted timelines.
-fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<StalledEvent> {
+fn waiting_here(here: AnalysisRank, program: &Program, position: &[usize], bounds: &[Vec<i64>]) -> Vec<StalledEvent> {
     let mut waiting = Vec::new();
     for (local, (timeline, &at)) in (0..).map(LocalTimeline).zip(program.timelines.iter().zip(position)) {
         if at >= timeline.len() || bounds[local][at] != PENDING {
@@ -187,7 +187,7 @@ fn waiting_here(here: usize, program: &Program, position: &[usize], bounds: &[Ve
                 let link = several.iter().max_by_key(trust).map_or(0, |&channel| channel as usize);
                 let channel = &program.messages.incoming[link];
                 let sending = (channel.host, channel.remote);
-                let ends = ChannelId { trust: channel.trust, sending, receiving: (here as u32, link as u32) };
+                let ends = ChannelId { trust: channel.trust, sending, receiving: (here, link as u32) };
                 Cause::Message { source: channel.source, channel: ends }
             }
             _ => {
@@ -271,7 +271,7 @@ mod tests {
     use crate::replay::program::OwnTimelines;
 
     fn message(timeline: u32, location: u64, source: u32) -> StalledEvent {
-        let channel = ChannelId { trust: Trust::Sound, sending: (0, 0), receiving: (0, 0) };
+        let channel = ChannelId { trust: Trust::Sound, sending: (AnalysisRank(0), 0), receiving: (AnalysisRank(0), 0) };
         let cause = Cause::Message { source: TimelineNumber(source), channel };
         StalledEvent {
             timeline: TimelineNumber(timeline),

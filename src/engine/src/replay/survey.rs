@@ -1,6 +1,6 @@
 //! Every happened-before pair, checked against given times.
 
-use crate::comm::{ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
+use crate::comm::{AnalysisRank, ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
 use crate::matching::collectives::InstanceIndex;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
@@ -83,7 +83,7 @@ pub(super) struct Candidate {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum SenderQuery {
     /// The k-th of a channel at a host.
-    Message { host: u32, channel: u32, k: u32 },
+    Message { host: AnalysisRank, channel: u32, k: u32 },
     /// The latest begin of an instance of a communicator that counts for a member of this rank.
     Instance { comm: CommIndex, instance: InstanceIndex, receiver: CommRank },
 }
@@ -167,7 +167,7 @@ fn collective_tallies(
 ) -> Result<()> {
     let here = transport.rank();
     // The violated instances of each communicator.
-    let mut outgoing: BTreeMap<usize, Vec<(CommIndex, Vec<InstanceIndex>)>> = BTreeMap::new();
+    let mut outgoing: BTreeMap<AnalysisRank, Vec<(CommIndex, Vec<InstanceIndex>)>> = BTreeMap::new();
     for (comm, early) in program.collectives.comms.iter().zip(early) {
         let violated =
             (0..).map(InstanceIndex).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
@@ -249,11 +249,11 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
     match question {
         SenderQuery::Message { host, channel, k } => {
             let mut answer = None;
-            if transport.rank() == host as usize {
+            if transport.rank() == host {
                 let channel = &program.messages.outgoing[channel as usize];
                 answer = Some(place(program, times, channel.source, channel.sends[k as usize] as usize));
             }
-            broadcast_value(transport, host as usize, answer)
+            broadcast_value(transport, host, answer)
         }
         SenderQuery::Instance { comm, instance, receiver } => {
             let mut answers = Vec::new();

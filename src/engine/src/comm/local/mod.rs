@@ -7,9 +7,9 @@ mod departures;
 mod shared_world;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use clc_trace::workers::Workers;
-use clc_trace::{Error, Result};
+use clc_trace::{CommRank, Error, Result};
 use collective_rounds::{CollectiveRounds, Operation, Payload, Round};
 use shared_world::SharedWorld;
 use std::collections::HashMap;
@@ -170,8 +170,8 @@ impl Drop for LocalTransport {
 }
 
 impl Transport for LocalTransport {
-    fn rank(&self) -> usize {
-        self.rank
+    fn rank(&self) -> AnalysisRank {
+        AnalysisRank::at(self.rank)
     }
 
     fn size(&self) -> usize {
@@ -186,16 +186,16 @@ impl Transport for LocalTransport {
         self.workers
     }
 
-    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
-        self.shared.post(self.rank, destination, channel, words)
+    fn post(&mut self, destination: AnalysisRank, channel: Channel, words: Vec<u64>) -> Result<()> {
+        self.shared.post(self.rank, destination.place(), channel, words)
     }
 
-    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    fn poll(&mut self, channel: Channel) -> Result<Option<(AnalysisRank, Vec<u64>)>> {
         let message = self.shared.poll(self.rank, channel)?;
         if message.is_some() {
             self.backoff.success();
         }
-        Ok(message)
+        Ok(message.map(|(source, words)| (AnalysisRank::at(source), words)))
     }
 
     fn next_exchange(&mut self) -> u64 {
@@ -254,50 +254,51 @@ impl Transport for LocalTransport {
         Ok(all.iter().map(|payload| payload.bytes().to_vec()).collect())
     }
 
-    fn gather(&mut self, root: usize, own: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let here = root == self.rank;
+    fn gather(&mut self, root: AnalysisRank, own: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let (here, root) = (root == self.rank(), root.place());
         let take = |round: &mut Round| here.then(|| all_bytes(round));
         let all = self.world.run(&self.shared, Operation::Gather(root), bytes(own), take)?;
         Ok(all.map(|all| all.iter().map(|payload| payload.bytes().to_vec()).collect()))
     }
 
-    fn broadcast(&mut self, root: usize, own: Vec<u8>) -> Result<Vec<u8>> {
-        let here = root == self.rank;
+    fn broadcast(&mut self, root: AnalysisRank, own: Vec<u8>) -> Result<Vec<u8>> {
+        let (here, root) = (root == self.rank(), root.place());
         let payload = bytes(if here { &own } else { &[] });
         let given =
             self.world.run(&self.shared, Operation::Broadcast(root), payload, |round| round.of(root).cloned())?;
         Ok(if here { own } else { given.map(|payload| payload.bytes().to_vec()).unwrap_or_default() })
     }
 
-    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
-        let rank = crate::comm::place_in_group(members, self.rank, self.size)?;
-        let occurrence = self.made.entry((members.to_vec(), tag)).or_default();
+    fn create_group(&mut self, members: &[AnalysisRank], tag: u32) -> Result<GroupId> {
+        let rank = crate::comm::place_in_group(members, self.rank(), self.size)?;
+        let members: Vec<usize> = members.iter().map(|member| member.place()).collect();
+        let occurrence = self.made.entry((members.clone(), tag)).or_default();
         *occurrence += 1;
-        let rounds = self.shared.join(members, tag, *occurrence);
+        let rounds = self.shared.join(&members, tag, *occurrence);
         self.groups.push(LocalGroup::new(&rounds, rank));
         Ok(GroupId(self.groups.len() - 1))
     }
 
-    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
-        self.shared.send_time(self.rank, destination, words)
+    fn send_time(&mut self, destination: AnalysisRank, words: [i64; 2]) -> Result<()> {
+        self.shared.send_time(self.rank, destination.place(), words)
     }
 
-    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
-        self.shared.receive_time(source, self.rank)
+    fn receive_time(&mut self, source: AnalysisRank) -> Result<[i64; 2]> {
+        self.shared.receive_time(source.place(), self.rank)
     }
 
-    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
+    fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64> {
         let (group, shared) = self.group(group)?;
-        let take = |round: &mut Round| round.of(root).and_then(|payload| payload.words().first().copied());
-        let given = group.run(shared, Operation::Broadcast(root), words(&[value]), take)?;
+        let take = |round: &mut Round| round.of(root.place()).and_then(|payload| payload.words().first().copied());
+        let given = group.run(shared, Operation::Broadcast(root.place()), words(&[value]), take)?;
         given.ok_or_else(|| Error::new("the root of a broadcast contributed no data"))
     }
 
-    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
         let (group, shared) = self.group(group)?;
-        let here = group.rank == root;
+        let here = group.rank == root.place();
         let take = |round: &mut Round| here.then(|| round.combined(reduce_tops));
-        let top = group.run(shared, Operation::ReduceTop(root), top_payload(value), take)?;
+        let top = group.run(shared, Operation::ReduceTop(root.place()), top_payload(value), take)?;
         Ok(top.map(|words| top_of(&words)))
     }
 

@@ -34,8 +34,8 @@ proptest! {
         let results = on_all(size, |t| {
             let mut all = Vec::new();
             for exchange in &plan {
-                let own = exchange[t.rank()].iter().enumerate();
-                let outgoing = own.map(|(i, &(to, length))| (to, vec![i as u64; length])).collect();
+                let own = exchange[t.rank().place()].iter().enumerate();
+                let outgoing = own.map(|(i, &(to, length))| (AnalysisRank::at(to), vec![i as u64; length])).collect();
                 all.push(sparse_exchange(t, outgoing).unwrap());
             }
             all
@@ -45,7 +45,7 @@ proptest! {
                 let mut expected = Vec::new();
                 for (source, messages) in exchange.iter().enumerate() {
                     let to_rank = messages.iter().enumerate().filter(|(_, (to, _))| *to == rank);
-                    expected.extend(to_rank.map(|(i, &(_, length))| (source, vec![i as u64; length])));
+                    expected.extend(to_rank.map(|(i, &(_, length))| (AnalysisRank::at(source), vec![i as u64; length])));
                 }
                 prop_assert_eq!(received, &expected);
             }
@@ -63,9 +63,9 @@ proptest! {
         let results = on_all(size, |t| {
             let mut all = Vec::new();
             for exchange in &plan {
-                let mut outgoing: BTreeMap<usize, Vec<(u32, Vec<i64>)>> = BTreeMap::new();
-                for (number, &(to, length)) in exchange[t.rank()].iter().enumerate() {
-                    outgoing.entry(to).or_default().push(value(t.rank(), number, length));
+                let mut outgoing: BTreeMap<AnalysisRank, Vec<(u32, Vec<i64>)>> = BTreeMap::new();
+                for (number, &(to, length)) in exchange[t.rank().place()].iter().enumerate() {
+                    outgoing.entry(AnalysisRank::at(to)).or_default().push(value(t.rank().place(), number, length));
                 }
                 all.push(exchange_values(t, outgoing).unwrap());
             }
@@ -78,7 +78,7 @@ proptest! {
                     let to_rank = messages.iter().enumerate().filter(|(_, (to, _))| *to == rank);
                     let list: Vec<_> = to_rank.map(|(number, &(_, length))| value(source, number, length)).collect();
                     if !list.is_empty() {
-                        expected.push((source, list));
+                        expected.push((AnalysisRank::at(source), list));
                     }
                 }
                 prop_assert_eq!(received, &expected);
@@ -101,7 +101,11 @@ fn a_value_that_cannot_be_encoded_is_an_error_on_all_ranks() {
         }
     }
     let said = on_all(3, |t| {
-        let outgoing = if t.rank() == 1 { BTreeMap::from([(2, vec![Broken])]) } else { BTreeMap::new() };
+        let outgoing = if t.rank() == AnalysisRank(1) {
+            BTreeMap::from([(AnalysisRank(2), vec![Broken])])
+        } else {
+            BTreeMap::new()
+        };
         exchange_values(t, outgoing).err().map(|error| error.message.contains("broken"))
     });
     assert_eq!(said, vec![Some(true); 3]);
@@ -115,7 +119,7 @@ fn a_panic_is_an_error_for_all_who_wait() {
     std::thread::scope(|scope| {
         let waiting = [
             scope.spawn(move || first.barrier().unwrap_err()),
-            scope.spawn(move || second.receive_time(0).unwrap_err()),
+            scope.spawn(move || second.receive_time(AnalysisRank(0)).unwrap_err()),
             scope.spawn(move || {
                 loop {
                     match third.poll(Channel::Replay) {
@@ -141,8 +145,8 @@ fn a_panic_is_an_error_for_all_who_wait() {
 #[test]
 fn those_who_wait_for_a_rank_that_has_left_get_an_error() {
     let results = on_all(3, |t| {
-        if t.rank() == 1 {
-            t.send_time(0, [5, 6]).unwrap();
+        if t.rank() == AnalysisRank(1) {
+            t.send_time(AnalysisRank(0), [5, 6]).unwrap();
             return Vec::new();
         }
         t.start_vote(&[1]).unwrap();
@@ -152,11 +156,11 @@ fn those_who_wait_for_a_rank_that_has_left_get_an_error() {
                 other => break other,
             }
         };
-        let sent = if t.rank() == 0 { t.receive_time(1).is_ok() } else { true };
+        let sent = if t.rank() == AnalysisRank(0) { t.receive_time(AnalysisRank(1)).is_ok() } else { true };
         vec![
             sent,
             vote.is_err(),
-            t.receive_time(1).is_err(),
+            t.receive_time(AnalysisRank(1)).is_err(),
             t.barrier().is_err(),
             t.leave(Duration::from_secs(60)) == Farewell::First,
         ]
@@ -168,16 +172,17 @@ fn those_who_wait_for_a_rank_that_has_left_get_an_error() {
 fn one_sided_operations_do_not_wait() {
     let mut world = LocalTransport::world(2);
     let (mut one, mut zero) = (world.pop().unwrap(), world.pop().unwrap());
-    let (g0, g1) = (zero.create_group(&[0, 1], 1).unwrap(), one.create_group(&[0, 1], 1).unwrap());
+    let both = [AnalysisRank(0), AnalysisRank(1)];
+    let (g0, g1) = (zero.create_group(&both, 1).unwrap(), one.create_group(&both, 1).unwrap());
     // Rank 0 is far ahead: it gives to broadcasts, reductions and scans that rank 1 has not come to.
     for value in 0..3 {
-        assert_eq!(zero.group_bcast(g0, 0, value).unwrap(), value);
-        assert_eq!(zero.group_reduce(g0, 1, Top2::one(value, 0)).unwrap(), None);
+        assert_eq!(zero.group_bcast(g0, CommRank(0), value).unwrap(), value);
+        assert_eq!(zero.group_reduce(g0, CommRank(1), Top2::one(value, 0)).unwrap(), None);
         assert_eq!(zero.group_exscan(g0, value).unwrap(), None);
     }
     for value in 0..3 {
-        assert_eq!(one.group_bcast(g1, 0, -1).unwrap(), value);
-        let top = one.group_reduce(g1, 1, Top2::one(9, 1)).unwrap().unwrap();
+        assert_eq!(one.group_bcast(g1, CommRank(0), -1).unwrap(), value);
+        let top = one.group_reduce(g1, CommRank(1), Top2::one(9, 1)).unwrap().unwrap();
         assert_eq!(top, Top2 { max: 9, holder: 1, second: value });
         assert_eq!(one.group_exscan(g1, 0).unwrap(), Some(value));
     }
@@ -186,7 +191,7 @@ fn one_sided_operations_do_not_wait() {
 #[test]
 fn different_operations_at_the_same_time_are_an_error() {
     let results = on_all(2, |t| {
-        let outcome = if t.rank() == 0 { t.barrier() } else { t.all_reduce(ReduceOp::Max, &mut [1]) };
+        let outcome = if t.rank() == AnalysisRank(0) { t.barrier() } else { t.all_reduce(ReduceOp::Max, &mut [1]) };
         outcome.is_err()
     });
     // One finds the contradiction, the other that the first does not come.
@@ -195,7 +200,7 @@ fn different_operations_at_the_same_time_are_an_error() {
 
 #[test]
 fn different_lengths_are_an_error() {
-    let results = on_all(2, |t| t.all_reduce(ReduceOp::Sum, &mut vec![i64::MAX; t.rank() + 1]).is_err());
+    let results = on_all(2, |t| t.all_reduce(ReduceOp::Sum, &mut vec![i64::MAX; t.rank().place() + 1]).is_err());
     assert!(results.contains(&true));
 }
 

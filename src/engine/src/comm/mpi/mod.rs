@@ -14,10 +14,10 @@ mod start;
 mod tops;
 
 use crate::comm::backoff::Backoff;
-use crate::comm::{Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
+use crate::comm::{AnalysisRank, Channel, Farewell, GroupId, ReduceOp, Top2, Transport};
 use call::{ImmediateOperation, MpiCommunicator};
 use clc_trace::progress::Progress;
-use clc_trace::{Error, Result};
+use clc_trace::{CommRank, Error, Result};
 use complaints::Complaints;
 use mail::{Mail, TIME_TAG};
 use operations::SendReceive;
@@ -82,17 +82,17 @@ impl MpiTransport {
         request.finish()
     }
 
-    fn group(&self, group: GroupId, root: usize) -> Result<MpiGroup> {
+    fn group(&self, group: GroupId, root: CommRank) -> Result<MpiGroup> {
         let group = *self.groups.get(group.0).ok_or_else(|| Error::new("unknown group of analysis ranks"))?;
         let (_, size) = group.place();
-        if root >= size {
+        if root.place() >= size {
             return Err(Error::new(format!("rank {root} is not a member of a group of {size}")));
         }
         Ok(group)
     }
 
-    fn check_root(&self, root: usize) -> Result<()> {
-        if root >= self.traffic.size {
+    fn check_root(&self, root: AnalysisRank) -> Result<()> {
+        if root.place() >= self.traffic.size {
             return Err(Error::new(format!("there is no analysis rank {root}")));
         }
         Ok(())
@@ -150,8 +150,8 @@ impl Drop for MpiTransport {
 }
 
 impl Transport for MpiTransport {
-    fn rank(&self) -> usize {
-        self.traffic.rank
+    fn rank(&self) -> AnalysisRank {
+        AnalysisRank::at(self.traffic.rank)
     }
 
     fn size(&self) -> usize {
@@ -164,18 +164,18 @@ impl Transport for MpiTransport {
         line.split(", package:").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    fn post(&mut self, destination: usize, channel: Channel, words: Vec<u64>) -> Result<()> {
-        self.mail.send(&self.traffic, destination, channel as i32, words)
+    fn post(&mut self, destination: AnalysisRank, channel: Channel, words: Vec<u64>) -> Result<()> {
+        self.mail.send(&self.traffic, destination.place(), channel as i32, words)
     }
 
-    fn poll(&mut self, channel: Channel) -> Result<Option<(usize, Vec<u64>)>> {
+    fn poll(&mut self, channel: Channel) -> Result<Option<(AnalysisRank, Vec<u64>)>> {
         let message = self.mail.receive(&self.traffic, channel)?;
         if message.is_some() {
             self.backoff.success();
         } else {
             self.mail.progress()?;
         }
-        Ok(message)
+        Ok(message.map(|(source, words)| (AnalysisRank::at(source), words)))
     }
 
     fn next_exchange(&mut self) -> u64 {
@@ -221,14 +221,14 @@ impl Transport for MpiTransport {
         Ok(self.all_bytes(None, bytes)?.unwrap_or_default())
     }
 
-    fn gather(&mut self, root: usize, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+    fn gather(&mut self, root: AnalysisRank, bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         self.check_root(root)?;
-        self.all_bytes(Some(root), bytes)
+        self.all_bytes(Some(root.place()), bytes)
     }
 
-    fn broadcast(&mut self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    fn broadcast(&mut self, root: AnalysisRank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         self.check_root(root)?;
-        let here = self.rank() == root;
+        let (here, root) = (self.rank() == root, root.place());
         let length = self.traffic.broadcast(root, (bytes.len() as u64).to_ne_bytes().to_vec())?;
         let length = u64::from_ne_bytes(*self.wait(length)?.first_chunk().unwrap_or(&[0; 8]));
         let length = usize::try_from(length).map_err(|_| Error::new("a broadcast does not fit into memory"))?;
@@ -247,50 +247,52 @@ impl Transport for MpiTransport {
         Ok(if here { bytes } else { received })
     }
 
-    fn create_group(&mut self, members: &[usize], tag: u32) -> Result<GroupId> {
+    fn create_group(&mut self, members: &[AnalysisRank], tag: u32) -> Result<GroupId> {
         crate::comm::place_in_group(members, self.rank(), self.size())?;
         self.groups.push(match members {
             [_] => MpiGroup::Alone,
-            _ => MpiGroup::Several(self.traffic.subset(members, tag)?),
+            _ => MpiGroup::Several(
+                self.traffic.subset(&members.iter().map(|member| member.place()).collect::<Vec<_>>(), tag)?,
+            ),
         });
         Ok(GroupId(self.groups.len() - 1))
     }
 
-    fn send_time(&mut self, destination: usize, words: [i64; 2]) -> Result<()> {
-        self.mail.send(&self.traffic, destination, TIME_TAG, words.map(i64::cast_unsigned).to_vec())
+    fn send_time(&mut self, destination: AnalysisRank, words: [i64; 2]) -> Result<()> {
+        self.mail.send(&self.traffic, destination.place(), TIME_TAG, words.map(i64::cast_unsigned).to_vec())
     }
 
-    fn receive_time(&mut self, source: usize) -> Result<[i64; 2]> {
-        let receive = self.traffic.receive_time(source, TIME_TAG)?;
+    fn receive_time(&mut self, source: AnalysisRank) -> Result<[i64; 2]> {
+        let receive = self.traffic.receive_time(source.place(), TIME_TAG)?;
         match *self.wait(receive)? {
             [time, which] => Ok([time.cast_signed(), which.cast_signed()]),
             _ => Err(Error::new("a timestamp has an unexpected length")),
         }
     }
 
-    fn group_bcast(&mut self, group: GroupId, root: usize, value: i64) -> Result<i64> {
+    fn group_bcast(&mut self, group: GroupId, root: CommRank, value: i64) -> Result<i64> {
         let MpiGroup::Several(communicator) = self.group(group, root)? else { return Ok(value) };
-        let broadcast = communicator.broadcast(root, value.to_ne_bytes().to_vec())?;
+        let broadcast = communicator.broadcast(root.place(), value.to_ne_bytes().to_vec())?;
         let bytes = self.wait(broadcast)?;
         Ok(bytes.first_chunk().map_or(i64::MIN, |bytes| i64::from_ne_bytes(*bytes)))
     }
 
-    fn group_reduce(&mut self, group: GroupId, root: usize, value: Top2) -> Result<Option<Top2>> {
+    fn group_reduce(&mut self, group: GroupId, root: CommRank, value: Top2) -> Result<Option<Top2>> {
         let MpiGroup::Several(communicator) = self.group(group, root)? else { return Ok(Some(value)) };
-        let reduction = self.reduction.start(&communicator, Some(root), value)?;
+        let reduction = self.reduction.start(&communicator, Some(root.place()), value)?;
         let (_, received) = self.wait(reduction)?;
-        Ok(received.first().copied().filter(|_| communicator.rank == root))
+        Ok(received.first().copied().filter(|_| communicator.rank == root.place()))
     }
 
     fn group_all_reduce(&mut self, group: GroupId, value: Top2) -> Result<Top2> {
-        let MpiGroup::Several(communicator) = self.group(group, 0)? else { return Ok(value) };
+        let MpiGroup::Several(communicator) = self.group(group, CommRank(0))? else { return Ok(value) };
         let reduction = self.reduction.start(&communicator, None, value)?;
         let (_, received) = self.wait(reduction)?;
         Ok(received.first().copied().unwrap_or(Top2::NONE))
     }
 
     fn group_exscan(&mut self, group: GroupId, value: i64) -> Result<Option<i64>> {
-        let MpiGroup::Several(communicator) = self.group(group, 0)? else { return Ok(None) };
+        let MpiGroup::Several(communicator) = self.group(group, CommRank(0))? else { return Ok(None) };
         let scan = communicator.exscan(value)?;
         let (_, received) = self.wait(scan)?;
         Ok(received.first().copied().filter(|_| communicator.rank > 0))

@@ -317,12 +317,12 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
 
     fn send(&mut self, channel: usize, times: Times<CLOCKS>, out: &mut Outbox<'_>) -> Result<()> {
         let end = &self.program.messages.outgoing[channel];
-        if end.host as usize == out.here {
+        if end.host == out.here {
             self.deliver(end.remote as usize, times);
             Ok(())
         } else {
             let head = [self.head(end.remote, MESSAGE)];
-            out.post(end.host as usize, &head, &times.map(i64::cast_unsigned))
+            out.post(end.host, &head, &times.map(i64::cast_unsigned))
         }
     }
 
@@ -567,7 +567,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
 impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
     fn begin_turns(&mut self, which: u64, out: &mut Outbox<'_>) -> Result<()> {
         self.which = which * WHICH;
-        let here = out.here as u32;
+        let here = out.here;
         for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
             self.sends_away[channel.source] = true;
         }

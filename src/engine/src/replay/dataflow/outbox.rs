@@ -1,6 +1,6 @@
 //! Timestamps under way between analysis ranks, of all replays that run at the same time.
 
-use crate::comm::{Channel, Transport};
+use crate::comm::{AnalysisRank, Channel, Transport};
 use clc_trace::Result;
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ const BATCH: usize = 4096;
 pub(super) struct Outbox<'a> {
     pub(super) transport: &'a mut dyn Transport,
     /// This rank.
-    pub(super) here: usize,
+    pub(super) here: AnalysisRank,
     /// Words collected per destination.
-    batches: BTreeMap<usize, Vec<u64>>,
+    batches: BTreeMap<AnalysisRank, Vec<u64>>,
     /// Whether there are any.
     collected: bool,
     pub(super) sent: i64,
@@ -27,7 +27,7 @@ impl<'a> Outbox<'a> {
     }
 
     /// An entry of a batch for rank `host`.
-    pub(super) fn post(&mut self, host: usize, head: &[u64], times: &[u64]) -> Result<()> {
+    pub(super) fn post(&mut self, host: AnalysisRank, head: &[u64], times: &[u64]) -> Result<()> {
         self.collected = true;
         let batch = self.batches.entry(host).or_default();
         batch.extend_from_slice(head);
