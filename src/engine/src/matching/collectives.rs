@@ -28,6 +28,14 @@ number! {
 }
 
 number! {
+    /// A communicator with members whose timelines are hosted here, by its place among those ([`Collectives::comms`]).
+    HostedComm(u32), one per "communicator with members here"
+}
+number! {
+    /// A member of a communicator by its place among those hosted here ([`CollectiveComm::members`]); other than its [`CommRank`].
+    MemberPlace(u32), one per "member hosted here"
+}
+number! {
     /// Where contributions to an instance meet: those of the two groups of an inter-communicator by themselves, since nobody waits for their own
     /// ([`CollectiveComm::slot`]).
     Slot(u32), one per "instance and group"
@@ -216,10 +224,10 @@ impl CollectiveCounts {
 /// A timeline's membership in a communicator; what the links of begin and end events point at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
-    /// Index into [`Collectives::comms`].
-    pub comm: u32,
-    /// Index into [`CollectiveComm::members`].
-    pub member: u32,
+    /// The communicator.
+    pub comm: HostedComm,
+    /// The member, which the timeline is.
+    pub member: MemberPlace,
 }
 
 /// All collectives with members hosted here.
@@ -231,6 +239,19 @@ pub struct Collectives {
     pub memberships: Vec<Membership>,
     /// Counts for the report.
     pub counts: CollectiveCounts,
+}
+
+impl Collectives {
+    /// What the link of a begin or end event points at.
+    pub(crate) fn linked(&self, link: usize) -> (HostedComm, &CollectiveComm, &HostedMember) {
+        let Membership { comm, member } = self.memberships[link];
+        (comm, &self.comms[comm], &self.comms[comm].members[member])
+    }
+
+    /// All communicators with members here, with their places.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (HostedComm, &CollectiveComm)> {
+        (0..).map(HostedComm).zip(&self.comms)
+    }
 }
 
 /// What is known of a communicator at its home while its members are compared.
@@ -457,7 +478,7 @@ impl Collectives {
         if instances.is_empty() {
             return Ok(());
         }
-        let comm_index = self.comms.len() as u32;
+        let hosted = HostedComm(self.comms.len() as u32);
         let mut members = Vec::with_capacity(participants.len());
         for (rank, timeline, list) in participants {
             let link = self.memberships.len() as u32;
@@ -467,7 +488,7 @@ impl Collectives {
                     SyncTimeline::LINKS
                 )));
             }
-            self.memberships.push(Membership { comm: comm_index, member: members.len() as u32 });
+            self.memberships.push(Membership { comm: hosted, member: MemberPlace(members.len() as u32) });
             let (begins, ends, sends, receives) = Default::default();
             let mut member = HostedMember { rank, timeline, begins, ends, sends, receives, order: Vec::new() };
             let sync = &mut extracts[timeline].sync;

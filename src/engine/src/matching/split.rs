@@ -335,8 +335,9 @@ fn link(extracts: &mut [Extract], messages: &mut Messages, collectives: &Collect
         let sync = &mut extracts[channel.source].sync;
         channel.sends.iter().for_each(|&event| sync.link_to(event, SyncKind::Send, index, fans));
     }
-    for (link, membership) in (0..).zip(&collectives.memberships) {
-        let member = &collectives.comms[membership.comm as usize].members[membership.member as usize];
+    for link in 0..collectives.memberships.len() {
+        let (_, _, member) = collectives.linked(link);
+        let link = link as u32;
         let sync: &mut SyncTimeline = &mut extracts[member.timeline].sync;
         member.begins.iter().for_each(|&begin| sync.activate(begin, SyncKind::Begin, link));
         member.ends.iter().for_each(|&end| sync.activate(end, SyncKind::End, link));

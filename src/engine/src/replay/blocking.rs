@@ -14,7 +14,7 @@
 //! (see [`prepare`]; it tells D₀, too). Otherwise the replay of [`crate::replay::dataflow`], which needs no such condition, gives the same result.
 
 use crate::comm::{AnalysisRank, GroupId, ReduceOp, Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember, Instance, InstanceIndex};
+use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex};
 use crate::matching::sync::SyncKind;
 use crate::replay::contributions::Direction;
 use crate::replay::dataflow;
@@ -35,7 +35,7 @@ pub struct Groups {
     /// Per entry of `collectives.comms`: members in rank order.
     forward: Vec<GroupId>,
     /// The same in reversed rank order, for communicators with prefix operations.
-    reversed: HashMap<usize, GroupId>,
+    reversed: HashMap<HostedComm, GroupId>,
     /// The largest advance of the plain Lamport clock on the hosted timelines, if the rehearsal has told it: on all ranks or on none.
     pub lamport_advance: Option<Ticks>,
 }
@@ -63,7 +63,7 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
     let lamport_advance = no_prefix.then_some(advance);
     let mut groups = Groups { forward: Vec::new(), reversed: HashMap::new(), lamport_advance };
     // All ranks create their groups in the same order, so that no two wait for each other crosswise.
-    for (index, comm) in program.collectives.comms.iter().enumerate() {
+    for (index, comm) in program.collectives.numbered() {
         let hosts: Vec<AnalysisRank> = (0..comm.size).map(|rank| comm.host_of(CommRank(rank))).collect();
         groups.forward.push(transport.create_group(&hosts, 2 * comm.comm.0)?);
         if has_prefix(comm) {
@@ -77,8 +77,8 @@ pub fn prepare(transport: &mut dyn Transport, program: &Program) -> Result<Optio
 impl Groups {
     /// Those of the mirrored replay of the same `program`: where ranks are reversed, so are the groups.
     pub fn mirrored(&self, program: &Program) -> Groups {
-        let comms = program.collectives.comms.iter().zip(&self.forward).enumerate();
-        let forward = comms.map(|(index, (comm, group))| match self.reversed.get(&index) {
+        let comms = program.collectives.numbered().zip(&self.forward);
+        let forward = comms.map(|((index, comm), group)| match self.reversed.get(&index) {
             Some(reversed) if has_prefix(comm) => *reversed,
             _ => *group,
         });
@@ -167,11 +167,9 @@ pub fn forward_from<T: AsRef<[i64]>>(
                 }
             }
             SyncKind::End => {
-                let membership = program.collectives.memberships[link];
-                let (index, instance) = (membership.comm as usize, InstanceIndex(begun[link]));
+                let (index, comm, member) = program.collectives.linked(link);
+                let instance = InstanceIndex(begun[link]);
                 begun[link] += 1;
-                let comm = &program.collectives.comms[index];
-                let member = &comm.members[membership.member as usize];
                 let contribution = if member.sends[instance] {
                     own_begin + contribution_latency(comm, instance, member, &program.latency)
                 } else {
@@ -224,7 +222,7 @@ pub fn backward(
         .collectives
         .memberships
         .iter()
-        .map(|membership| program.collectives.comms[membership.comm as usize].instances.len() as u32)
+        .map(|membership| program.collectives.comms[membership.comm].instances.len() as u32)
         .collect();
     // Which message of its channel each receive is: the channel lists them as posted.
     let mut number = vec![0u32; timeline.len()];
@@ -253,12 +251,9 @@ pub fn backward(
             }
             SyncKind::End => own_end = logical[event],
             SyncKind::Begin => {
-                let membership = program.collectives.memberships[link];
-                let index = membership.comm as usize;
+                let (index, comm, member) = program.collectives.linked(link);
                 begun[link] -= 1;
                 let instance = InstanceIndex(begun[link]);
-                let comm = &program.collectives.comms[index];
-                let member = &comm.members[membership.member as usize];
                 let shared = program.shared_latency[index];
                 // Negated, so that the minimum of the paper is the same maximum as forward.
                 let contribution = if member.receives[instance] {
@@ -284,7 +279,7 @@ pub fn backward(
 fn exchange(
     transport: &mut dyn Transport,
     groups: &Groups,
-    index: usize,
+    index: HostedComm,
     comm: &CollectiveComm,
     member: &HostedMember,
     instance: InstanceIndex,

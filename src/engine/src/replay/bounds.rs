@@ -5,7 +5,7 @@
 //! other direction is [`crate::replay::caps`].
 
 use crate::comm::{AnalysisRank, Transport};
-use crate::matching::collectives::{HostedMember, InstanceIndex};
+use crate::matching::collectives::{HostedComm, HostedMember, InstanceIndex};
 use crate::replay::contributions::{Contributions, Direction};
 use crate::replay::program::{NO_LOWER_BOUND, Program, instance_latency};
 use crate::replay::rounds::{Rounds, TimeLists};
@@ -104,10 +104,10 @@ pub(crate) fn collective_bounds<T: AsRef<[i64]>>(
     transport: &mut dyn Transport,
     program: &Program,
     times: &[T],
-    mut visit: impl FnMut(usize, InstanceIndex, &HostedMember, u32, i64),
+    mut visit: impl FnMut(HostedComm, InstanceIndex, &HostedMember, u32, i64),
 ) -> Result<()> {
     let contributions = Contributions::meet(transport, program, times, Direction::Forward)?;
-    for (index, (comm, contributions)) in program.collectives.comms.iter().zip(&contributions).enumerate() {
+    for ((index, comm), contributions) in program.collectives.numbered().zip(&contributions) {
         let shared = program.shared_latency[index];
         contributions.results(comm, Direction::Forward, &mut |member, instance, event, largest| {
             let bound = largest + instance_latency(comm, instance, member, &program.latency, shared);

@@ -4,6 +4,7 @@
 
 use crate::comm::Transport;
 use crate::matching::channels::InChannel;
+use crate::matching::collectives::{HostedComm, MemberPlace};
 use crate::matching::hash::HashMap;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -39,14 +40,14 @@ impl Caps {
         })?;
         let mut collectives: Vec<Vec<i64>> = vec![Vec::new(); program.collectives.memberships.len()];
         let contributions = Contributions::meet(transport, program, times, Direction::Backward)?;
-        let mut membership_of: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+        let mut membership_of: BTreeMap<(HostedComm, MemberPlace), usize> = BTreeMap::new();
         for (index, membership) in program.collectives.memberships.iter().enumerate() {
             membership_of.insert((membership.comm, membership.member), index);
         }
-        for (index, (comm, contributions)) in program.collectives.comms.iter().zip(contributions).enumerate() {
+        for ((index, comm), contributions) in program.collectives.numbered().zip(contributions) {
             contributions.results(comm, Direction::Backward, &mut |member, instance, _, largest| {
                 let place = comm.members.binary_search_by_key(&member.rank, |member| member.rank).unwrap_or(0);
-                let Some(&membership) = membership_of.get(&(index as u32, place as u32)) else { return };
+                let Some(&membership) = membership_of.get(&(index, MemberPlace(place as u32))) else { return };
                 let caps = &mut collectives[membership];
                 if caps.is_empty() {
                     caps.resize(comm.instances.len(), NO_UPPER_BOUND);
@@ -144,9 +145,7 @@ impl CapReader<'_> {
             }
             SyncKind::Begin => {
                 let index = sync.link(event);
-                let membership = self.program.collectives.memberships[index];
-                let member =
-                    &self.program.collectives.comms[membership.comm as usize].members[membership.member as usize];
+                let (_, _, member) = self.program.collectives.linked(index);
                 let instance = member.begun(take(self.begun.entry(index).or_default()));
                 collectives[index].get(instance.place()).copied().unwrap_or(NO_UPPER_BOUND)
             }

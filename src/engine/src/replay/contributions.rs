@@ -95,7 +95,7 @@ impl Contributions {
             largest: vec![Top2::NONE; comm.instances.len() * comm.groups()],
             prefix: vec![BTreeMap::new(); prefixes],
         };
-        let shared = program.shared_latency[program.comm_index[&comm.comm] as usize];
+        let shared = program.shared_latency[program.comm_index[&comm.comm]];
         for member in &comm.members {
             let times = times[member.timeline].as_ref();
             for (k, prefix) in prefix_indexes(comm) {

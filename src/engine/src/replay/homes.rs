@@ -43,7 +43,7 @@ pub(super) fn meet<T: OfInstances>(transport: &mut dyn Transport, program: &Prog
         for (_, words) in sparse_exchange(transport, outgoing.into_iter().collect())? {
             let mut rest = &words[..];
             while let [comm, tail @ ..] = rest {
-                let own = &mut all[program.comm_index[&CommIndex(*comm as u32)] as usize];
+                let own = &mut all[program.comm_index[&CommIndex(*comm as u32)]];
                 if !to_home {
                     own.clear();
                 }

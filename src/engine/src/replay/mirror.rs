@@ -8,7 +8,9 @@
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
 use crate::matching::channels::{InChannel, OutChannel};
-use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, Membership};
+use crate::matching::collectives::{
+    CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
+};
 use crate::matching::matched::Messages;
 use crate::matching::sync::{SyncKind, SyncTimeline};
 use crate::replay::program::Program;
@@ -140,8 +142,8 @@ fn collectives(program: &Program) -> Collectives {
     });
     let comms: Vec<CollectiveComm> = comms.collect();
     let memberships = collectives.memberships.iter().map(|&Membership { comm, member }| {
-        let members = comms[comm as usize].members.len() as u32;
-        let member = if reversed[comm as usize] { members - 1 - member } else { member };
+        let members = comms[comm].members.len() as u32;
+        let member = if reversed[comm] { MemberPlace(members - 1 - member.0) } else { member };
         Membership { comm, member }
     });
     Collectives { memberships: memberships.collect(), comms, ..Collectives::default() }

@@ -1,6 +1,6 @@
 //! What an analysis rank replays: its timelines, and how they are tied to others.
 
-use crate::matching::collectives::{CollectiveComm, Collectives, HostedMember, InstanceIndex};
+use crate::matching::collectives::{CollectiveComm, Collectives, HostedComm, HostedMember, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::Messages;
@@ -34,8 +34,8 @@ pub struct Program {
     pub shared_latency: Vec<i64>,
     /// Whether this is the program of a mirrored replay (`mirror`).
     pub mirrored: bool,
-    /// Index into `collectives.comms` by definition index of the communicator.
-    pub comm_index: HashMap<CommIndex, u32>,
+    /// The communicators with members here.
+    pub comm_index: HashMap<CommIndex, HostedComm>,
     /// Locations with timelines of their own.
     pub own: OwnTimelines,
 }
@@ -117,7 +117,7 @@ impl Program {
     pub fn index_communicators(&mut self) {
         self.shared_latency =
             self.collectives.comms.iter().map(|comm| comm.spread.all_pairs(&self.latency).0).collect();
-        self.comm_index = self.collectives.comms.iter().enumerate().map(|(i, c)| (c.comm, i as u32)).collect();
+        self.comm_index = self.collectives.numbered().map(|(place, comm)| (comm.comm, place)).collect();
     }
 }
 

@@ -191,9 +191,7 @@ fn waiting_here(here: AnalysisRank, program: &Program, position: &[usize], bound
                 Cause::Message { source: channel.source, channel: ends }
             }
             _ => {
-                let membership = program.collectives.memberships[link];
-                let comm = &program.collectives.comms[membership.comm as usize];
-                let member = &comm.members[membership.member as usize];
+                let (_, comm, member) = program.collectives.linked(link);
                 let instance = member.ended_at(at);
                 let group = comm.group_of(member.rank) as u32;
                 Cause::Collective { op: comm.instances[instance].op, instance: (comm.comm, instance, group) }
@@ -227,7 +225,7 @@ fn missing(
     for &(comm, instance, waits) in &wanted {
         let Some(&index) = program.comm_index.get(&comm) else { continue };
         // Members are in the order of their ranks.
-        let comm_of = &program.collectives.comms[index as usize];
+        let comm_of = &program.collectives.comms[index];
         let before = comm_of.groups() - 1 - waits as usize;
         let late = comm_of.members.iter().filter(|member| comm_of.group_of(member.rank) == before).find(|member| {
             let begin = member.begins[instance] as usize;

@@ -1,7 +1,7 @@
 //! Every happened-before pair, checked against given times.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, broadcast_value, exchange_values, merge_values};
-use crate::matching::collectives::InstanceIndex;
+use crate::matching::collectives::{HostedComm, InstanceIndex};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
@@ -173,9 +173,9 @@ fn collective_tallies(
             (0..).map(InstanceIndex).zip(early).filter_map(|(instance, &early)| early.then_some(instance)).collect();
         outgoing.entry(comm.home).or_default().push((comm.comm, violated));
     }
-    let mut found: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    let mut found: BTreeMap<HostedComm, Vec<bool>> = BTreeMap::new();
     for (comm, violated) in exchange_values(transport, outgoing)?.into_iter().flat_map(|(_, comms)| comms) {
-        let index = program.comm_index[&comm] as usize;
+        let index = program.comm_index[&comm];
         let instances = program.collectives.comms[index].instances.len();
         let flags = found.entry(index).or_insert_with(|| vec![false; instances]);
         violated.into_iter().for_each(|instance| flags[instance] = true);
@@ -217,9 +217,7 @@ fn find_worst<T: AsRef<[i64]>>(
                 (channel.trust.op(), SenderQuery::Message { host: channel.host, channel: channel.remote, k: k as u32 })
             }
             _ => {
-                let membership = program.collectives.memberships[link];
-                let comm = &program.collectives.comms[membership.comm as usize];
-                let member = &comm.members[membership.member as usize];
+                let (_, comm, member) = program.collectives.linked(link);
                 let instance = member.ended_at(event);
                 let question = SenderQuery::Instance { comm: comm.comm, instance, receiver: member.rank };
                 (Some(comm.instances[instance].op), question)
@@ -258,7 +256,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
         SenderQuery::Instance { comm, instance, receiver } => {
             let mut answers = Vec::new();
             if let Some(&index) = program.comm_index.get(&comm) {
-                let comm = &program.collectives.comms[index as usize];
+                let comm = &program.collectives.comms[index];
                 let prefix =
                     comm.instances[instance].class == controlled_logical_clock::semantics::CollectiveClass::Prefix;
                 for member in comm.members.iter().filter(|m| m.sends[instance] && comm.constrains(m.rank, receiver)) {

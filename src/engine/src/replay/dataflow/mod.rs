@@ -18,7 +18,7 @@ mod outbox;
 mod schedule;
 
 use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedMember, Instance, InstanceIndex, Slot};
+use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
@@ -359,10 +359,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let program = self.program;
         let count = self.begun[membership];
         self.begun[membership] += 1;
-        let membership = program.collectives.memberships[membership];
-        let index = membership.comm as usize;
-        let comm = &program.collectives.comms[index];
-        let member = &comm.members[membership.member as usize];
+        let (index, comm, member) = program.collectives.linked(membership);
         let instance = member.begun(count);
         let (rank, sends) = (member.rank, member.sends[instance]);
         let members = comm.members.len() as u32;
@@ -386,7 +383,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
             return Ok(());
         }
         let program = self.program;
-        for (index, comm) in program.collectives.comms.iter().enumerate() {
+        for (index, comm) in program.collectives.numbered() {
             for (instance, Instance { class, root, .. }) in comm.numbered() {
                 for member in comm.members.iter().filter(|member| !member.sends[instance]) {
                     let needed = match class {
@@ -406,7 +403,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
     fn contribute(
         &mut self,
-        index: usize,
+        index: HostedComm,
         instance: InstanceIndex,
         rank: CommRank,
         values: Times<CLOCKS>,
@@ -447,7 +444,14 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     }
 
     /// Contributions of one host reach the communicator's home.
-    fn at_home(&mut self, index: usize, slot: Slot, top: Tops<CLOCKS>, count: u32, out: &mut Outbox<'_>) -> Result<()> {
+    fn at_home(
+        &mut self,
+        index: HostedComm,
+        slot: Slot,
+        top: Tops<CLOCKS>,
+        count: u32,
+        out: &mut Outbox<'_>,
+    ) -> Result<()> {
         let comm = &self.program.collectives.comms[index];
         let (instance, group) = comm.instance_of(slot);
         let class = self.class(comm, instance);
@@ -484,7 +488,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     }
 
     /// The result of an instance reaches this host.
-    fn result(&mut self, index: usize, slot: Slot, top: Tops<CLOCKS>) {
+    fn result(&mut self, index: HostedComm, slot: Slot, top: Tops<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let (instance, group) = comm.instance_of(slot);
@@ -506,7 +510,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
     fn prefix_at_home(
         &mut self,
-        index: usize,
+        index: HostedComm,
         instance: InstanceIndex,
         rank: CommRank,
         values: Times<CLOCKS>,
@@ -545,7 +549,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         Ok(())
     }
 
-    fn prefix_result(&mut self, index: usize, instance: InstanceIndex, rank: CommRank, largest: Times<CLOCKS>) {
+    fn prefix_result(&mut self, index: HostedComm, instance: InstanceIndex, rank: CommRank, largest: Times<CLOCKS>) {
         let program = self.program;
         let comm = &program.collectives.comms[index];
         let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
@@ -601,7 +605,7 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
         let program = self.program;
         let [head, rest @ ..] = words else { return Err(damaged()) };
         let what = head >> TAG_BITS;
-        let comm = || program.comm_index[&CommIndex(what as u32)] as usize;
+        let comm = || program.comm_index[&CommIndex(what as u32)];
         let (which, rest) = match (head & TAGS, rest) {
             (MESSAGE, _) => (0, rest),
             (_, [which, rest @ ..]) => (*which, rest),
