@@ -1,6 +1,7 @@
 //! The plain Lamport clock (γ = 0, δ = 0), whose largest advance is D₀.
 
 use crate::matching::hash::HashMap;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::program::NO_LOWER_BOUND;
 use clc_trace::Ticks;
 
@@ -35,13 +36,13 @@ impl Lamport {
 
     /// An event at `time` gets its bound.
     #[inline]
-    pub fn bound(&mut self, timeline: usize, event: u32, time: i64, bound: i64) {
+    pub fn bound(&mut self, timeline: LocalTimeline, event: u32, time: i64, bound: i64) {
         if bound > time {
             self.keep(timeline, event, time, bound);
         }
     }
 
-    fn keep(&mut self, timeline: usize, event: u32, time: i64, bound: i64) {
+    fn keep(&mut self, timeline: LocalTimeline, event: u32, time: i64, bound: i64) {
         if self.given_up {
             return;
         }
@@ -57,7 +58,7 @@ impl Lamport {
 
     /// Visits an event, which has its bound; its logical time.
     #[inline]
-    pub fn step(&mut self, timeline: usize, event: usize, time: i64) -> i64 {
+    pub fn step(&mut self, timeline: LocalTimeline, event: usize, time: i64) -> i64 {
         let (level, waiting) = (&mut self.level[timeline], &mut self.waiting[timeline]);
         if !waiting.is_empty()
             && let Some(bound) = waiting.remove(&(event as u32))
@@ -82,13 +83,14 @@ mod tests {
     fn bounds_count_from_their_events_on() {
         let mut lamport = Lamport::new(2, 10);
         // In no order; one at its event's time, one before it; two events at one time.
-        lamport.bound(0, 3, 20, 50);
-        lamport.bound(0, 1, 10, 10);
-        lamport.bound(0, 2, 20, 30);
-        lamport.bound(0, 4, 45, 41);
-        lamport.bound(1, 2, 7, 9);
+        lamport.bound(LocalTimeline(0), 3, 20, 50);
+        lamport.bound(LocalTimeline(0), 1, 10, 10);
+        lamport.bound(LocalTimeline(0), 2, 20, 30);
+        lamport.bound(LocalTimeline(0), 4, 45, 41);
+        lamport.bound(LocalTimeline(1), 2, 7, 9);
         let times = [5, 10, 20, 20, 45, 60];
-        let logical: Vec<i64> = (0..).zip(times).map(|(event, time)| lamport.step(0, event, time)).collect();
+        let logical: Vec<i64> =
+            (0..).zip(times).map(|(event, time)| lamport.step(LocalTimeline(0), event, time)).collect();
         assert_eq!(logical, [5, 10, 30, 50, 50, 60]);
         assert_eq!(lamport.largest_advance(), Some(Ticks(30)));
         assert!(lamport.waiting[0].is_empty());
@@ -98,12 +100,12 @@ mod tests {
     #[test]
     fn too_many_waiting_bounds_end_it() {
         let mut lamport = Lamport::new(1, 2);
-        lamport.bound(0, 1, 0, 5);
-        lamport.bound(0, 2, 0, 6);
-        assert_eq!(lamport.step(0, 1, 0), 5);
-        lamport.bound(0, 3, 0, 7);
+        lamport.bound(LocalTimeline(0), 1, 0, 5);
+        lamport.bound(LocalTimeline(0), 2, 0, 6);
+        assert_eq!(lamport.step(LocalTimeline(0), 1, 0), 5);
+        lamport.bound(LocalTimeline(0), 3, 0, 7);
         assert_eq!(lamport.largest_advance(), Some(Ticks(7)));
-        lamport.bound(0, 4, 0, 4);
+        lamport.bound(LocalTimeline(0), 4, 0, 4);
         assert_eq!(lamport.largest_advance(), None);
         assert!(lamport.waiting[0].is_empty());
     }

@@ -20,6 +20,7 @@ mod schedule;
 use crate::comm::{Top2, Transport};
 use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
 use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
@@ -190,9 +191,9 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
     position: Vec<usize>,
     forward: Forward,
     /// Timelines that can go on.
-    runnable: VecDeque<u32>,
+    runnable: VecDeque<LocalTimeline>,
     /// Those of them that send messages to other ranks: they go first, and the others run while their timestamps are under way.
-    urgent: VecDeque<u32>,
+    urgent: VecDeque<LocalTimeline>,
     /// Whether a timeline is one of these.
     sends_away: Vec<bool>,
     /// Whether a timeline is in one of the two.
@@ -200,7 +201,7 @@ struct DataflowReplay<'a, const CLOCKS: usize> {
     /// Next message per incoming channel.
     arrived: Vec<u32>,
     /// What has arrived for events that wait for several timestamps: how many, and the latest.
-    joining: BTreeMap<(usize, u32), (usize, Times<CLOCKS>)>,
+    joining: BTreeMap<(LocalTimeline, u32), (usize, Times<CLOCKS>)>,
     /// Next instance per membership.
     begun: Vec<u32>,
     /// Instances in flight, per communicator: combined on this host.
@@ -260,7 +261,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     }
 
     /// Runs one timeline until it waits, ends, or has had its turn.
-    fn advance(&mut self, timeline: usize, out: &mut Outbox<'_>) -> Result<()> {
+    fn advance(&mut self, timeline: LocalTimeline, out: &mut Outbox<'_>) -> Result<()> {
         let program = self.program;
         let sync = &program.timelines[timeline];
         let base = self.base[timeline];
@@ -296,16 +297,16 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         Ok(())
     }
 
-    fn wake(&mut self, timeline: usize) {
+    fn wake(&mut self, timeline: LocalTimeline) {
         if !std::mem::replace(&mut self.queued[timeline], true) {
             let queue = if self.sends_away[timeline] { &mut self.urgent } else { &mut self.runnable };
-            queue.push_back(timeline as u32);
+            queue.push_back(timeline);
         }
     }
 
     /// Gives an event its bound, and its timeline a turn if it waits for just that.
     #[inline]
-    fn bound(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) {
+    fn bound(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) {
         self.forward.logical[timeline][event as usize] = bounds[0];
         if let [_, lamport] = *bounds.as_slice() {
             self.lamport.bound(timeline, event, self.program.timelines[timeline].time[event as usize], lamport);
@@ -332,7 +333,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let k = self.arrived[channel] as usize;
         self.arrived[channel] += 1;
         let latency = program.message_latency(end.source, program.number(end.destination));
-        let (timeline, event, bounds) = (end.destination.place(), end.receives[k], times.map(|time| time + latency));
+        let (timeline, event, bounds) = (end.destination, end.receives[k], times.map(|time| time + latency));
         if program.messages.joins.is_empty() {
             return self.bound(timeline, event, bounds);
         }
@@ -342,7 +343,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
     }
 
     /// A timestamp for an event that may wait for several: the latest of all, when it is the last one.
-    fn join(&mut self, timeline: usize, event: u32, bounds: Times<CLOCKS>) -> Option<Times<CLOCKS>> {
+    fn join(&mut self, timeline: LocalTimeline, event: u32, bounds: Times<CLOCKS>) -> Option<Times<CLOCKS>> {
         let sync = &self.program.timelines[timeline];
         if sync.kind(event as usize) != SyncKind::Join {
             return Some(bounds);
@@ -496,7 +497,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         let shared = program.shared_latency[index];
         let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
         for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
-            let (timeline, end) = (member.timeline.place(), member.ends[instance]);
+            let (timeline, end) = (member.timeline, member.ends[instance]);
             if member.receives[instance] && !(self.synchronising && prefix) {
                 let latency = instance_latency(comm, instance, member, &program.latency, shared);
                 let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
@@ -557,7 +558,7 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         if member.receives[instance] {
             let latency = program.shared_latency[index];
             let bounds = largest.map(|largest| later(largest, latency));
-            self.bound(member.timeline.place(), member.ends[instance], bounds);
+            self.bound(member.timeline, member.ends[instance], bounds);
         }
     }
 
@@ -575,22 +576,22 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
         for channel in self.program.messages.outgoing.iter().filter(|channel| channel.host != here) {
             self.sends_away[channel.source] = true;
         }
-        (0..self.position.len()).for_each(|timeline| self.wake(timeline));
+        (0..self.position.len()).map(LocalTimeline::at).for_each(|timeline| self.wake(timeline));
         self.contribute_silence(out)
     }
 
     fn urgent(&mut self, out: &mut Outbox<'_>) -> Result<()> {
         while let Some(timeline) = self.urgent.pop_front() {
-            self.queued[timeline as usize] = false;
-            self.advance(timeline as usize, out)?;
+            self.queued[timeline] = false;
+            self.advance(timeline, out)?;
         }
         Ok(())
     }
 
     fn turn(&mut self, out: &mut Outbox<'_>) -> Result<bool> {
         let Some(timeline) = self.runnable.pop_front() else { return Ok(false) };
-        self.queued[timeline as usize] = false;
-        self.advance(timeline as usize, out).map(|()| true)
+        self.queued[timeline] = false;
+        self.advance(timeline, out).map(|()| true)
     }
 
     fn has_urgent(&self) -> bool {
