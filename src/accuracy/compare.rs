@@ -7,6 +7,7 @@ use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::open::TraceHandle;
 use clc_archive::truth::{self, TruthReader};
 use clc_clock::Method;
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::{Correction, Error, Event, EventNumber, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -252,8 +253,8 @@ impl Comparison<'_> {
     }
 
     /// Calls `visit` with (timeline, location number) and location of every hosted location.
-    fn each(&self, mut visit: impl FnMut((usize, usize), &LoadedLocation) -> Result<()>) -> Result<()> {
-        for (timeline, locations) in self.loaded.locations.iter().enumerate() {
+    fn each(&self, mut visit: impl FnMut((LocalTimeline, usize), &LoadedLocation) -> Result<()>) -> Result<()> {
+        for (timeline, locations) in (0..).map(LocalTimeline).zip(&self.loaded.locations) {
             for (number, location) in locations.iter().enumerate() {
                 visit((timeline, number), location)?;
             }
@@ -264,7 +265,7 @@ impl Comparison<'_> {
     /// Streams one location: all its times side by side.
     fn stream(
         &self,
-        (timeline, number): (usize, usize),
+        (timeline, number): (LocalTimeline, usize),
         visit: &mut dyn FnMut(&ComparedEvent) -> Result<()>,
     ) -> Result<()> {
         let archive = &self.opened.archive;

@@ -6,6 +6,7 @@ use crate::pipeline::open::TraceHandle;
 use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
 use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_simulate::units::{EPOCH, SECOND};
 use clc_simulate::{Disturbance, OffsetMeter};
 use clc_trace::progress::Progress;
@@ -50,7 +51,7 @@ pub fn disturb_locations(
     // A clock never runs backwards, so each is earliest at its first event or at its first measurement.
     let mut earliest = i64::MAX;
     let mut outcome = Ok(());
-    for (local, (timeline, locations)) in hosted.clone().zip(&loaded.locations).enumerate() {
+    for (local, (timeline, locations)) in (0..).map(LocalTimeline).zip(hosted.clone().zip(&loaded.locations)) {
         let node = disturb.nodes[timeline];
         earliest = earliest.min(disturb.offsets(node, loaded).first().map_or(i64::MAX, |offset| offset.0));
         for (number, location) in locations.iter().enumerate() {
@@ -70,7 +71,7 @@ pub fn disturb_locations(
     progress.phase("perturb", loaded.events());
     let (mut first, mut last, mut largest) = (i64::MAX, i64::MIN, 0);
     let mut outcome = Ok(());
-    'all: for (local, (timeline, locations)) in hosted.zip(&loaded.locations).enumerate() {
+    'all: for (local, (timeline, locations)) in (0..).map(LocalTimeline).zip(hosted.zip(&loaded.locations)) {
         for (number, location) in locations.iter().enumerate() {
             let clock = loaded.clock(local, number);
             let result = PerturbJob { opened, loaded, disturb, location, clock, node: disturb.nodes[timeline], shift }

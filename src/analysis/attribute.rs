@@ -34,11 +34,11 @@ pub fn attribute(
     for parallelism in parallelism {
         part.new_path(parallelism.windows().count);
     }
-    for timeline in 0..stages.loaded.locations.len() {
+    for timeline in (0..stages.loaded.locations.len()).map(LocalTimeline::at) {
         let events: u64 = stages.loaded.locations[timeline].iter().map(|location| location.summary.events).sum();
         let stretches: Vec<&[(i64, i64)]> = paths.iter().map(|path| path.stretches[timeline].as_slice()).collect();
         if stretches.iter().any(|stretches| !stretches.is_empty()) {
-            let process = stages.loaded.program.number(LocalTimeline::at(timeline)).0;
+            let process = stages.loaded.program.number(timeline).0;
             for ((stretches, parallelism), path) in stretches.iter().zip(parallelism).zip(&mut part.paths) {
                 add_process(process, stretches, parallelism, path);
             }
@@ -129,7 +129,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    fn run(mut self, stages: &StagedTrace<'_>, timeline: usize, part: &mut AnalysisSums) -> Result<()> {
+    fn run(mut self, stages: &StagedTrace<'_>, timeline: LocalTimeline, part: &mut AnalysisSums) -> Result<()> {
         let archive = &stages.opened.archive;
         let location = &stages.loaded.locations[timeline][0];
         let id = stages.opened.definitions.locations[location.index].id;

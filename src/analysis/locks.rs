@@ -21,13 +21,13 @@ use std::collections::{BTreeMap, HashSet};
 /// The locks of all hosted processes, for nothing but their times.
 fn find(stages: &StagedTrace<'_>, mpi: &HashSet<RegionId>) -> Result<Vec<TimedLock>> {
     let mut locks = Vec::new();
-    for (timeline, locations) in stages.loaded.locations.iter().enumerate() {
+    for (timeline, locations) in (0..).map(LocalTimeline).zip(&stages.loaded.locations) {
         for (number, location) in locations.iter().enumerate().filter(|(_, own)| has_locks(&own.summary.by_type)) {
             if !stages.is_process(timeline) {
                 continue;
             }
             let id = stages.opened.definitions.locations[location.index].id;
-            let mut tracker = Tracker::new(&stages.loaded.program, LocalTimeline::at(timeline), id);
+            let mut tracker = Tracker::new(&stages.loaded.program, timeline, id);
             let mut times = stages.times(timeline, number);
             let mut stack = Vec::new();
             let archive = &stages.opened.archive;

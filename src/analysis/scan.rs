@@ -73,7 +73,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
         without_region: 0,
         no_regions: false,
     };
-    for (timeline, sync) in program.timelines.iter().enumerate() {
+    for (timeline, sync) in (0..).map(LocalTimeline).zip(&program.timelines) {
         let mut operations = Operations::new(if stages.is_process(timeline) { sync.len() } else { 0 }, windows.len());
         let mut own = ScannedTimeline { communication: vec![0; windows.len()], ..ScannedTimeline::default() };
         if stages.is_process(timeline) {
@@ -189,7 +189,7 @@ struct EnteredRegion {
 /// Scans one location.
 struct LocationScan<'a, 'b> {
     stages: &'a StagedTrace<'a>,
-    timeline: usize,
+    timeline: LocalTimeline,
     number: u32,
     mpi: &'a HashSet<RegionId>,
     calls: &'a Calls,
@@ -224,8 +224,8 @@ impl LocationScan<'_, '_> {
         let id = definitions.locations[location.index].id;
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
-        self.locks = has_locks(&location.summary.by_type)
-            .then(|| Tracker::new(&self.stages.loaded.program, LocalTimeline::at(self.timeline), id));
+        self.locks =
+            has_locks(&location.summary.by_type).then(|| Tracker::new(&self.stages.loaded.program, self.timeline, id));
         let mut counted = 0u64;
         let mut last = None;
         archive

@@ -54,12 +54,12 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// Whether a hosted timeline is a process.
-    pub fn is_process(&self, timeline: usize) -> bool {
-        self.opened.timelines.all[self.loaded.program.number(LocalTimeline::at(timeline))].process.is_some()
+    pub fn is_process(&self, timeline: LocalTimeline) -> bool {
+        self.opened.timelines.all[self.loaded.program.number(timeline)].process.is_some()
     }
 
     /// For the events of location `number` of a hosted timeline, in order.
-    pub fn times(&self, timeline: usize, number: usize) -> StageMapper<'_> {
+    pub fn times(&self, timeline: LocalTimeline, number: usize) -> StageMapper<'_> {
         StageMapper {
             loaded: self.loaded.clock(timeline, number).cursor(),
             corrected: self
@@ -69,7 +69,7 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// First and last event of a hosted location by stage; `None` without events.
-    pub fn span(&self, timeline: usize, number: usize) -> Option<Spans> {
+    pub fn span(&self, timeline: LocalTimeline, number: usize) -> Option<Spans> {
         let summary = &self.loaded.locations[timeline][number].summary;
         let (first, last) = summary.time_span?;
         let mut times = self.times(timeline, number);
@@ -79,7 +79,7 @@ impl<'a> StagedTrace<'a> {
     }
 
     /// First and last event of a hosted timeline by stage.
-    pub fn timeline_span(&self, timeline: usize) -> Option<Spans> {
+    pub fn timeline_span(&self, timeline: LocalTimeline) -> Option<Spans> {
         let spans = (0..self.loaded.locations[timeline].len()).filter_map(|number| self.span(timeline, number));
         spans.reduce(|whole, span| whole.into_iter().zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect())
     }
@@ -92,7 +92,9 @@ impl<'a> StagedTrace<'a> {
     pub fn windows(&self, transport: &mut dyn Transport, count: usize) -> Result<Vec<Windows>> {
         // The latest is negated: one minimum for both.
         let mut ends = vec![i64::MAX; 2 * self.count()];
-        for timeline in (0..self.loaded.locations.len()).filter(|&timeline| self.is_process(timeline)) {
+        for timeline in
+            (0..self.loaded.locations.len()).map(LocalTimeline::at).filter(|&timeline| self.is_process(timeline))
+        {
             for (ends, (first, last)) in ends.chunks_exact_mut(2).zip(self.timeline_span(timeline).unwrap_or_default())
             {
                 ends[0] = ends[0].min(first);

@@ -101,7 +101,9 @@ fn scan_calls(
     clocks: &[u32],
     one_way: &BTreeSet<(u32, u32)>,
 ) -> Result<Vec<WaitingCalls>> {
-    opened.workers.run(loaded.locations.len(), &Silent, |local, _| of_timeline(opened, loaded, clocks, one_way, local))
+    opened.workers.run(loaded.locations.len(), &Silent, |local, _| {
+        of_timeline(opened, loaded, clocks, one_way, LocalTimeline::at(local))
+    })
 }
 
 fn of_timeline(
@@ -109,11 +111,11 @@ fn of_timeline(
     loaded: &LocalTrace,
     clocks: &[u32],
     one_way: &BTreeSet<(u32, u32)>,
-    local: usize,
+    local: LocalTimeline,
 ) -> Result<WaitingCalls> {
     let program = &loaded.program;
     let timeline = &program.timelines[local];
-    let own = clocks[program.number(LocalTimeline::at(local))];
+    let own = clocks[program.number(local)];
     let clock = |timeline: TimelineNumber| clocks[timeline];
     let wanted = |(kind, link): (SyncKind, usize)| match kind {
         SyncKind::Send => {

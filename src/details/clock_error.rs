@@ -122,15 +122,15 @@ fn choose(
 fn shared_out<T: Default + Send>(
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    work: impl Fn(&mut T, usize, u32) + Sync,
+    work: impl Fn(&mut T, LocalTimeline, u32) + Sync,
 ) -> Result<Vec<T>> {
     let timelines = loaded.program.timelines.len();
     let shares = opened.workers.threads().min(timelines);
     opened.workers.run(shares, &Silent, |share, _| {
         let mut result = T::default();
         // Neighbours may all have much to do.
-        for local in (share..timelines).step_by(shares) {
-            work(&mut result, local, loaded.program.nodes[loaded.program.number(LocalTimeline::at(local))]);
+        for local in (share..timelines).step_by(shares).map(LocalTimeline::at) {
+            work(&mut result, local, loaded.program.nodes[loaded.program.number(local)]);
         }
         Ok(result)
     })
@@ -141,7 +141,7 @@ fn shared_out<T: Default + Send>(
 fn samples(
     loaded: &LocalTrace,
     corrections: Option<&[Correction]>,
-    local: usize,
+    local: LocalTimeline,
     mut visit: impl FnMut(i64, [i64; 3]),
 ) {
     let timeline = &loaded.program.timelines[local];

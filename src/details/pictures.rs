@@ -7,6 +7,7 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{Lane, Picture, RegionBar, Stage};
 use clc_engine::comm::{Transport, all_gather_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::survey::Worst;
 use clc_trace::{Correction, Error, Event, EventNumber, LocationId, RegionId, Result, Ticks};
 use serde::{Deserialize, Serialize};
@@ -168,8 +169,8 @@ fn ends(worst: &Worst) -> impl Iterator<Item = (usize, &clc_engine::replay::surv
 }
 
 /// Local timeline, and number in it, of every hosted location.
-fn hosted(opened: &TraceHandle, loaded: &LocalTrace) -> BTreeMap<LocationId, (usize, u32)> {
-    let timelines = loaded.locations.iter().enumerate();
+fn hosted(opened: &TraceHandle, loaded: &LocalTrace) -> BTreeMap<LocationId, (LocalTimeline, u32)> {
+    let timelines = (0..).map(LocalTimeline).zip(&loaded.locations);
     timelines
         .flat_map(|(local, list)| list.iter().enumerate().map(move |(number, location)| (local, number, location)))
         .map(|(local, number, location)| (opened.definitions.locations[location.index].id, (local, number as u32)))
@@ -197,7 +198,7 @@ fn windows(times: &[[Option<i64>; 2]]) -> Vec<(i64, i64)> {
 /// synchronise tell that.
 fn before_all(
     loaded: &LocalTrace,
-    (local, number): (usize, u32),
+    (local, number): (LocalTimeline, u32),
     correction: Option<&Correction>,
     raw: bool,
     targets: &[PictureTarget],
@@ -225,7 +226,7 @@ fn before_all(
 fn look(
     opened: &TraceHandle,
     loaded: &LocalTrace,
-    (local, number): (usize, u32),
+    (local, number): (LocalTimeline, u32),
     location: LocationId,
     correction: Option<&Correction>,
     raw: bool,

@@ -8,6 +8,7 @@
 
 use crate::pipeline::load::LocalTrace;
 use clc_clock::{Clock, ModelKind, RANGE};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_trace::{Correction, CorrectionCursor, EventNumber, Position, Ticks};
 
 /// The clock of one location.
@@ -20,7 +21,7 @@ pub struct LocationClock<'a> {
 
 impl LocalTrace {
     /// The clock of a location: the hosted timeline, and its place in it.
-    pub fn clock(&self, timeline: usize, location: usize) -> LocationClock<'_> {
+    pub fn clock(&self, timeline: LocalTimeline, location: usize) -> LocationClock<'_> {
         LocationClock { clock: &self.locations[timeline][location].clock, shift: self.shift, location: location as u32 }
     }
 }

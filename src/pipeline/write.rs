@@ -7,6 +7,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::Warnings;
 use clc_archive::{MarkerScope, Sibling, SiblingKind, TimeMap, copy};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncTimeline;
 use clc_engine::replay::amortise::Corrected;
 use clc_trace::progress::Progress;
@@ -75,8 +76,8 @@ pub fn write_locations(
     progress: &dyn Progress,
 ) -> Result<WrittenEvents> {
     progress.phase("write", loaded.events());
-    let locations = loaded.locations.iter().enumerate();
-    let places: Vec<(usize, usize)> =
+    let locations = (0..).map(LocalTimeline).zip(&loaded.locations);
+    let places: Vec<(LocalTimeline, usize)> =
         locations.flat_map(|(timeline, list)| (0..list.len()).map(move |number| (timeline, number))).collect();
     let times = corrected.times(&loaded.program);
     let parts = opened.workers.run(places.len(), progress, |job, advance| {
@@ -96,7 +97,7 @@ struct WriteJob<'a> {
     correction: &'a Correction,
     /// Corrected times of the timeline's visited events.
     times: &'a [i64],
-    timeline: usize,
+    timeline: LocalTimeline,
     number: u32,
     location: &'a LoadedLocation,
     advance: Advance<'a>,

@@ -91,8 +91,8 @@ impl<'a> PartialExport<'a> {
 
     fn locations(&mut self) -> Result<()> {
         let (opened, loaded) = (self.opened, self.loaded);
-        for (local, locations) in loaded.locations.iter().enumerate() {
-            let process = loaded.program.number(LocalTimeline::at(local)).place();
+        for (local, locations) in (0..).map(LocalTimeline).zip(&loaded.locations) {
+            let process = loaded.program.number(local).place();
             let timeline = &opened.timelines.all[process];
             let node = opened.node_name(timeline).map(|node| format!(" on {node}")).unwrap_or_default();
             let name = match timeline.process {

@@ -2,6 +2,7 @@
 //! may be, a forward replay of the times so far restores it.
 
 use crate::comm::{ReduceOp, Transport};
+use crate::matching::local_timeline::LocalTimeline;
 use crate::replay::blocking::{self, Groups};
 use crate::replay::dataflow;
 use crate::replay::forward::{Forward, TimelineClock};
@@ -47,7 +48,8 @@ pub fn finish(
         Some(groups) => blocking::forward_from(transport, program, times, groups, parameters)?,
         None => dataflow::replay_from(transport, program, times.iter().map(Vec::as_slice).collect(), parameters)?,
     };
-    let finishes = (0..times.len()).map(|local| of_timeline(program, &forward, local, &times[local], parameters));
+    let hosted = (0..times.len()).map(LocalTimeline::at);
+    let finishes = hosted.map(|local| of_timeline(program, &forward, local, &times[local], parameters));
     let finishes = finishes.collect();
     *times = forward.logical;
     Ok(Some(finishes))
@@ -57,7 +59,7 @@ pub fn finish(
 fn of_timeline(
     program: &Program,
     forward: &Forward,
-    local: usize,
+    local: LocalTimeline,
     times: &[i64],
     parameters: ForwardParameters,
 ) -> Finish {
