@@ -138,10 +138,11 @@ fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<Stri
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
     }
+    let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before;
     let mostly = before >= ENOUGH && after.saturating_mul(MOSTLY) <= before;
     if let Some(measured) = fit.measured {
-        let explained = before >= MANY && after.saturating_mul(EXPLAINED) <= before && fit.is_overwhelming();
-        let explained = explained && measured <= INCREDIBLE * worst;
+        let credible = fit.is_overwhelming() && measured <= INCREDIBLE * worst;
+        let explained = explained && (credible || fit.straight && fit.is_within_stated());
         if fit.contradiction > PROVEN * worst && !fit.is_convincing() && !explained {
             return Some(
                 "the estimated clocks contradict the recorded offsets by far more than any violation shows".into(),
@@ -161,6 +162,7 @@ fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<Stri
     match fit.gain {
         // Explained violations are evidence enough.
         Some(gain) if mostly && gain.mean > 0.0 && fit.agrees(worst) => None,
+        Some(gain) if explained && gain.mean > 0.0 && fit.straight && fit.is_within_stated() => None,
         Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
             Some(format!("{} of the recorded clocks may have another cause", violations(before)))
         }
@@ -189,6 +191,7 @@ mod tests {
             anywhere,
             moved_apart: anywhere,
             beyond_stated: 0.0,
+            stated: false,
             half_trip: 2000.0,
             offset_error: 2000.0,
             round_trips: true,
@@ -222,6 +225,19 @@ mod tests {
         let ring = ClockFit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
         assert!(reason(ring, 5000, 2500, 30_000.0).contains("one way round"));
         assert_eq!(reason(ring, 5000, 100, 30_000.0), "");
+    }
+
+    #[test]
+    fn straight_clocks_within_stated_bounds_need_only_violations_that_they_explain() {
+        // As OSU's latency benchmark: 0.8 us off measurements that are known to 9 us, violations by 0.3 us.
+        let straight = ClockFit { straight: true, stated: true, half_trip: 200.0, ..fit(800.0, 800.0, 0.1, 0.12) };
+        let reason = |fit: ClockFit, after| objection(&fit, 80_000, after, 300.0).unwrap_or_default();
+        assert_eq!(reason(straight, 800), "");
+        assert!(!reason(straight, 801).is_empty());
+        assert!(!reason(ClockFit { straight: false, ..straight }, 0).is_empty());
+        assert!(!reason(ClockFit { stated: false, ..straight }, 0).is_empty());
+        assert!(!reason(ClockFit { beyond_stated: 1.0, ..straight }, 0).is_empty());
+        assert!(!reason(ClockFit { gain: Some(Gain { mean: -0.01, error: 0.12 }), ..straight }, 0).is_empty());
     }
 
     #[test]

@@ -14,3 +14,10 @@ pub struct Anchor {
     /// Standard deviation that was recorded with it, in ticks; 0 if none was.
     pub stated: f64,
 }
+
+impl Anchor {
+    /// By how much it is wrong at most, as recorded with it, in ticks; 0 if nothing was: a bound of b to either side has a standard deviation of b / √3.
+    pub fn bound(&self) -> f64 {
+        3f64.sqrt() * self.stated
+    }
+}

@@ -31,6 +31,8 @@ pub struct ClockFit {
     pub moved_apart: f64,
     /// By how much recorded offsets are contradicted at most beyond the bounds that were recorded with them, in ticks; 0 if by none.
     pub beyond_stated: f64,
+    /// Whether a bound was recorded with every offset.
+    pub stated: bool,
     /// Half the shortest round trip of a pair of clocks that is better than most, in ticks: what either is known to; 0 without any.
     pub half_trip: f64,
     /// By how much a recorded offset may be wrong, in ticks: half a round trip, but no more than a network takes, or than was recorded with it.
@@ -51,6 +53,11 @@ impl ClockFit {
     pub fn is_convincing(&self) -> bool {
         let measured = self.measured.unwrap_or(0.0);
         self.is_overwhelming() && self.is_possible() && measured <= BOTH * self.half_trip
+    }
+
+    /// Whether recorded offsets say how wrong they may be, and are not contradicted by more than that.
+    pub fn is_within_stated(&self) -> bool {
+        self.stated && self.is_possible()
     }
 
     /// Whether the estimate keeps to the bounds that were recorded with offsets. Long messages may wait for each other for longer than small ones take, by which offsets are measured.
@@ -140,6 +147,7 @@ mod tests {
             anywhere,
             moved_apart: anywhere,
             beyond_stated: 0.0,
+            stated: false,
             half_trip: 2000.0,
             offset_error: 2000.0,
             round_trips: true,

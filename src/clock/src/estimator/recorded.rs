@@ -179,18 +179,17 @@ impl Estimator {
             Some(((there - known.get(clock)?.doubt(window)).max(0.0), apart(clock)))
         };
         let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
-        // A bound of b to either side has a standard deviation of b / √3.
         let beyond = |(anchor, off): (&Anchor, &(f64, f64))| {
-            (anchor.stated > 0.0).then_some(off.0 - 3f64.sqrt() * anchor.stated - self.precision)
+            (anchor.stated > 0.0).then_some(off.0 - anchor.bound() - self.precision)
         };
         let beyond = anchors.iter().zip(&off).filter_map(beyond).fold(0.0, f64::max);
         let most = |of: &dyn Fn(&(f64, f64)) -> f64| off.iter().map(of).fold(0.0, f64::max);
         let mut there: Vec<f64> = off.iter().map(|off| off.0).collect();
         there.sort_by(f64::total_cmp);
         let half_trip = self.observations.quick_half_trip();
-        let mut stated: Vec<f64> = anchors.iter().map(|anchor| anchor.stated).filter(|stated| *stated > 0.0).collect();
-        stated.sort_by(f64::total_cmp);
-        let stated = stated.get(stated.len() / 2).map_or(f64::INFINITY, |stated| 3f64.sqrt() * stated);
+        let mut bounds: Vec<f64> = anchors.iter().map(Anchor::bound).filter(|bound| *bound > 0.0).collect();
+        bounds.sort_by(f64::total_cmp);
+        let bound = bounds.get(bounds.len() / 2).copied().unwrap_or(f64::INFINITY);
         ClockFit {
             misfit: self.misfits.map_or(1.0, |(estimated, recorded)| estimated / recorded.max(f64::MIN_POSITIVE)),
             // Beyond a latency, since round trips are all that either is known by.
@@ -203,8 +202,9 @@ impl Estimator {
             anywhere: most(&|off| off.1),
             moved_apart: self.moved_apart(&recorded),
             beyond_stated: beyond,
+            stated: !anchors.is_empty() && anchors.iter().all(|anchor| anchor.stated > 0.0),
             half_trip: half_trip.unwrap_or(0.0),
-            offset_error: half_trip.unwrap_or(0.0).min(LONG * self.resolution as f64).min(stated),
+            offset_error: half_trip.unwrap_or(0.0).min(LONG * self.resolution as f64).min(bound),
             round_trips: half_trip.is_some(),
             gain: self.gain,
             straight: self.straight.is_some(),

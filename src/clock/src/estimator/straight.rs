@@ -29,13 +29,13 @@ pub(super) fn are_near(one: &Offsets, other: &Offsets, precision: f64) -> bool {
 /// How far a line with a loss may be from recorded offsets, in the same units: half a half round trip. Two recordings in which it was farther were worse with lines.
 const HELD: f64 = 25.0;
 
-/// Whether clocks have all recorded offsets to that.
+/// Whether clocks have all recorded offsets to that, or within the bounds that were recorded with them.
 pub(super) fn hold(offsets: &Offsets, anchors: &[Anchor], precision: f64) -> bool {
     let off = |anchor: &Anchor| {
         let own = offsets.get(anchor.clock as usize).and_then(|row| row.get(anchor.window as usize));
         own.map_or(f64::INFINITY, |own| (own - anchor.value).abs())
     };
-    anchors.iter().all(|anchor| off(anchor) <= HELD * precision)
+    anchors.iter().all(|anchor| off(anchor) <= (HELD * precision).max(anchor.bound()))
 }
 
 /// How many times the precision of observations a message may arrive before it was sent, and of how many observations that may be so: where clocks bend by more than messages
@@ -126,6 +126,16 @@ mod tests {
         };
         assert!(are_possible(&rows(0), &seen(4000)) && are_possible(&rows(2), &seen(4000)));
         assert!(!are_possible(&rows(3), &seen(4000)));
+    }
+
+    #[test]
+    fn offsets_are_held_to_half_a_half_round_trip_or_to_what_was_recorded_with_them() {
+        let held = |miss: f64, stated: f64| {
+            let anchor = Anchor { clock: 1, window: 0, value: 7.0 - miss, sigma: stated.max(1.0), stated };
+            hold(&vec![vec![0.0], vec![7.0]], &[anchor], 10.0)
+        };
+        assert!(held(249.0, 0.0) && !held(251.0, 0.0));
+        assert!(held(249.0, 50.0) && held(1700.0, 1000.0) && !held(1800.0, 1000.0));
     }
 
     #[test]
