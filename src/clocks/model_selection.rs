@@ -10,7 +10,7 @@ use clc_clock::ClockFit;
 use clc_clock::Method;
 use clc_clock::evidence::Gain;
 use clc_engine::comm::Transport;
-use clc_engine::replay::survey::survey;
+use clc_engine::replay::survey::{Survey, survey};
 use clc_trace::Result;
 use clc_trace::format::{count, plural};
 
@@ -39,6 +39,9 @@ const FEWER: f64 = 0.9;
 /// Violations of which an estimate that agrees with recorded offsets has to explain all but one in so many, to need no significant gain besides.
 const ENOUGH: u64 = 10;
 const MOSTLY: u64 = 4;
+/// Half round trips by which receives are too early with recorded clocks in the mean over all of them, and how many times as much as with the estimated ones, from which on that is evidence enough. Of 78 generated
+/// traces in which the gain was not significant this was so in 13: the estimate was 2.8 to 440 times as close to the truth in 11, and in two as close by a fifth. With less, some were up to four times as far from it.
+const HOPELESS: f64 = 40.0;
 /// Part of the worst violation by which recorded offsets may be wrong where they alone tell clocks apart.
 const IN_A_RING: f64 = 0.2;
 
@@ -91,15 +94,15 @@ pub fn choose(
     }
     let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let estimated = survey(transport, &loaded.program, times)?;
-    let (before, after) = (recorded.violated(), estimated.violated());
+    let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
+    let (before, after) = (left.count, remains.count);
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
         return Ok(Selected::recorded(reason));
     }
     if let Some(fit) = fit.filter(|_| method == Method::Auto) {
-        let worst = recorded.worst.map_or(0, |worst| worst.ticks) as f64;
-        if let Some(objection) = objection(&fit, before, after, worst) {
+        if let Some(objection) = objection(&fit, &left, &remains) {
             return Ok(Selected::recorded(objection));
         }
     }
@@ -132,8 +135,26 @@ fn violations(number: u64) -> String {
     plural(number, "violation")
 }
 
-/// What speaks against estimated clocks that leave `after` violations instead of `before`, of which the worst is that many ticks. `docs/clocks.md` has the rules.
-fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<String> {
+/// The violations that clocks leave.
+#[derive(Debug, Clone, Copy)]
+struct ViolationsLeft {
+    count: u64,
+    /// By how much the worst one is too early, in ticks.
+    worst: f64,
+    /// By how much logical receives are too early in the mean over all of them, in ticks.
+    mean: f64,
+}
+
+impl ViolationsLeft {
+    fn of(survey: &Survey) -> ViolationsLeft {
+        let worst = survey.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
+        ViolationsLeft { count: survey.violated(), worst, mean: survey.early.mean() }
+    }
+}
+
+/// What speaks against estimated clocks that leave the violations `remaining` instead of `left`. `docs/clocks.md` has the rules.
+fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) -> Option<String> {
+    let (before, after, worst) = (left.count, remaining.count, left.worst);
     if before == 0 {
         let evident = fit.is_convincing() && fit.matters() || fit.bends() || fit.refines();
         return (!evident).then(|| "the recorded clocks leave no violations".to_owned());
@@ -163,6 +184,8 @@ fn objection(fit: &ClockFit, before: u64, after: u64, worst: f64) -> Option<Stri
         // Explained violations are evidence enough.
         Some(gain) if mostly && gain.mean > 0.0 && fit.agrees(worst) => None,
         Some(gain) if explained && gain.mean > 0.0 && fit.straight && fit.is_within_stated() => None,
+        // So wrong that little can be learned from one half of the messages for the other.
+        Some(_) if fit.round_trips && left.mean > HOPELESS * fit.half_trip.max(remaining.mean) => None,
         Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
             Some(format!("{} of the recorded clocks may have another cause", violations(before)))
         }
@@ -201,25 +224,35 @@ mod tests {
         }
     }
 
+    fn left(count: u64, worst: f64) -> ViolationsLeft {
+        ViolationsLeft { count, worst, mean: 0.0 }
+    }
+
     #[test]
     fn without_violations_clocks_stay_unless_they_bend_between_measurements() {
-        assert!(objection(&fit(1500.0, 1600.0, 0.9, 0.05), 0, 0, 0.0).is_some());
-        assert!(objection(&fit(400.0, 2600.0, 0.9, 0.05), 0, 0, 0.0).is_none());
-        assert!(objection(&fit(400.0, 2600.0, 0.9, 0.2), 0, 0, 0.0).is_some());
+        assert!(objection(&fit(1500.0, 1600.0, 0.9, 0.05), &left(0, 0.0), &left(0, 0.0)).is_some());
+        assert!(objection(&fit(400.0, 2600.0, 0.9, 0.05), &left(0, 0.0), &left(0, 0.0)).is_none());
+        assert!(objection(&fit(400.0, 2600.0, 0.9, 0.2), &left(0, 0.0), &left(0, 0.0)).is_some());
     }
 
     #[test]
     fn violations_that_are_explained_need_no_significant_gain() {
         let fit = fit(3000.0, 300_000.0, 0.2, 0.13);
-        assert!(objection(&fit, 18, 1, 450_000.0).is_none());
-        assert!(objection(&fit, 18, 9, 450_000.0).is_some_and(|reason| reason.contains("significantly")));
+        assert!(objection(&fit, &left(18, 450_000.0), &left(1, 0.0)).is_none());
+        assert!(
+            objection(&fit, &left(18, 450_000.0), &left(9, 0.0)).is_some_and(|reason| reason.contains("significantly"))
+        );
         // Recorded offsets speak against it.
-        assert!(objection(&ClockFit { measured: Some(60_000.0), ..fit }, 18, 1, 450_000.0).is_some());
+        assert!(
+            objection(&ClockFit { measured: Some(60_000.0), ..fit }, &left(18, 450_000.0), &left(1, 0.0)).is_some()
+        );
     }
 
     #[test]
     fn recorded_offsets_are_not_contradicted_by_more_than_violations_prove() {
-        let reason = |fit: ClockFit, before, after, worst| objection(&fit, before, after, worst).unwrap_or_default();
+        let reason = |fit: ClockFit, before, after, worst| {
+            objection(&fit, &left(before, worst), &left(after, 0.0)).unwrap_or_default()
+        };
         assert!(reason(fit(900_000.0, 900_000.0, 5.0, 0.1), 1798, 0, 38_000.0).contains("by far more"));
         assert_eq!(reason(fit(15_000.0, 50_000.0, 3.0, 0.1), 5000, 2500, 30_000.0), "");
         let ring = ClockFit { round_trips: false, ..fit(15_000.0, 50_000.0, 3.0, 0.1) };
@@ -231,7 +264,8 @@ mod tests {
     fn straight_clocks_within_stated_bounds_need_only_violations_that_they_explain() {
         // As OSU's latency benchmark: 0.8 us off measurements that are known to 9 us, violations by 0.3 us.
         let straight = ClockFit { straight: true, stated: true, half_trip: 200.0, ..fit(800.0, 800.0, 0.1, 0.12) };
-        let reason = |fit: ClockFit, after| objection(&fit, 80_000, after, 300.0).unwrap_or_default();
+        let reason =
+            |fit: ClockFit, after| objection(&fit, &left(80_000, 300.0), &left(after, 0.0)).unwrap_or_default();
         assert_eq!(reason(straight, 800), "");
         assert!(!reason(straight, 801).is_empty());
         assert!(!reason(ClockFit { straight: false, ..straight }, 0).is_empty());
@@ -241,8 +275,22 @@ mod tests {
     }
 
     #[test]
+    fn hopeless_clocks_are_given_up_without_a_gain() {
+        let fit = fit(3000.0, 300_000.0, -5.0, 1.0);
+        let reason = |before: f64, after: f64| {
+            let [left, remaining] =
+                [(2900, before), (1900, after)].map(|(count, mean)| ViolationsLeft { count, worst: 1e6, mean });
+            objection(&fit, &left, &remaining).unwrap_or_default()
+        };
+        assert_eq!(reason(81_000.0, 2_000.0), "");
+        assert!(reason(79_000.0, 0.0).contains("significantly"));
+        assert!(reason(81_000.0, 2_100.0).contains("significantly"));
+    }
+
+    #[test]
     fn one_violation_is_not_smeared_over_the_run() {
-        let reason = |fit: ClockFit, before| objection(&fit, before, 0, 164_000.0).unwrap_or_default();
+        let reason =
+            |fit: ClockFit, before| objection(&fit, &left(before, 164_000.0), &left(0, 0.0)).unwrap_or_default();
         assert!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 2).contains("another cause"));
         assert_eq!(reason(fit(1700.0, 246_000.0, 0.9, 0.08), 20), "");
     }
@@ -259,9 +307,11 @@ mod tests {
     #[test]
     fn clocks_that_nobody_has_measured_go_by_violations() {
         let unmeasured = ClockFit { measured: None, contradiction: 0.0, anywhere: 0.0, ..fit(0.0, 0.0, -9.0, 3.0) };
-        assert!(objection(&unmeasured, 1018, 489, 1e6).is_none());
-        let apart = |by: f64| objection(&ClockFit { moved_apart: by, ..unmeasured }, 1018, 0, 1e6).unwrap_or_default();
+        assert!(objection(&unmeasured, &left(1018, 1e6), &left(489, 0.0)).is_none());
+        let apart = |by: f64| {
+            objection(&ClockFit { moved_apart: by, ..unmeasured }, &left(1018, 1e6), &left(0, 0.0)).unwrap_or_default()
+        };
         assert!(apart(6.2e6).contains("nobody has measured") && apart(5.9e6).is_empty());
-        assert!(objection(&unmeasured, 1018, 1008, 1e6).is_some());
+        assert!(objection(&unmeasured, &left(1018, 1e6), &left(1008, 0.0)).is_some());
     }
 }

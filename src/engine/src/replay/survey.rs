@@ -54,8 +54,45 @@ pub struct Survey {
     /// Collective instances, by operation (OTF2 number); an instance is violated if any of its ends is too early. And orders of two processes that are no
     /// messages.
     pub collectives: BTreeMap<u8, Tally>,
+    /// How early all logical receives are together.
+    pub early: Earliness,
     /// The pair that is wrong by most; ties go to the lowest process and event.
     pub worst: Option<Worst>,
+}
+
+/// By how much logical receives (of messages, and ends of collective operations) are too early.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earliness {
+    /// All that something bounds, early or not.
+    pub receives: u64,
+    /// Sum over those that are early, in ticks.
+    pub ticks: u128,
+}
+
+impl Earliness {
+    /// Bits of a part of the sum, so that the parts of a million ranks have a sum.
+    const BITS: u32 = 40;
+
+    fn add(&mut self, excess: i64) {
+        self.receives += 1;
+        self.ticks += u128::from(excess.max(0).cast_unsigned());
+    }
+
+    /// The mean over all of them, in ticks.
+    pub fn mean(&self) -> f64 {
+        self.ticks as f64 / self.receives.max(1) as f64
+    }
+
+    /// Number and sum as integers that can be added up.
+    fn parts(&self) -> [i64; 4] {
+        let part = |place: u32| (self.ticks >> (place * Self::BITS)) as i64 & ((1 << Self::BITS) - 1);
+        [self.receives as i64, part(0), part(1), part(2)]
+    }
+
+    fn of_parts(parts: [i64; 4]) -> Earliness {
+        let part = |place: usize| u128::from(parts[place + 1].cast_unsigned()) << (place as u32 * Self::BITS);
+        Earliness { receives: parts[0].cast_unsigned(), ticks: part(0) + part(1) + part(2) }
+    }
 }
 
 impl Survey {
@@ -96,6 +133,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     let mut survey = Survey::default();
     let mut worst: Option<EarlyEvent> = None;
     let messages = &mut survey.messages;
+    let mut together = Earliness::default();
     let mut orders: BTreeMap<u8, Tally> = BTreeMap::new();
     // Steps of threads with one timeline were compared when they were read, and no correction changes their order.
     for (kind, count) in &program.messages.counts.threads.0 {
@@ -111,6 +149,7 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
             Some(op) => orders.entry(op.0).or_default(),
         };
         tally.checked += 1;
+        together.add(excess);
         if excess > 0 {
             tally.violated += 1;
             EarlyEvent { excess, timeline, event, channel }.keep_if_worse(&mut worst);
@@ -120,15 +159,19 @@ pub fn survey<T: AsRef<[i64]>>(transport: &mut dyn Transport, program: &Program,
     let mut early: Vec<Vec<bool>> = comms.iter().map(|comm| vec![false; comm.instances.len()]).collect();
     collective_bounds(transport, program, times, |comm, instance, member, event, bound| {
         let excess = bound - times[member.timeline].as_ref()[event as usize];
+        together.add(excess);
         if excess > 0 {
             early[comm][instance] = true;
             EarlyEvent { excess, timeline: member.timeline, event, channel: 0 }.keep_if_worse(&mut worst);
         }
     })?;
     collective_tallies(transport, program, &early, orders, &mut survey)?;
-    let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64];
+    let [receives, low, middle, high] = together.parts();
+    let mut sums = [survey.messages.checked as i64, survey.messages.violated as i64, receives, low, middle, high];
     transport.all_reduce(ReduceOp::Sum, &mut sums)?;
-    survey.messages = Tally { checked: sums[0] as u64, violated: sums[1] as u64 };
+    let [checked, violated, receives, low, middle, high] = sums;
+    survey.messages = Tally { checked: checked as u64, violated: violated as u64 };
+    survey.early = Earliness::of_parts([receives, low, middle, high]);
     survey.worst = find_worst(transport, program, times, worst)?;
     Ok(survey)
 }
@@ -281,5 +324,21 @@ pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: Loca
         location: program.locations[local][timeline.location(event) as usize],
         number: timeline.number(event),
         time: times[local].as_ref()[event],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_many_ranks_are_added_up_in_parts() {
+        let mut one = Earliness::default();
+        [3, -5, i64::MAX, i64::MAX].into_iter().for_each(|excess| one.add(excess));
+        assert_eq!(one, Earliness { receives: 4, ticks: 3 + 2 * (i64::MAX as u128) });
+        let sum = one.parts().map(|part| 1_000_000 * part);
+        assert_eq!(Earliness::of_parts(sum), Earliness { receives: 4_000_000, ticks: 1_000_000 * one.ticks });
+        assert_eq!(Earliness { receives: 8, ticks: 4 }.mean(), 0.5);
+        assert_eq!(Earliness::default().mean(), 0.0);
     }
 }
