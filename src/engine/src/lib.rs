@@ -11,7 +11,7 @@
 //! // Three ranks as threads: each knows its number, together they know the largest.
 //! let ranks = LocalTransport::world(3).into_iter().map(|mut transport| {
 //!     std::thread::spawn(move || {
-//!         let mut number = [transport.rank() as i64];
+//!         let mut number = [i64::from(transport.rank().0)];
 //!         transport.all_reduce(ReduceOp::Max, &mut number).map(|()| number[0])
 //!     })
 //! });
