@@ -84,18 +84,27 @@ pub fn choose(
     method: Method,
     fit: Option<ClockFit>,
 ) -> Result<Selected> {
-    if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured()) {
-        let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
-        if unmeasured.violated() == 0 {
-            let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
-            let reason = format!("without recorded offsets there are no violations{gain}");
-            return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
-        }
+    if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured())
+        && leaves_none_unmeasured(transport, loaded)?
+    {
+        let gain = fit.unmeasured.map_or(String::new(), |without| evidence(without.gain));
+        let reason = format!("without recorded offsets there are no violations{gain}");
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
     }
     let recorded = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;
     let estimated = survey(transport, &loaded.program, times)?;
     let (left, remains) = (ViolationsLeft::of(&recorded), ViolationsLeft::of(&estimated));
     let (before, after) = (left.count, remains.count);
+    // The times as they were recorded are possible, and neither the offsets nor the estimate are.
+    let measured = fit.is_some_and(|fit| method == Method::Auto && fit.unmeasured.is_some());
+    if measured && before >= MANY && after > 0 && leaves_none_unmeasured(transport, loaded)? {
+        let reason = format!(
+            "without recorded offsets there are no violations, with them {}, with estimated clocks {}",
+            count(before),
+            count(after)
+        );
+        return Ok(Selected { clocks: SelectedClocks::Unmeasured, reason });
+    }
     if after > before {
         let reason =
             format!("the estimated clocks would leave {}, the recorded clocks {}", violations(after), count(before));
@@ -116,6 +125,12 @@ pub fn choose(
     let straight =
         if fit.is_some_and(|fit| fit.straight) { "; straight lines predict them as well as curves" } else { "" };
     Ok(Selected { clocks: SelectedClocks::Estimated, reason: reason + &gain + straight })
+}
+
+/// Whether the times leave no violation as they were recorded, without offsets. Collective over the analysis ranks.
+fn leaves_none_unmeasured(transport: &mut dyn Transport, loaded: &LocalTrace) -> Result<bool> {
+    let unmeasured = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.raw))?;
+    Ok(unmeasured.violated() == 0)
 }
 
 /// What cross-validation says, as the end of a sentence: nothing where it has too few messages to say anything.

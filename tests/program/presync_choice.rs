@@ -55,6 +55,22 @@ fn offsets_that_were_measured_of_perfect_clocks_are_not_used() {
 }
 
 #[test]
+fn times_that_leave_no_violation_stay_where_offsets_and_estimate_leave_some() {
+    // Each offset from one exchange over a network that is slow now and then; synchronous sends that wait feign clocks that are not there.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern ssend-pipeline --clock perfect --ranks 6 --ranks-per-node 1 --events 3k --compute 20us --imbalance 0.5 \
+         --tail same-node=100ns,other-node=20us --exchanges 1 --seed 660340 -q",
+        path,
+    );
+    let ((linear, _), (network, _), (auto, chosen)) =
+        (judge("linear", path), judge("network", path), judge("auto", path));
+    assert!(linear > 1e-6 && network > 1e-6, "the trace is no test: {linear} {network}");
+    assert_eq!((chosen.as_str(), auto), ("none", 0.0));
+}
+
+#[test]
 fn clocks_that_nobody_measured_may_be_further_apart_than_the_run_is_long() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();

@@ -129,7 +129,7 @@ impl Estimator {
         ClockEstimate {
             requested,
             chosen,
-            reason: reason + &self.remarks(requested, chosen.refines(), &nodes, &grid),
+            reason: reason + &self.remarks(requested, chosen, &nodes, &grid),
             reference: self.wanted,
             confidence: self.limits.confidence,
             segment_seconds: self.limits.segment,
@@ -154,7 +154,7 @@ impl Estimator {
     }
 
     /// What a reader has to know besides why the clocks were chosen.
-    fn remarks(&self, requested: Method, chosen: bool, nodes: &[NodeClock], grid: &Grid) -> String {
+    fn remarks(&self, requested: Method, chosen: Method, nodes: &[NodeClock], grid: &Grid) -> String {
         let mut text = String::new();
         if matches!(requested, Method::Regression | Method::Hull) && self.model == Method::Network {
             text += "; there are too few round trips for straight lines, so the network method was used";
@@ -172,9 +172,12 @@ impl Estimator {
                 );
             }
         }
-        text += &jumps(nodes);
+        // Clocks that leave no violation as they are have not jumped.
+        if chosen != Method::None {
+            text += &jumps(nodes);
+        }
         let drift = nodes.iter().map(|node| node.drift_ppm.abs()).fold(0.0, f64::max);
-        if chosen && drift > UNUSUAL_DRIFT && grid.count > 1 {
+        if chosen.refines() && drift > UNUSUAL_DRIFT && grid.count > 1 {
             text += &format!("; a drift of {drift:.0} ppm is unusual for a working clock");
         }
         if self.groups > 1 {
