@@ -11,8 +11,8 @@ use clc_clock::Method;
 use clc_clock::evidence::Gain;
 use clc_engine::comm::Transport;
 use clc_engine::replay::survey::{Survey, survey};
-use clc_trace::Result;
-use clc_trace::format::{count, plural};
+use clc_trace::format::{count, duration, plural};
+use clc_trace::{Result, Ticks};
 
 /// Relative misfit from which on estimated clocks that leave as many violations are better than recorded ones. Assumed: a fifth better is more than the
 /// noise of the misfit where both describe the messages.
@@ -73,7 +73,7 @@ impl Selected {
 }
 
 /// Decides between the recorded clocks, which `loaded` has, estimated ones, under which its events have these `times`, and the ones without recorded offsets. `fit`
-/// is `None` if the estimated ones are asked for, however they fit. Collective over the analysis ranks.
+/// is `None` if the estimated ones are asked for, however they fit; `resolution` is that of the timer, in ticks per second. Collective over the analysis ranks.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -83,6 +83,7 @@ pub fn choose(
     times: &[Vec<i64>],
     method: Method,
     fit: Option<ClockFit>,
+    resolution: u64,
 ) -> Result<Selected> {
     if let Some(fit) = fit.filter(|fit| method == Method::Auto && fit.is_better_unmeasured())
         && leaves_none_unmeasured(transport, loaded)?
@@ -115,7 +116,11 @@ pub fn choose(
     {
         return Ok(Selected::recorded(objection));
     }
-    let gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
+    let mut gain = fit.and_then(|fit| fit.gain).map_or(String::new(), evidence);
+    if fit.is_some_and(|fit| fit.gain.is_some_and(|gain| !gain.is_significant()) && left.is_hopeless(&fit, &remains)) {
+        let early = duration(Ticks(left.mean as i64).seconds(resolution));
+        gain += &format!("; receives are too early by {early} in the mean with the recorded clocks");
+    }
     let reason = if after < before {
         let are = if after == 1 { "is" } else { "are" };
         format!("{} {are} left, {} with the recorded clocks", violations(after), count(before))
@@ -165,6 +170,11 @@ impl ViolationsLeft {
         let worst = survey.worst.as_ref().map_or(0, |worst| worst.ticks) as f64;
         ViolationsLeft { count: survey.violated(), worst, mean: survey.early.mean() }
     }
+
+    /// Whether clocks are so wrong, beside others that leave the violations `remaining`, that this is evidence enough.
+    fn is_hopeless(&self, fit: &ClockFit, remaining: &ViolationsLeft) -> bool {
+        fit.round_trips && self.mean > HOPELESS * fit.half_trip.max(remaining.mean)
+    }
 }
 
 /// What speaks against estimated clocks that leave the violations `remaining` instead of `left`. `docs/clocks.md` has the rules.
@@ -200,7 +210,7 @@ fn objection(fit: &ClockFit, left: &ViolationsLeft, remaining: &ViolationsLeft) 
         Some(gain) if mostly && gain.mean > 0.0 && fit.agrees(worst) => None,
         Some(gain) if explained && gain.mean > 0.0 && fit.straight && fit.is_within_stated() => None,
         // So wrong that little can be learned from one half of the messages for the other.
-        Some(_) if fit.round_trips && left.mean > HOPELESS * fit.half_trip.max(remaining.mean) => None,
+        Some(_) if left.is_hopeless(fit, remaining) => None,
         Some(_) if before < SEVERAL && fit.anywhere < ALONE * worst && !fit.is_convincing() => {
             Some(format!("{} of the recorded clocks may have another cause", violations(before)))
         }
