@@ -47,7 +47,8 @@ fn act(scene: &Scene, ranks: usize) {
     let start = Instant::now();
     let finished = running.finish();
     let took = start.elapsed();
-    assert!(took < SOON, "{took:?}: {finished:?}");
+    // Nobody waits for long; but the launcher of Open MPI takes up to five seconds of its own to end the others on a busy machine.
+    assert!(took < 3 * SOON, "{took:?}: {finished:?}");
     assert_ne!(finished.status, 0, "{finished:?}");
     let errors = error_lines(&finished);
     assert_eq!(errors.len(), 1, "not one line: {finished:?}");
