@@ -49,7 +49,7 @@ pub struct SimulateOptions {
 
     /// What the application does
     ///
-    /// solver exchanges with two neighbours and has several kinds of collective operations beside it; mix uses every class of MPI operation, on the
+    /// solver exchanges with two neighbours and has several kinds of collective operations beside it; collectives has nothing else; mix uses every class of MPI operation, on the
     /// world and on sub-communicators; subsets has many small communicators; coupled has two groups
     /// and an inter-communicator; ssend-pipeline passes work on with synchronous sends; rma-fence, rma-pscw and rma-lock access windows between
     /// fences, in post/start/complete/wait epochs, and under exclusive locks; the others are communication skeletons of common kinds of programs.

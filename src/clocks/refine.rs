@@ -115,7 +115,10 @@ pub fn refine(
                 let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
                 if matches!(options.presync, Method::Auto | Method::Network) {
                     let known = match waiting.take() {
-                        Some(known) => known,
+                        Some(mut known) => {
+                            known.renew(transport, &map, table.as_ref())?;
+                            known
+                        }
                         None => WaitingCallSearch::new(transport, opened, loaded, &map, table.as_ref())?,
                     };
                     let waits = known.observe(transport, loaded, &refined, &times, &map, &grid)?;

@@ -57,10 +57,26 @@ impl WaitingCallSearch {
         let wanted: OneWayDirections =
             broadcast_value(transport, AnalysisRank::FIRST, table.map(|table| wanted(table, map.bases.len())))?
                 .unwrap_or_default();
-        let none = wanted.one_way.is_empty();
-        let calls = if none { Ok(Vec::new()) } else { scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way) };
+        let calls = if !wanted.messages {
+            Ok(Vec::new())
+        } else {
+            scan_calls(opened, loaded, &map.of_timeline, &wanted.one_way)
+        };
         let resolution = opened.definitions.clock.resolution;
         Ok(WaitingCallSearch { wanted, calls: agree(transport, calls)?, resolution })
+    }
+
+    /// Looks for what the bounds of `table` (on rank 0) call for: with better clocks, other members of collective operations come last. The calls stay those that were
+    /// read. Collective over the analysis ranks.
+    ///
+    /// # Errors
+    /// Failures of the transport.
+    pub fn renew(&mut self, transport: &mut dyn Transport, map: &ClockMap, table: Option<&BoundTable>) -> Result<()> {
+        let wanted = table.map(|table| wanted(table, map.bases.len()));
+        let wanted: OneWayDirections = broadcast_value(transport, AnalysisRank::FIRST, wanted)?.unwrap_or_default();
+        let messages = self.wanted.messages && wanted.messages;
+        self.wanted = OneWayDirections { messages, ..wanted };
+        Ok(())
     }
 
     /// What was waited for under `refined` clocks, with which the visited events have these `times`; on rank 0, if there is anything to be looked for. Collective

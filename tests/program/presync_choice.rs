@@ -101,6 +101,22 @@ fn recorded_offsets_stay_where_receivers_always_wait() {
 }
 
 #[test]
+fn collective_operations_for_which_the_same_processes_always_wait_tell_the_clocks() {
+    // The ends of those that waited come at about the same time.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    clc(
+        "simulate trace --pattern collectives --clock linear,sine=20us/0.5s --ranks 16 --ranks-per-node 1 --events 5k --compute 1ms \
+         --imbalance 0.5 --seed 6 -q",
+        path,
+    );
+    let ((linear, _), (auto, chosen)) = (judge("linear", path), judge("auto", path));
+    assert!(linear > 5e-6, "the trace is no test: {linear}");
+    assert_eq!(chosen, "network");
+    assert!(auto < 2e-6, "{auto}");
+}
+
+#[test]
 fn a_jump_does_not_hide_that_estimated_clocks_are_better() {
     // A few messages in the window of the jump are violated under the estimated clocks, too; all others are much better there.
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -10,6 +10,7 @@
 
 use super::anchor::Anchor;
 use super::bounds::{Bound, DirectedBounds};
+use super::estimator::CollectiveTies;
 use super::grid::Grid;
 use super::kind::BoundKind;
 use super::observations::Offsets;
@@ -52,7 +53,25 @@ pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
     let group = |clock: u32| component.get(clock as usize);
     let one_way = table.pairs.iter().filter(counts).map(|(pair, _)| *pair);
     let one_way: BTreeSet<(u32, u32)> = one_way.filter(|&(a, b)| group(a) != group(b)).collect();
-    OneWayDirections { one_way }
+    let is_message = |(_, bound): &(u32, Bound)| bound.kind == BoundKind::MESSAGE;
+    let has_messages =
+        |pair: &(u32, u32)| table.pairs.get(pair).is_some_and(|all| all.windows().iter().any(is_message));
+    let messages = one_way.iter().any(has_messages);
+    let collectives = CollectiveTies::of(table, clocks).prevail;
+    if one_way.is_empty() && !collectives {
+        return OneWayDirections::default();
+    }
+    let mut standing = vec![(0, 0); clocks];
+    for (&(from, _), bounds) in &table.pairs {
+        if let Some(standing) = standing.get_mut(from as usize) {
+            standing.1 += bounds.messages;
+        }
+    }
+    let mut sizes = vec![0; clocks];
+    component.iter().for_each(|&name| sizes[name] += 1);
+    standing.iter_mut().zip(&component).for_each(|(standing, &name)| standing.0 = sizes[name]);
+    let group = component.into_iter().map(|name| name as u32).collect();
+    OneWayDirections { one_way, messages, collectives, group, standing }
 }
 
 /// A class as a series: by window, what the correction of b minus that of a is if the class takes no time, in ticks.
@@ -257,8 +276,17 @@ pub fn from_both_sides(
     reference: usize,
 ) -> Option<BoundTable> {
     let mut pairs: BTreeMap<(u32, u32), Vec<Series>> = BTreeMap::new();
+    let measured: BTreeSet<u32> = anchors.iter().map(|anchor| anchor.clock).chain([reference as u32]).collect();
+    let often = table.pairs.iter().filter(|(_, bounds)| bounds.windows().len() >= FEWEST);
+    let component = super::graph::components(now.len(), often.map(|(pair, _)| *pair));
     for (class, bounds) in &table.waits.classes {
-        if bounds.windows().len() < FEWEST {
+        if bounds.windows().len() < FEWEST || class.kind == BoundKind::ENDS_OF_TIED {
+            continue;
+        }
+        // Where no offset says by how much ends are apart, the little traffic in the other direction says it.
+        let unmeasured = !measured.contains(&class.from) || !measured.contains(&class.to);
+        let tied = component.get(class.from as usize) == component.get(class.to as usize);
+        if class.kind.is_between_ends() && unmeasured && tied {
             continue;
         }
         let (a, b) = (class.from.min(class.to), class.from.max(class.to));
@@ -275,13 +303,40 @@ pub fn from_both_sides(
     let mut pairs: Vec<OneWayPair> = pairs.collect();
     pool(&mut pairs);
     // Both directions of all pairs are given the same time: no message is quicker than that.
-    let takes = pairs.iter().flat_map(|pair| pair.takes().map(|takes| takes.2));
-    let least = takes.reduce(f64::min)?.max(1.0);
+    let takes = pairs.iter().flat_map(OneWayPair::takes).filter(|takes| !takes.0.is_between_ends());
+    let takes = takes.map(|takes| takes.2).reduce(f64::min);
+    if pairs.iter().all(|pair| pair.classes.iter().all(|class| class.level.is_none())) {
+        return None;
+    }
+    let least = takes.filter(|takes| *takes > 1.0).or_else(|| usual_half_trip(table)).unwrap_or(1.0).max(1.0);
     let mut table = table.clone();
     for pair in &pairs {
         pair.add_to(&mut table, grid, now, least);
     }
     Some(table)
+}
+
+/// What the ends of collective operations say if they all come at the same time, as if each were a message that took `takes` ticks; None if there are none.
+pub fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
+    let mut ends = BoundTable::default();
+    for (class, bounds) in table.waits.classes.iter().filter(|(class, _)| class.kind.is_between_ends()) {
+        ends.pairs.entry((class.from, class.to)).or_default().merge(bounds.clone());
+    }
+    ends.pairs.values_mut().for_each(|bounds| bounds.shorten(|_| -takes));
+    (!ends.pairs.is_empty()).then_some(ends)
+}
+
+/// Half the shortest round trip, in one window, of a pair that is quicker than three in four, in ticks. None without round trips.
+fn usual_half_trip(table: &BoundTable) -> Option<f64> {
+    let shortest = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
+        let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
+        let trips =
+            there.windows().iter().filter_map(|(window, bound)| Some(bound.distance + back.get(*window)?.distance));
+        trips.min().map(|trip| trip as f64 / 2.0)
+    };
+    let mut all: Vec<f64> = table.pairs.iter().filter_map(shortest).collect();
+    let at = all.len() / 4;
+    (at < all.len()).then(|| *all.select_nth_unstable_by(at, f64::total_cmp).1)
 }
 
 /// Correction of b minus that of a.
@@ -444,5 +499,32 @@ mod tests {
                 None => prop_assert!(points.iter().all(|point| point.0.abs_diff(window) > most)),
             }
         }
+    }
+
+    #[test]
+    fn ends_that_come_together_tell_clocks_whatever_these_were() {
+        // Three clocks, far off; each operation ends for one of the others up to 300 ticks before or after the first.
+        let off = [0i64, 70_000, -5_000_000];
+        let mut table = BoundTable::default();
+        for window in 0..50i64 {
+            for clock in [1u32, 2] {
+                let kind = BoundKind::ENDS_OF_TIED;
+                let apart = off[clock as usize] + if window % 2 == 0 { 300 } else { -300 };
+                for (from, to, distance) in [(0, clock, apart), (clock, 0, -apart)] {
+                    table.waits.add(Class { from, to, kind }, window as usize / 2, Bound { distance, at: 0, kind });
+                }
+            }
+        }
+        let ends = of_ends(&table, 1000).unwrap();
+        for clock in [1u32, 2] {
+            let [there, back] = [(0, clock), (clock, 0)].map(|pair| ends.pairs[&pair].get(3).unwrap().distance);
+            assert_eq!(((there - back) / 2, (there + back) / 2), (off[clock as usize], 700));
+        }
+        assert_eq!(of_ends(&BoundTable::default(), 1000), None);
+        // They are no observations from both sides where traffic ties the clocks.
+        assert!(
+            from_both_sides(&table, &Grid { first: 0, width: 1000, count: 25 }, &vec![vec![0.0; 25]; 3], &[], 0)
+                .is_none()
+        );
     }
 }

@@ -12,14 +12,37 @@ impl BoundKind {
     pub const MESSAGE: BoundKind = BoundKind(0);
     /// Made of what was waited for on both sides, as if it were a message.
     pub const BOTH_SIDES: BoundKind = BoundKind(4 << 12);
+    const ENDS: u16 = 5 << 12;
+    /// [`BoundKind::ends`] of clocks that traffic ties anyway, by all operations alike: where to begin with them.
+    pub const ENDS_OF_TIED: BoundKind = BoundKind(6 << 12);
     const COLLECTIVE: u16 = 1 << 12;
     const WAITED: u16 = 2 << 12;
     const BLOCKED: u16 = 3 << 12;
 
     /// A collective operation on a communicator of `size` members: the number of rounds is what its time depends on most.
     pub fn collective(op: CollectiveOp, size: u32) -> BoundKind {
+        BoundKind(BoundKind::COLLECTIVE | BoundKind::operation(op, size))
+    }
+
+    /// From the end of one member of such an operation to that of another one, both of which waited in it for somebody else: these come at about the same time,
+    /// neither always before the other.
+    pub fn ends(op: CollectiveOp, size: u32) -> BoundKind {
+        BoundKind(BoundKind::ENDS | BoundKind::operation(op, size))
+    }
+
+    fn operation(op: CollectiveOp, size: u32) -> u16 {
         let rounds = u32::BITS - size.saturating_sub(1).leading_zeros();
-        BoundKind(BoundKind::COLLECTIVE | u16::from(op.0 & 63) << 6 | rounds as u16)
+        u16::from(op.0 & 63) << 6 | rounds as u16
+    }
+
+    /// Whether it is the time between two ends of a collective operation, which has no sign.
+    pub fn is_between_ends(self) -> bool {
+        self.0 >> 12 == BoundKind::ENDS >> 12 || self == BoundKind::ENDS_OF_TIED
+    }
+
+    /// Whether it comes from a collective operation.
+    pub fn is_collective(self) -> bool {
+        self.0 >> 12 == BoundKind::COLLECTIVE >> 12
     }
 
     /// A message of so many bytes for which its receiver waited: those of about the same length take the same time.

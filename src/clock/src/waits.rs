@@ -28,6 +28,32 @@ pub struct QuickestWaits {
 pub struct OneWayDirections {
     /// Directions of pairs of clocks that have no traffic back to speak of.
     pub one_way: BTreeSet<(u32, u32)>,
+    /// Whether there are messages among that traffic, not only collective operations.
+    pub messages: bool,
+    /// Whether clocks are tied by collective operations more than by messages.
+    pub collectives: bool,
+    /// By clock: those that traffic in both directions ties together have the same number.
+    pub group: Vec<u32>,
+    /// By clock: how many clocks are in its group, and how many messages (of collective operations the latest begins) it has sent.
+    pub standing: Vec<(u32, u64)>,
+}
+
+impl OneWayDirections {
+    /// Of some clocks the one that others are compared with: of the largest group, and of these the one that has sent most. None if nothing is to be compared.
+    pub fn hub(&self, clocks: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+        let group = |clock: u32| self.group.get(clock as usize).copied();
+        let first = clocks.clone().next().map(group)?;
+        if !self.collectives {
+            clocks.clone().find(|&clock| group(clock) != first)?;
+        }
+        let standing = |clock: u32| self.standing.get(clock as usize).copied().unwrap_or_default();
+        clocks.max_by_key(|&clock| (standing(clock), std::cmp::Reverse(clock)))
+    }
+
+    /// Whether traffic ties two clocks from both sides.
+    pub fn are_tied(&self, a: u32, b: u32) -> bool {
+        self.group.get(a as usize) == self.group.get(b as usize)
+    }
 }
 
 impl QuickestWaits {
@@ -43,10 +69,46 @@ impl QuickestWaits {
         self.classes.entry(class).or_default().add(window, bound, 1);
     }
 
-    /// How many there are for a pair of clocks that tell what one way does not.
-    pub fn of_pair(&self, a: u32, b: u32) -> u64 {
-        let classes = self.classes.iter().filter(|(class, _)| class.from.min(class.to) == a.min(b));
-        let classes = classes.filter(|(class, _)| class.from.max(class.to) == a.max(b));
-        classes.map(|(_, bounds)| bounds.messages).sum()
+    /// How many there are that tell what one way does not, by pair of clocks (a < b), but for those between ends of collective operations.
+    pub fn by_pair(&self) -> BTreeMap<(u32, u32), u64> {
+        let mut counts = BTreeMap::new();
+        for (class, bounds) in self.classes.iter().filter(|(class, _)| !class.kind.is_between_ends()) {
+            *counts.entry((class.from.min(class.to), class.from.max(class.to))).or_default() += bounds.messages;
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::BoundKind;
+    use clc_trace::CollectiveOp;
+
+    #[test]
+    fn the_hub_is_of_the_largest_group_and_has_sent_most() {
+        let standing = vec![(2, 7), (2, 9), (3, 1), (3, 4), (3, 4)];
+        let mut wanted = OneWayDirections { group: vec![0, 0, 2, 2, 2], standing, ..OneWayDirections::default() };
+        assert_eq!(wanted.hub(0..5), Some(3));
+        assert_eq!(wanted.hub([0, 1, 2].into_iter()), Some(2));
+        // Messages tie the two; operations need a place to begin with.
+        assert_eq!(wanted.hub(0..2), None);
+        wanted.collectives = true;
+        assert_eq!(wanted.hub(0..2), Some(1));
+        assert_eq!(wanted.hub(0..0), None);
+        assert!(wanted.are_tied(0, 1) && !wanted.are_tied(1, 2));
+    }
+
+    #[test]
+    fn ends_of_operations_are_not_counted_as_traffic() {
+        let mut waits = QuickestWaits::default();
+        for (kind, count) in
+            [(BoundKind::waited(8), 3), (BoundKind::ends(CollectiveOp::BARRIER, 4), 50), (BoundKind::ENDS_OF_TIED, 50)]
+        {
+            for window in 0..count {
+                waits.add(Class { from: 1, to: 0, kind }, window, Bound { distance: 1, at: 0, kind });
+            }
+        }
+        assert_eq!(waits.by_pair(), BTreeMap::from([((0, 1), 3)]));
     }
 }

@@ -29,6 +29,12 @@ impl SeenBy {
         self.offsets.get(clock as usize).map_or(0.0, |row| self.grid.at(row, time))
     }
 
+    /// By how much the correction of a clock has changed at a time, now that it is `constant` and `offset`.
+    pub(super) fn moved(&self, clock: usize, constant: i64, offset: f64, time: i64) -> f64 {
+        let before = self.constants.get(clock).copied().unwrap_or(0);
+        (constant - before) as f64 + offset - self.rest(clock as u32, time)
+    }
+
     pub(super) fn correction(&self, clock: u32, time: i64) -> i64 {
         whole(self.rest(clock, time)) + self.constants.get(clock as usize).copied().unwrap_or(0)
     }

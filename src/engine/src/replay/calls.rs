@@ -1,7 +1,9 @@
 //! Who waited for whom, by durations of calls: [`clc_clock::waits`], from all analysis ranks.
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
+use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::bounds::message_bounds;
+use crate::replay::homes::{self, OfInstances};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
@@ -29,7 +31,7 @@ pub struct WaitingCall {
 /// The calls of one timeline, in order of events.
 pub type WaitingCalls = Vec<WaitingCall>;
 
-/// A member of a collective operation with a root has waited if its part took this long, in seconds.
+/// A member of a collective operation has waited if its part took this long, in seconds.
 const WAITED: f64 = 10e-6;
 
 /// What is looked for, and what tells it.
@@ -59,12 +61,13 @@ pub fn observe_waits(
 ) -> Result<Option<QuickestWaits>> {
     let CallSearch { wanted, resolution, .. } = search;
     let mut waits = QuickestWaits::default();
-    if !wanted.one_way.is_empty() {
+    if wanted.messages {
         messages(transport, program, times, clocks, grid, search, &mut waits)?;
     }
     let long = (WAITED * resolution as f64) as i64;
     let begins = Begins::meet(transport, program, times, clocks)?;
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
+        let hub = wanted.hub(comm.processes.iter().map(|process| clocks[*process as usize]));
         for member in &comm.members {
             let clock = clocks[comm.processes[member.rank] as usize];
             let times = &times[member.timeline];
@@ -76,6 +79,9 @@ pub fn observe_waits(
                     CollectiveClass::OneToN | CollectiveClass::NToOne => {
                         wanted.one_way.contains(&(sender, clock)) && at - own >= long
                     }
+                    CollectiveClass::NToN => {
+                        hub == Some(sender) && wanted.one_way.contains(&(sender, clock)) && at - own >= long
+                    }
                     _ => false,
                 };
                 if useful {
@@ -86,12 +92,99 @@ pub fn observe_waits(
             }
         }
     }
+    between_ends(transport, program, times, clocks, grid, (wanted, long), &mut waits)?;
     let parts = gather_values(transport, AnalysisRank::FIRST, &waits)?;
     Ok(parts.map(|parts| {
         let mut whole = QuickestWaits::default();
         parts.into_iter().for_each(|part| whole.merge(part));
         whole
     }))
+}
+
+/// When the member on the hub's clock ended each instance of a communicator, if it waited in it.
+struct HubEnds(Vec<i64>);
+
+impl OfInstances for HubEnds {
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend(self.0.iter().map(|&end| end as u64));
+    }
+
+    fn merge<'w>(&mut self, words: &'w [u64]) -> &'w [u64] {
+        let (own, rest) = words.split_at(self.0.len());
+        self.0.iter_mut().zip(own).for_each(|(end, &word)| *end = (*end).max(word as i64));
+        rest
+    }
+}
+
+/// Those of N-to-N collective operations whose latest begin comes from the same few members again and again, so that no others are ever waited for: all members that
+/// waited end at about the same time. Each clock is compared with one that is tied best, if nothing else ties the two; others if there is little but collective
+/// operations, which tell them where to begin.
+fn between_ends(
+    transport: &mut dyn Transport,
+    program: &Program,
+    times: &[Vec<i64>],
+    clocks: &[u32],
+    grid: &Grid,
+    (wanted, long): (&OneWayDirections, i64),
+    waits: &mut QuickestWaits,
+) -> Result<()> {
+    if wanted.group.is_empty() {
+        return Ok(());
+    }
+    let comms = &program.collectives.comms;
+    let hub_of = |comm: &CollectiveComm| {
+        let several = comm.groups() == 1 && comm.instances.iter().any(|one| one.class == CollectiveClass::NToN);
+        let of_members = comm.processes.iter().map(|process| clocks[*process as usize]);
+        let hub = if several { wanted.hub(of_members.clone()) } else { None };
+        hub.and_then(|hub| Some((hub, of_members.clone().position(|clock| clock == hub)?)))
+    };
+    let hubs: Vec<Option<(u32, usize)>> = comms.iter().map(hub_of).collect();
+    let ended = |comm: &CollectiveComm, member: &HostedMember, instance: InstanceIndex| {
+        let times = &times[member.timeline];
+        let (begin, end) = (times[member.begins[instance] as usize], times[member.ends[instance] as usize]);
+        let class = comm.instances[instance].class;
+        (class == CollectiveClass::NToN && end - begin >= long).then_some(end)
+    };
+    let mut ends: Vec<HubEnds> = Vec::with_capacity(comms.len());
+    for (comm, hub) in comms.iter().zip(&hubs) {
+        let Some((_, rank)) = hub else {
+            ends.push(HubEnds(Vec::new()));
+            continue;
+        };
+        let mut own = vec![NEVER; comm.instances.len()];
+        for member in comm.members.iter().filter(|member| member.rank.0 as usize == *rank) {
+            for instance in member.received() {
+                if let Some(end) = ended(comm, member, instance) {
+                    own[instance.0 as usize] = end;
+                }
+            }
+        }
+        ends.push(HubEnds(own));
+    }
+    homes::meet(transport, program, &mut ends)?;
+    for ((comm, hub), ends) in comms.iter().zip(&hubs).zip(&ends) {
+        let Some((hub, _)) = *hub else { continue };
+        for member in &comm.members {
+            let clock = clocks[comm.processes[member.rank] as usize];
+            if hub == clock {
+                continue;
+            }
+            let tied = wanted.are_tied(hub, clock);
+            for instance in member.received() {
+                let of_hub = ends.0[instance.0 as usize];
+                let Some(end) = ended(comm, member, instance).filter(|_| of_hub > NEVER) else { continue };
+                let kind = match tied {
+                    true => BoundKind::ENDS_OF_TIED,
+                    false => BoundKind::ends(comm.instances[instance].op, comm.size),
+                };
+                let there = Bound { distance: end - of_hub, at: end, kind };
+                let back = Bound { distance: of_hub - end, at: of_hub, kind };
+                waits.add(Class { from: hub, to: clock, kind }, grid.window(there.at), there);
+                waits.add(Class { from: clock, to: hub, kind }, grid.window(back.at), back);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// No time.

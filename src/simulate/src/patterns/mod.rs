@@ -3,6 +3,7 @@
 
 mod alltoall;
 mod butterfly;
+mod collectives;
 mod communicators;
 mod coupled;
 mod halo;
@@ -62,6 +63,8 @@ patterns! {
     Halo3d "halo3d" 8,
     /// An iterative solver: exchange with two neighbours and several kinds of collective operations.
     Solver "solver" 2,
+    /// Nothing but collective operations.
+    Collectives "collectives" 2,
     /// Sweeps over a two-dimensional grid from its corners.
     Wavefront "wavefront" 4,
     /// Rank 0 hands out tasks and takes results from any source.
@@ -151,6 +154,7 @@ pub(super) enum Pattern {
     Ring,
     Halo(halo::ProcessGrid),
     Solver(solver::Solver),
+    Collectives,
     Wavefront,
     MasterWorker(master_worker::Tasks),
     Butterfly,
@@ -175,6 +179,7 @@ impl Pattern {
             PatternKind::Halo2d => Pattern::Halo(halo::ProcessGrid::new(ranks, 2)),
             PatternKind::Halo3d => Pattern::Halo(halo::ProcessGrid::new(ranks, 3)),
             PatternKind::Solver => Pattern::Solver(solver::Solver::new(ranks)),
+            PatternKind::Collectives => Pattern::Collectives,
             PatternKind::Wavefront => Pattern::Wavefront,
             PatternKind::MasterWorker => Pattern::MasterWorker(master_worker::Tasks::default()),
             PatternKind::Butterfly => Pattern::Butterfly,
@@ -201,6 +206,7 @@ impl Pattern {
             Pattern::Ring => ring::step(work, processes),
             Pattern::Halo(grid) => grid.step(work, number, processes),
             Pattern::Solver(solver) => solver.step(work, number, processes),
+            Pattern::Collectives => collectives::step(work, number, processes),
             Pattern::Wavefront => wavefront::step(work, number, processes),
             Pattern::MasterWorker(tasks) => return tasks.step(work, engine),
             Pattern::Butterfly => butterfly::step(work, processes),
