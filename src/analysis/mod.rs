@@ -23,6 +23,7 @@ use crate::report::Analysis;
 use crate::session::Session;
 use clc_engine::comm::{AnalysisRank, Transport, agree, merge_to_first, merge_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::program::Program;
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
@@ -78,12 +79,15 @@ pub fn analyse(
             true => locks::contention(transport, &scanned.locks, stage)?,
             false => Vec::new(),
         };
-        waiting.push(waits(transport, &loaded.program, &scanned.operations, &locks, stage)?);
+        let mut found = waits(transport, &loaded.program, &scanned.operations, &locks, stage)?;
+        join_paths(&loaded.program, &mut found);
+        waiting.push(found);
     }
     progress.step("path");
     let ends = ends(transport, loaded, &scanned, &windows)?;
+    let processes = ..loaded.program.shared();
     let path_waits: Vec<Vec<&[PathWait]>> =
-        waiting.iter().map(|stage| stage.iter().map(|timeline| timeline.path.as_slice()).collect()).collect();
+        waiting.iter().map(|stage| stage[processes].iter().map(|own| own.path.as_slice()).collect()).collect();
     let paths = walk(transport, &opened.placement, loaded.program.first, &path_waits, &ends)?;
 
     let mut part = AnalysisSums::new(options.entries);
@@ -103,6 +107,17 @@ pub fn analyse(
     Ok(Some(report::report(opened, whole, &parallelism, &paths)))
 }
 
+/// The critical path goes from process to process: what it follows of all timelines of a process is put together at the shared one.
+fn join_paths(program: &Program, waits: &mut [TimelineWaits]) {
+    for process in program.shared_timelines() {
+        for own in program.timelines_of(process).skip(1) {
+            let further = std::mem::take(&mut waits[own].path);
+            waits[process].path.extend(further);
+        }
+        waits[process].path.sort_unstable();
+    }
+}
+
 /// Where the critical path of every stage ends: with the last event of any process, the lowest one of several. The same on all ranks.
 fn ends(
     transport: &mut dyn Transport,
@@ -111,9 +126,9 @@ fn ends(
     windows: &[Windows],
 ) -> Result<Vec<Option<PathEnds>>> {
     let last = |stage: usize| {
-        let timelines = scanned.timelines.iter().enumerate();
-        let ends = timelines
-            .filter_map(|(local, timeline)| Some((timeline.spans.as_ref()?[stage].1, LocalTimeline::at(local))));
+        let processes = scanned.processes.iter().enumerate();
+        let ends =
+            processes.filter_map(|(local, process)| Some((process.spans.as_ref()?[stage].1, LocalTimeline::at(local))));
         ends.map(|(time, local)| (time, Reverse(loaded.program.number(local).0))).max()
     };
     let own: Vec<Option<(i64, Reverse<u32>)>> = (0..windows.len()).map(last).collect();

@@ -21,8 +21,8 @@ pub const DEPTH: usize = 1 << 16;
 pub struct ScannedOperations {
     /// Operations of every hosted timeline.
     pub operations: Vec<Operations>,
-    /// The rest of every hosted timeline.
-    pub timelines: Vec<ScannedTimeline>,
+    /// The rest of every hosted process, by its shared timeline.
+    pub processes: Vec<ScannedProcess>,
     /// Time that the hosted processes compute, by stage and window.
     pub computing: Vec<Vec<i128>>,
     /// Locks of windows.
@@ -35,9 +35,9 @@ pub struct ScannedOperations {
     pub no_regions: bool,
 }
 
-/// What the scan found at one timeline.
+/// What the scan found at one process, whatever timelines its locations have.
 #[derive(Default)]
-pub struct ScannedTimeline {
+pub struct ScannedProcess {
     /// Its call paths.
     pub tree: CallTree,
     /// Its first and last event by stage; `None` without events, and for timelines that are no processes.
@@ -66,27 +66,32 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
     let calls = Calls::of(&stages.opened.definitions);
     let mut scanned = ScannedOperations {
         operations: Vec::new(),
-        timelines: Vec::new(),
+        processes: Vec::new(),
         computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
         traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
         locks: Vec::new(),
         without_region: 0,
         no_regions: false,
     };
-    for (timeline, sync) in (0..).map(LocalTimeline).zip(&program.timelines) {
-        let mut operations = Operations::new(if stages.is_process(timeline) { sync.len() } else { 0 }, windows.len());
-        let mut own = ScannedTimeline { communication: vec![0; windows.len()], ..ScannedTimeline::default() };
-        if stages.is_process(timeline) {
-            own.spans = stages.timeline_span(timeline);
-            let locations = stages.loaded.locations[timeline].len();
-            let mut busy = Busy::new(windows.len(), locations > 1);
-            for number in 0..locations {
+    let events = |timeline| if stages.is_process(timeline) { program.timelines[timeline].len() } else { 0 };
+    let timelines = (0..program.timelines.len()).map(LocalTimeline::at);
+    scanned.operations = timelines.map(|timeline| Operations::new(events(timeline), windows.len())).collect();
+    for process in program.shared_timelines() {
+        let mut own = ScannedProcess { communication: vec![0; windows.len()], ..ScannedProcess::default() };
+        if stages.is_process(process) {
+            own.spans = stages.process_span(process);
+            let locations = stages.loaded.locations_of(process);
+            let mut busy = Busy::new(windows.len(), locations.len() > 1);
+            for (timeline, number) in locations {
+                let sync = &program.timelines[timeline];
+                let mut operations = std::mem::take(&mut scanned.operations[timeline]);
                 let mut location = LocationScan {
                     stages,
                     timeline,
                     number: number as u32,
                     mpi: &mpi,
                     calls: &calls,
+                    barriers: &stages.opened.definitions.thread_barriers,
                     sync,
                     next: next_of(sync, number as u32, 0),
                     times: stages.times(timeline, number),
@@ -106,6 +111,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                 location.run(progress)?;
                 let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
                 scanned.locks.extend(locks);
+                scanned.operations[timeline] = operations;
             }
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
@@ -113,8 +119,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                 windows[stage].parts(from, to, |index, from, to| computing[index] += i128::from(to - from));
             }
         }
-        scanned.operations.push(operations);
-        scanned.timelines.push(own);
+        scanned.processes.push(own);
     }
     scanned.no_regions = mpi.is_empty() && stages.opened.timelines.processes > 0;
     Ok(scanned)
@@ -193,6 +198,8 @@ struct LocationScan<'a, 'b> {
     number: u32,
     mpi: &'a HashSet<RegionId>,
     calls: &'a Calls,
+    /// Barriers of threads (ascending), where a timeline of its own is tied to others: no communication.
+    barriers: &'a [RegionId],
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
@@ -329,6 +336,9 @@ impl LocationScan<'_, '_> {
         if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
             return Ok(());
         }
+        if self.stack.last().is_some_and(|frame| self.barriers.binary_search(&frame.region).is_ok()) {
+            return Ok(());
+        }
         let times = self.times.map(number, raw);
         for (stage, time) in self.operations.stages.iter_mut().zip(times) {
             stage.event[index] = time;
@@ -431,9 +441,10 @@ impl LocationScan<'_, '_> {
         if let (Event::MpiSend(message) | Event::MpiIsend(message, _), SyncKind::Send) = (event, sync.kind(index)) {
             let program = &self.stages.loaded.program;
             let channel = &program.messages.outgoing[sync.link(index)];
-            let source = program.number(channel.source);
+            let process = |number| program.process_of(number);
+            let (source, destination) = (process(program.number(channel.source)), process(channel.destination));
             let last = times[self.windows.len() - 1];
-            self.scanned.traffic.add(source, channel.destination, message.length, last);
+            self.scanned.traffic.add(source, destination, message.length, last);
         }
         Ok(())
     }

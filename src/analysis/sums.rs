@@ -113,13 +113,16 @@ impl AnalysisSums {
         self.traffic = scanned.traffic.counts.clone();
         self.times = vec![[0; 3]; waiting.len()];
         self.longest_computation = vec![0; waiting.len()];
-        for (local, timeline) in scanned.timelines.iter().enumerate() {
-            let Some(span) = &timeline.spans else { continue };
-            let waited = |stage: &Vec<TimelineWaits>| stage[local].waits.iter().map(|wait| wait.ticks).sum();
+        for (process, scanned) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let Some(span) = &scanned.spans else { continue };
+            let waited = |stage: &Vec<TimelineWaits>| {
+                let timelines = loaded.program.timelines_of(process);
+                timelines.flat_map(|timeline| &stage[timeline].waits).map(|wait| wait.ticks).sum()
+            };
             let own = ProcessSums {
-                process: loaded.program.number(LocalTimeline::at(local)).0,
+                process: loaded.program.number(process).0,
                 span: span.clone(),
-                communication: timeline.communication.clone(),
+                communication: scanned.communication.clone(),
                 waiting: waiting.iter().map(waited).collect(),
             };
             for (stage, sums) in self.times.iter_mut().enumerate() {
@@ -137,40 +140,43 @@ impl AnalysisSums {
 
     /// Waits of the hosted processes; compares both stages operation by operation.
     pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
-        for (local, timeline) in scanned.timelines.iter().enumerate() {
-            let process = loaded.program.number(LocalTimeline::at(local)).0;
-            let operations = &scanned.operations[local];
-            let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[local]).collect();
-            let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {
-                stage.details.iter().map(|detail| (detail.operation, detail.kind, detail.ticks)).collect()
-            };
-            let all = [stages.first().map(details).unwrap_or_default(), stages.get(1).map(details).unwrap_or_default()];
-            compare(&all[0], &all[1], |_, kind, before, after| {
-                self.details.entry(kind).or_default().add(before, after);
-            });
+        for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let process = loaded.program.number(local).0;
             let mut by_node: BTreeMap<(WaitKind, u32), WaitingTally> = BTreeMap::new();
-            let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
-                stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
-            };
-            let all = [stages.first().map(waits).unwrap_or_default(), stages.get(1).map(waits).unwrap_or_default()];
-            compare(&all[0], &all[1], |operation, kind, before, after| {
-                let node = operations.call_path[operation as usize];
-                by_node.entry((kind, node)).or_default().add(before, after);
-            });
+            let mut pairs: BTreeMap<(WaitKind, u32), [i128; 2]> = BTreeMap::new();
+            for timeline in loaded.program.timelines_of(local) {
+                let operations = &scanned.operations[timeline];
+                let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[timeline]).collect();
+                let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {
+                    stage.details.iter().map(|detail| (detail.operation, detail.kind, detail.ticks)).collect()
+                };
+                let all =
+                    [stages.first().map(details).unwrap_or_default(), stages.get(1).map(details).unwrap_or_default()];
+                compare(&all[0], &all[1], |_, kind, before, after| {
+                    self.details.entry(kind).or_default().add(before, after);
+                });
+                let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
+                    stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
+                };
+                let all = [stages.first().map(waits).unwrap_or_default(), stages.get(1).map(waits).unwrap_or_default()];
+                compare(&all[0], &all[1], |operation, kind, before, after| {
+                    let node = operations.call_path[operation as usize];
+                    by_node.entry((kind, node)).or_default().add(before, after);
+                });
+                for (stage, waits) in stages.iter().enumerate() {
+                    for wait in &waits.waits {
+                        pairs.entry((wait.kind, wait.cause)).or_default()[stage] += i128::from(wait.ticks);
+                    }
+                }
+            }
             let mut by_kind: BTreeMap<WaitKind, WaitingTally> = BTreeMap::new();
             for ((kind, node), tally) in by_node {
-                self.by_call_path.at(&timeline.tree, node, kind).merge(&tally);
+                self.by_call_path.at(&own.tree, node, kind).merge(&tally);
                 by_kind.entry(kind).or_default().merge(&tally);
             }
             for (kind, tally) in by_kind {
                 self.kinds.entry(kind).or_default().merge(&tally);
                 self.by_process.add(tally.longest(), (kind, process, tally));
-            }
-            let mut pairs: BTreeMap<(WaitKind, u32), [i128; 2]> = BTreeMap::new();
-            for (stage, waits) in stages.iter().enumerate() {
-                for wait in &waits.waits {
-                    pairs.entry((wait.kind, wait.cause)).or_default()[stage] += i128::from(wait.ticks);
-                }
             }
             for ((kind, cause), ticks) in pairs {
                 self.by_pair.add(ticks[0].max(ticks[1]), (kind, process, cause, ticks));

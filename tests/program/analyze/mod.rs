@@ -4,6 +4,7 @@
 mod by_hand;
 mod hand_made;
 mod output;
+mod thread_clocks;
 mod traces;
 mod windows;
 
