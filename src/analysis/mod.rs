@@ -13,6 +13,7 @@ mod report;
 mod scan;
 mod stages;
 mod sums;
+mod threads;
 mod traffic;
 
 use crate::analysis::replay::timeline_waits::TimelineWaits;
@@ -93,6 +94,7 @@ pub fn analyse(
     let mut part = AnalysisSums::new(options.entries);
     part.add_scan(loaded, &scanned, &waiting);
     part.add_waits(loaded, &scanned, &waiting);
+    part.add_threads(loaded, &scanned);
     progress.phase("path", loaded.events());
     let attributed = attribute::attribute(&stages, &paths, &parallelism, progress, &mut part);
     progress.finish();

@@ -6,9 +6,11 @@ use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
-    PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, WaitStates, Waiting,
+    PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, ThreadCallPathWaiting,
+    ThreadKindWaiting, ThreadProcessWaiting, ThreadWaits, WaitStates, Waiting,
 };
 use clc_execution::parallelism::Parallelism;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +30,9 @@ pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallel
         by_call_path,
         by_process,
         by_pair,
+        threads,
+        threads_by_call_path,
+        threads_by_process,
         traffic,
         ..
     } = whole;
@@ -36,9 +41,10 @@ pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallel
         whole.paths.into_iter().zip(paths).enumerate().map(|(stage, (part, path))| maker.path(stage, part, path));
     let last = parallelism.len() - 1;
     let waits = maker.waits(kinds, by_call_path.sorted(), by_process, by_pair);
+    let threads = maker.threads(&threads, threads_by_call_path.sorted(), threads_by_process);
     Analysis {
         execution: stages(executions),
-        waits: WaitStates { operations, without_region, details: maker.details(&details), ..waits },
+        waits: WaitStates { operations, without_region, details: maker.details(&details), threads, ..waits },
         critical_path: stages(critical_paths.collect()),
         traffic: traffic.report(opened, parallelism[last].windows()),
     }
@@ -193,6 +199,40 @@ impl Maker<'_> {
             by_pair: by_pair.into_iter().map(of_pair).collect(),
             further_pairs,
             ..WaitStates::default()
+        }
+    }
+
+    fn threads(
+        &self,
+        kinds: &BTreeMap<ThreadWaitKind, WaitingTally>,
+        mut by_call_path: Vec<(ThreadWaitKind, Vec<u32>, WaitingTally)>,
+        by_process: Largest<(ThreadWaitKind, u32, WaitingTally)>,
+    ) -> ThreadWaits {
+        let kind = |kind: ThreadWaitKind| {
+            let tally = kinds.get(&kind).copied().unwrap_or_default();
+            ThreadKindWaiting { kind, waiting: self.waiting(&tally) }
+        };
+        by_call_path.sort_by_key(|(_, _, tally)| Reverse(tally.longest()));
+        let entries = by_process.most();
+        let further_call_paths = by_call_path.len().saturating_sub(entries) as u64;
+        by_call_path.truncate(entries);
+        let (by_process, further_processes) = by_process.finish();
+        let at_path = |(kind, regions, tally): (ThreadWaitKind, Vec<u32>, WaitingTally)| ThreadCallPathWaiting {
+            kind,
+            call_path: self.call_path(&regions),
+            waiting: self.waiting(&tally),
+        };
+        let at_process = |(kind, process, tally): (ThreadWaitKind, u32, WaitingTally)| ThreadProcessWaiting {
+            kind,
+            process,
+            waiting: self.waiting(&tally),
+        };
+        ThreadWaits {
+            kinds: ThreadWaitKind::ALL.into_iter().map(kind).collect(),
+            by_call_path: by_call_path.into_iter().map(at_path).collect(),
+            further_call_paths,
+            by_process: by_process.into_iter().map(at_process).collect(),
+            further_processes,
         }
     }
 

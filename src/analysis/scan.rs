@@ -3,6 +3,7 @@
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
+use crate::analysis::threads::{ByNode, ProcessThreads};
 use crate::analysis::traffic::TrafficSums;
 use clc_engine::matching::calls::{Calls, SynchronisingCall};
 use clc_engine::matching::local_timeline::LocalTimeline;
@@ -44,6 +45,8 @@ pub struct ScannedProcess {
     pub spans: Option<Spans>,
     /// Time in MPI by stage.
     pub communication: Vec<i64>,
+    /// Waiting of its threads.
+    pub threads: ByNode,
 }
 
 /// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
@@ -82,7 +85,9 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
             own.spans = stages.process_span(process);
             let locations = stages.loaded.locations_of(process);
             let mut busy = Busy::new(windows.len(), locations.len() > 1);
-            for (timeline, number) in locations {
+            let barriers = &stages.opened.definitions.thread_barriers;
+            let mut threads = (locations.len() > 1).then(|| ProcessThreads::new(barriers));
+            for (place, (timeline, number)) in (0..).zip(locations) {
                 let sync = &program.timelines[timeline];
                 let mut operations = std::mem::take(&mut scanned.operations[timeline]);
                 let mut location = LocationScan {
@@ -91,7 +96,8 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     number: number as u32,
                     mpi: &mpi,
                     calls: &calls,
-                    barriers: &stages.opened.definitions.thread_barriers,
+                    barriers,
+                    threads: threads.as_mut(),
                     sync,
                     next: next_of(sync, number as u32, 0),
                     times: stages.times(timeline, number),
@@ -108,11 +114,12 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     accesses: HashMap::new(),
                     locks: None,
                 };
-                location.run(progress)?;
+                location.run(place, progress)?;
                 let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
                 scanned.locks.extend(locks);
                 scanned.operations[timeline] = operations;
             }
+            own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
                 let computing = &mut scanned.computing[stage];
@@ -200,6 +207,8 @@ struct LocationScan<'a, 'b> {
     calls: &'a Calls,
     /// Barriers of threads (ascending), where a timeline of its own is tied to others: no communication.
     barriers: &'a [RegionId],
+    /// Of processes with several locations.
+    threads: Option<&'b mut ProcessThreads<'a>>,
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
@@ -225,10 +234,14 @@ struct LocationScan<'a, 'b> {
 }
 
 impl LocationScan<'_, '_> {
-    fn run(&mut self, progress: &dyn Progress) -> Result<()> {
+    /// Reads the events of the location, which has this `place` among those of its process.
+    fn run(&mut self, place: u32, progress: &dyn Progress) -> Result<()> {
         let (archive, definitions) = (&self.stages.opened.archive, &self.stages.opened.definitions);
         let location = &self.stages.loaded.locations[self.timeline][self.number as usize];
         let id = definitions.locations[location.index].id;
+        if let Some(threads) = &mut self.threads {
+            threads.location(place, &location.summary.by_type);
+        }
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
         self.locks =
@@ -249,6 +262,9 @@ impl LocationScan<'_, '_> {
         // What is still open ends with the last event.
         if let Some((number, raw)) = last {
             let end = self.times.map(number, raw);
+            if let Some(threads) = &mut self.threads {
+                threads.end(self.stack.last().map_or(CallTree::ROOT, |frame| frame.node), end);
+            }
             while !self.stack.is_empty() {
                 self.leave(end);
             }
@@ -258,6 +274,10 @@ impl LocationScan<'_, '_> {
 
     #[inline]
     fn event(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
+        if let Some(threads) = &mut self.threads {
+            let node = self.stack.last().map_or(CallTree::ROOT, |frame| frame.node);
+            threads.event((number, raw), event, &mut self.times, self.tree, node);
+        }
         match event {
             Event::Enter(region) => {
                 self.enter(number, raw, *region);

@@ -7,6 +7,7 @@ use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::call_tree::ByCallPath;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +66,12 @@ pub struct AnalysisSums {
     pub by_process: Largest<(WaitKind, u32, WaitingTally)>,
     /// By kind, process and cause: waiting before and after.
     pub by_pair: Largest<(WaitKind, u32, u32, [i128; 2])>,
+    /// Waiting of threads by kind.
+    pub threads: BTreeMap<ThreadWaitKind, WaitingTally>,
+    /// The same by kind and call path.
+    pub threads_by_call_path: ByCallPath<ThreadWaitKind, WaitingTally>,
+    /// The same by kind and process.
+    pub threads_by_process: Largest<(ThreadWaitKind, u32, WaitingTally)>,
     /// By stage.
     pub paths: Vec<PathPart>,
     /// Messages.
@@ -86,6 +93,9 @@ impl AnalysisSums {
             by_call_path: ByCallPath::default(),
             by_process: Largest::new(entries),
             by_pair: Largest::new(entries),
+            threads: BTreeMap::new(),
+            threads_by_call_path: ByCallPath::default(),
+            threads_by_process: Largest::new(entries),
             paths: Vec::new(),
             traffic: TrafficCounts::default(),
             entries,
@@ -184,6 +194,22 @@ impl AnalysisSums {
         }
     }
 
+    /// Waits of the threads of the hosted processes.
+    pub fn add_threads(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations) {
+        for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let process = loaded.program.number(local).0;
+            let mut by_kind: BTreeMap<ThreadWaitKind, WaitingTally> = BTreeMap::new();
+            for (&(kind, node), tally) in &own.threads {
+                self.threads_by_call_path.at(&own.tree, node, kind).merge(tally);
+                by_kind.entry(kind).or_default().merge(tally);
+            }
+            for (kind, tally) in by_kind {
+                self.threads.entry(kind).or_default().merge(&tally);
+                self.threads_by_process.add(tally.longest(), (kind, process, tally));
+            }
+        }
+    }
+
     /// Adds what the next ranks know.
     pub fn merge(&mut self, other: AnalysisSums) {
         self.operations += other.operations;
@@ -204,6 +230,11 @@ impl AnalysisSums {
         self.by_call_path.merge(other.by_call_path, |sum, more| sum.merge(&more));
         self.by_process.merge(other.by_process);
         self.by_pair.merge(other.by_pair);
+        for (kind, tally) in other.threads {
+            self.threads.entry(kind).or_default().merge(&tally);
+        }
+        self.threads_by_call_path.merge(other.threads_by_call_path, |sum, more| sum.merge(&more));
+        self.threads_by_process.merge(other.threads_by_process);
         for (path, more) in self.paths.iter_mut().zip(other.paths) {
             path.merge(more);
         }

@@ -19,7 +19,7 @@ pub use json::{GENERATOR, escaped, json};
 pub use model::analysis::{
     Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
     PairWaiting, PairsOverTime, PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages,
-    Traffic, WaitStates, Waiting,
+    ThreadCallPathWaiting, ThreadKindWaiting, ThreadProcessWaiting, ThreadWaits, Traffic, WaitStates, Waiting,
 };
 pub use model::conversion::{Conversion, LossCount};
 pub use model::coverage::Coverage;

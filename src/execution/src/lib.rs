@@ -15,6 +15,7 @@ pub mod call_tree;
 pub mod locks;
 pub mod parallelism;
 pub mod path;
+pub mod threads;
 pub mod waiting;
 pub mod windows;
 

@@ -4,6 +4,7 @@
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
 use crate::report::PairUnit;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind};
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,55 @@ pub struct WaitStates {
     pub by_pair: Vec<PairWaiting>,
     /// Number of entries that are not in that list.
     pub further_pairs: u64,
+    /// Waiting of the threads of processes; none of it is added to the kinds above.
+    #[serde(default)]
+    pub threads: ThreadWaits,
+}
+
+/// Waiting of the threads of processes, summed over threads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadWaits {
+    /// Each kind, also those that do not occur, in the order of [`ThreadWaitKind::ALL`].
+    pub kinds: Vec<ThreadKindWaiting>,
+    /// By kind and call path, those with the longest waiting time (of either stage) first.
+    pub by_call_path: Vec<ThreadCallPathWaiting>,
+    /// Number of entries that are not in that list.
+    pub further_call_paths: u64,
+    /// By kind and process, those with the longest waiting time first.
+    pub by_process: Vec<ThreadProcessWaiting>,
+    /// Number of entries that are not in that list.
+    pub further_processes: u64,
+}
+
+/// Waiting time of threads of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadKindWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// Its times.
+    pub waiting: Waiting,
+}
+
+/// Waiting time of threads of one kind at one call path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadCallPathWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// Names of the regions, outermost first: of the thread that waited, or of the main thread while others had nothing to do.
+    pub call_path: Vec<String>,
+    /// Its times.
+    pub waiting: Waiting,
+}
+
+/// Waiting time of one kind of the threads of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadProcessWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// The process.
+    pub process: u32,
+    /// Its times.
+    pub waiting: Waiting,
 }
 
 /// Waiting time before and after. `before - artefact + hidden = after`.

@@ -23,6 +23,7 @@ pub fn analysis_text(report: &Report, rows: usize) -> String {
         waits(analysis),
         call_paths(analysis, rows),
         pairs(analysis, rows),
+        threads(analysis, rows),
         critical_path(analysis, rows),
         traffic(analysis),
         left_out(report),
@@ -113,8 +114,12 @@ fn headings(first: &str, analysis: &Analysis) -> Vec<String> {
     all.iter().take(shown).map(|&heading| heading.to_owned()).collect()
 }
 
+/// Whether there is any of it, in any stage.
+fn occurs(waiting: &Waiting) -> bool {
+    waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
+}
+
 fn waits(analysis: &Analysis) -> String {
-    let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
     let details = || analysis.waits.details.iter().filter(|detail| occurs(&detail.waiting));
     let row = |name: &str, waiting: &Waiting| std::iter::once(name.to_owned()).chain(cells(waiting)).collect();
     let mut table = TextTable::default();
@@ -194,6 +199,34 @@ fn pairs(analysis: &Analysis, rows: usize) -> String {
     }
     let mut text = table.render(FIRST);
     further(&mut text, rows.min(list.len()), list.len(), analysis.waits.further_pairs, "in --report");
+    text
+}
+
+/// Waiting of threads: nothing where none waited.
+fn threads(analysis: &Analysis, rows: usize) -> String {
+    let threads = &analysis.waits.threads;
+    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| occurs(&kind.waiting)).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::default();
+    table.push(headings("Threads", analysis));
+    for kind in kinds {
+        table.push(std::iter::once(kind.kind.name().to_owned()).chain(cells(&kind.waiting)).collect());
+    }
+    let mut text = table.render(FIRST) + "\n";
+    let list = &threads.by_call_path;
+    let mut table = TextTable::default();
+    let mut heads = headings("Threads by call path", analysis);
+    heads.insert(1, "kind".to_owned());
+    table.push(heads);
+    for entry in list.iter().take(rows) {
+        let mut row = vec![path_text(&entry.call_path), entry.kind.name().to_owned()];
+        row.extend(cells(&entry.waiting));
+        table.push(row);
+    }
+    text += &table.render(0);
+    further(&mut text, rows.min(list.len()), list.len(), threads.further_call_paths, "in --report");
     text
 }
 

@@ -5,6 +5,7 @@ mod by_hand;
 mod hand_made;
 mod output;
 mod thread_clocks;
+mod thread_waits;
 mod traces;
 mod windows;
 
@@ -47,14 +48,15 @@ fn micros(value: &Value) -> f64 {
     (number(value) * 1e9).round() / 1e3
 }
 
-/// Sum in ticks, and count, of every kind of waiting, and of what is told beside them, at a stage; `resolution` is ticks per second.
+/// Sum in ticks, and count, of every kind of waiting, of what is told beside them, and of the waiting of threads, at a stage; `resolution` is ticks per second.
 fn waits(analysis: &Value, stage: &str, resolution: f64) -> Vec<(i64, i64)> {
     let of = |kind: &Value| {
         let ticks = (number(&kind["waiting"][format!("{stage}_seconds")]) * resolution).round() as i64;
         (ticks, kind["waiting"][format!("{stage}_count")].as_i64().expect("a count"))
     };
     let kinds = list(&analysis["waits"]["kinds"]).iter();
-    kinds.chain(list(&analysis["waits"]["details"])).map(of).collect()
+    let threads = list(&analysis["waits"]["threads"]["kinds"]);
+    kinds.chain(list(&analysis["waits"]["details"])).chain(threads).map(of).collect()
 }
 
 /// What the judge says of an archive, in the same order.

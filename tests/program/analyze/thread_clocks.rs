@@ -4,7 +4,7 @@ use super::{analysis, list, number, report};
 use crate::common::{alone, run, with_ranks};
 use crate::reference::against::write_with;
 use crate::reference::model::{Recorded, Trace};
-use crate::threads::{Threads, US, begin, end, fork, join, message, trace};
+use crate::threads::{Threads, US, barrier, begin, end, fork, join, message, trace};
 use clc_archive::truth::{self, TruthWriter};
 use clc_trace::{ClockOffset, CommId, Event, Message, RegionId, Ticks, Window, WindowId};
 use serde_json::Value;
@@ -20,7 +20,7 @@ const PROCESSES: u32 = 3;
 const AHEAD: [i64; 3] = [300, -500, 0];
 
 /// Three processes of two threads. Each thread sends to that of the next process and receives from that of the one before, with tag 1 the main threads
-/// and 2 the workers; how long they wait differs.
+/// and 2 the workers; then both meet at a barrier. How long they wait differs.
 fn true_events(process: u32, thread: u32) -> Vec<(i64, Event)> {
     let mut events = if thread == 0 { vec![fork(900, 2), begin(901)] } else { vec![begin(910)] };
     for round in 0..60 {
@@ -31,6 +31,8 @@ fn true_events(process: u32, thread: u32) -> Vec<(i64, Event)> {
         events.push((start + late + 5, Event::Enter(RegionId(RECEIVE))));
         events.push((start + 90, Event::MpiRecv(peer(PROCESSES - 1))));
         events.push((start + 92, Event::Leave(RegionId(RECEIVE))));
+        let together = 1000 + 200 * round + i64::from(7 * process) + 190;
+        events.extend(barrier(start + 100 + (7 * round) % 30, together + i64::from(thread)));
     }
     events.extend(if thread == 0 { vec![end(20_000), join(20_030)] } else { vec![end(20_010)] });
     events
@@ -69,24 +71,28 @@ fn corrected(path: &Path) -> PathBuf {
 fn stage(analysis: &Value, stage: &str) -> Value {
     let seconds = |waiting: &Value| waiting[format!("{stage}_seconds")].clone();
     let count = |waiting: &Value| waiting[format!("{stage}_count")].clone();
-    let of = |name: &str, keys: &[&str]| -> Value {
+    let of = |from: &Value, name: &str, keys: &[&str]| -> Value {
         let entry = |entry: &Value| {
             let named: Vec<Value> = keys.iter().map(|&key| entry[key].clone()).collect();
             let waiting = if entry["waiting"].is_null() { entry } else { &entry["waiting"] };
             (named, seconds(waiting), count(waiting))
         };
-        let all = list(&analysis["waits"][name]).iter().map(entry);
+        let all = list(&from[name]).iter().map(entry);
         // Some are only of the other stage.
         let mut all: Vec<_> = all.filter(|entry| entry.1.as_f64() > Some(0.0)).collect();
         all.sort_by_key(|(named, ..)| format!("{named:?}"));
         serde_json::to_value(all).expect("JSON")
     };
+    let (waits, threads) = (&analysis["waits"], &analysis["waits"]["threads"]);
     let lists = [
-        of("kinds", &["kind"]),
-        of("details", &["kind"]),
-        of("by_call_path", &["kind", "call_path"]),
-        of("by_process", &["kind", "process"]),
-        of("by_pair", &["kind", "process", "cause"]),
+        of(waits, "kinds", &["kind"]),
+        of(waits, "details", &["kind"]),
+        of(waits, "by_call_path", &["kind", "call_path"]),
+        of(waits, "by_process", &["kind", "process"]),
+        of(waits, "by_pair", &["kind", "process", "cause"]),
+        of(threads, "kinds", &["kind"]),
+        of(threads, "by_call_path", &["kind", "call_path"]),
+        of(threads, "by_process", &["kind", "process"]),
     ];
     serde_json::json!({
         "waits": lists,
@@ -107,6 +113,8 @@ fn an_analysis_has_the_waits_of_the_corrected_trace() {
     assert!(number(&both["waits"]["total"]["artefact_seconds"]) > 1e-3, "{}", both["waits"]["total"]);
     assert_eq!(both["traffic"]["messages"], 360);
     assert_eq!(both["critical_path"]["after"]["broken"], 0);
+    let barriers = &both["waits"]["threads"]["kinds"][0]["waiting"];
+    assert!(number(&barriers["artefact_seconds"]) > 1e-3 && number(&barriers["after_seconds"]) > 1e-3, "{barriers}");
     // Nearly what is true.
     let directory = tempfile::tempdir().expect("a directory");
     let truth = directory.path().join("truth");
@@ -115,6 +123,9 @@ fn an_analysis_has_the_waits_of_the_corrected_trace() {
     let of = |analysis: &Value, stage: &str| number(&analysis["waits"]["total"][stage]);
     let (found, known) = (of(&both, "after_seconds"), of(&truth, "before_seconds"));
     assert!((found - known).abs() < 0.02 * known, "{found} {known}");
+    let of = |analysis: &Value, stage: &str| number(&analysis["waits"]["threads"]["kinds"][0]["waiting"][stage]);
+    let (found, known) = (of(&both, "after_seconds"), of(&truth, "before_seconds"));
+    assert!((found - known).abs() < 0.1 * known, "{found} {known}");
 }
 
 #[test]
