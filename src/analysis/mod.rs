@@ -5,6 +5,7 @@
 //! along a tree, so the result is the same on any number of analysis ranks.
 
 mod attribute;
+mod gaps;
 mod largest;
 mod lock_tracker;
 pub(crate) mod locks;
@@ -16,10 +17,12 @@ mod sums;
 mod threads;
 mod traffic;
 
+use crate::analysis::replay::delays::{DelaySearch, DelaySums};
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::replay::waits::waits;
 use crate::analysis::replay::walk::{PathEnds, walk};
 use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::Analysis;
 use crate::session::Session;
 use clc_engine::comm::{AnalysisRank, Transport, agree, merge_to_first, merge_values};
@@ -29,7 +32,8 @@ use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
 use clc_trace::{Correction, Result};
-use scan::ScannedOperations;
+use gaps::Gaps;
+use scan::{ScannedOperations, ScannedProcess};
 use stages::StagedTrace;
 use std::cmp::Reverse;
 use sums::AnalysisSums;
@@ -84,6 +88,8 @@ pub fn analyse(
         join_paths(&loaded.program, &mut found);
         waiting.push(found);
     }
+    progress.step("delays");
+    let delays = delays(transport, opened, loaded, &scanned, &waiting, options.entries)?;
     progress.step("path");
     let ends = ends(transport, loaded, &scanned, &windows)?;
     let processes = ..loaded.program.shared();
@@ -95,6 +101,7 @@ pub fn analyse(
     part.add_scan(loaded, &scanned, &waiting);
     part.add_waits(loaded, &scanned, &waiting);
     part.add_threads(loaded, &scanned);
+    part.delays = delays;
     progress.phase("path", loaded.events());
     let attributed = attribute::attribute(&stages, &paths, &parallelism, progress, &mut part);
     progress.finish();
@@ -107,6 +114,32 @@ pub fn analyse(
     }
     let Some(whole) = merge_to_first(transport, part, AnalysisSums::merge)? else { return Ok(None) };
     Ok(Some(report::report(opened, whole, &parallelism, &paths)))
+}
+
+/// What the waits of all stages are blamed on.
+fn delays(
+    transport: &mut dyn Transport,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    scanned: &ScannedOperations,
+    waiting: &[Vec<TimelineWaits>],
+    entries: usize,
+) -> Result<DelaySums> {
+    let regions = |process: &ScannedProcess| process.tree.innermost(Gaps::OUTSIDE);
+    let processes = scanned.processes.iter().map(|process| (&process.gaps, regions(process))).collect();
+    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes)?;
+    let mut sums = DelaySums::new(entries);
+    let mut by_process = vec![[0; 2]; scanned.processes.len()];
+    for (stage, waits) in waiting.iter().enumerate() {
+        search.blame(transport, &opened.placement, waits, stage, &mut sums, &mut by_process)?;
+    }
+    for (process, costs) in (0..).map(LocalTimeline).zip(by_process) {
+        let largest = costs[0].max(costs[1]);
+        if largest > 0 {
+            sums.by_process.add(largest, (loaded.program.number(process).0, costs));
+        }
+    }
+    Ok(sums)
 }
 
 /// The critical path goes from process to process: what it follows of all timelines of a process is put together at the shared one.

@@ -1,5 +1,6 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
+use crate::analysis::gaps::{GapRecorder, Gaps};
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
@@ -47,6 +48,8 @@ pub struct ScannedProcess {
     pub communication: Vec<i64>,
     /// Waiting of its threads.
     pub threads: ByNode,
+    /// What its main location does between its operations.
+    pub gaps: Gaps,
 }
 
 /// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
@@ -98,6 +101,7 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     calls: &calls,
                     barriers,
                     threads: threads.as_mut(),
+                    gaps: (place == 0).then(GapRecorder::default),
                     sync,
                     next: next_of(sync, number as u32, 0),
                     times: stages.times(timeline, number),
@@ -115,9 +119,13 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     locks: None,
                 };
                 location.run(place, progress)?;
+                let gaps = location.gaps.take();
                 let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
                 scanned.locks.extend(locks);
                 scanned.operations[timeline] = operations;
+                if let Some(gaps) = gaps {
+                    own.gaps = gaps.finish();
+                }
             }
             own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
@@ -209,6 +217,8 @@ struct LocationScan<'a, 'b> {
     barriers: &'a [RegionId],
     /// Of processes with several locations.
     threads: Option<&'b mut ProcessThreads<'a>>,
+    /// Of the main location.
+    gaps: Option<GapRecorder>,
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
@@ -278,6 +288,9 @@ impl LocationScan<'_, '_> {
             let node = self.stack.last().map_or(CallTree::ROOT, |frame| frame.node);
             threads.event((number, raw), event, &mut self.times, self.tree, node);
         }
+        if self.gaps.is_some() && matches!(event, Event::Enter(_) | Event::Leave(_)) {
+            self.gap(number, raw);
+        }
         match event {
             Event::Enter(region) => {
                 self.enter(number, raw, *region);
@@ -297,6 +310,18 @@ impl LocationScan<'_, '_> {
             self.next = next_of(self.sync, self.number, self.next + 1);
         }
         Ok(())
+    }
+
+    /// Until this event the location was in its innermost region.
+    fn gap(&mut self, number: EventNumber, raw: u64) {
+        let top = self.stack.last();
+        let in_operation =
+            top.and_then(|frame| frame.mpi).is_some_and(|mpi| self.stack[mpi].operation != Operations::NONE);
+        let region = top.map_or(Gaps::OUTSIDE, |frame| frame.region.0);
+        let time = self.times.map(number, raw);
+        if let Some(gaps) = &mut self.gaps {
+            gaps.until((!in_operation).then_some(region), time);
+        }
     }
 
     fn enter(&mut self, number: EventNumber, raw: u64, region: RegionId) {
@@ -345,6 +370,9 @@ impl LocationScan<'_, '_> {
         let frame = &mut self.stack[index];
         if frame.operation == Operations::NONE {
             frame.operation = self.operations.enter(frame.node, frame.enter)?;
+            if let Some(gaps) = &mut self.gaps {
+                gaps.operation();
+            }
         }
         Ok(frame.operation)
     }

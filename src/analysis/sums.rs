@@ -1,6 +1,7 @@
 //! What the analysis ranks sum up, each over its processes, and merge.
 
 use crate::analysis::largest::Largest;
+use crate::analysis::replay::delays::DelaySums;
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::scan::ScannedOperations;
 use crate::analysis::traffic::TrafficCounts;
@@ -72,6 +73,8 @@ pub struct AnalysisSums {
     pub threads_by_call_path: ByCallPath<ThreadWaitKind, WaitingTally>,
     /// The same by kind and process.
     pub threads_by_process: Largest<(ThreadWaitKind, u32, WaitingTally)>,
+    /// What the waiting is blamed on.
+    pub delays: DelaySums,
     /// By stage.
     pub paths: Vec<PathPart>,
     /// Messages.
@@ -96,6 +99,7 @@ impl AnalysisSums {
             threads: BTreeMap::new(),
             threads_by_call_path: ByCallPath::default(),
             threads_by_process: Largest::new(entries),
+            delays: DelaySums::new(entries),
             paths: Vec::new(),
             traffic: TrafficCounts::default(),
             entries,
@@ -235,6 +239,7 @@ impl AnalysisSums {
         }
         self.threads_by_call_path.merge(other.threads_by_call_path, |sum, more| sum.merge(&more));
         self.threads_by_process.merge(other.threads_by_process);
+        self.delays.merge(other.delays);
         for (path, more) in self.paths.iter_mut().zip(other.paths) {
             path.merge(more);
         }

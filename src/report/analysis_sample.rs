@@ -68,6 +68,22 @@ fn path(seconds: f64, broken: u64) -> CriticalPath {
     }
 }
 
+fn delays() -> DelayCosts {
+    let cost = |before: f64, after: f64| DelayCost { before_seconds: before, after_seconds: Some(after) };
+    DelayCosts {
+        by_region: vec![
+            RegionDelay { region: "smooth".into(), cost: cost(90.0, 30.0) },
+            RegionDelay { region: String::new(), cost: cost(10.0, 2.0) },
+        ],
+        further_regions: 6,
+        by_process: vec![ProcessDelay { process: 3, cost: cost(40.0, 20.0) }],
+        further_processes: 63,
+        propagated: cost(80.0, 18.0),
+        unexplained: cost(20.0, 1.0),
+        not_examined: cost(10.0, 1.0),
+    }
+}
+
 fn threads() -> ThreadWaits {
     let barrier = waiting(20.0, 18.0, 3.0);
     let kind = |kind| ThreadKindWaiting {
@@ -133,6 +149,7 @@ pub(super) fn analysis() -> Analysis {
                 after_seconds: Some(1.5),
             }],
             further_pairs: 250,
+            delays: delays(),
             threads: threads(),
         },
         critical_path: Stages { before: path(12.34, 7), after: Some(path(12.35, 0)) },

@@ -12,6 +12,7 @@
 #![deny(missing_docs)]
 
 pub mod call_tree;
+pub mod delays;
 pub mod locks;
 pub mod parallelism;
 pub mod path;

@@ -2,6 +2,7 @@
 //! and what is not as it should be.
 
 mod by_hand;
+mod delays;
 mod hand_made;
 mod output;
 mod thread_clocks;
@@ -108,7 +109,12 @@ fn check_sums(analysis: &Value, name: &str) {
         let parts = ["computation_seconds", "communication_seconds", "idle_seconds"];
         close(parts.iter().map(|part| number(&path[part])).sum(), seconds, "parts of the critical path");
     }
-    let total = &analysis["waits"]["total"];
+    let (total, delays) = (&analysis["waits"]["total"], &analysis["waits"]["delays"]);
+    for stage in ["before_seconds", "after_seconds"].into_iter().filter(|stage| !total[stage].is_null()) {
+        let regions: f64 = list(&delays["by_region"]).iter().map(|entry| number(&entry["cost"][stage])).sum();
+        let others = ["propagated", "unexplained", "not_examined"].iter().map(|&name| number(&delays[name][stage]));
+        close(regions + others.sum::<f64>(), number(&total[stage]), "what waiting is blamed on");
+    }
     if !total["after_seconds"].is_null() {
         let of = |field: &str| number(&total[field]);
         close(of("before_seconds") - of("artefact_seconds") + of("hidden_seconds"), of("after_seconds"), "artefacts");

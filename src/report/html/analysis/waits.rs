@@ -2,7 +2,7 @@
 
 use super::{STAGES, call_path, further, legend, long_table, share};
 use crate::report::html::element::{duration, escape, figure, fold, table};
-use crate::report::{KindWaiting, ThreadWaits, WaitStates, Waiting};
+use crate::report::{DelayCost, DelayCosts, KindWaiting, ThreadWaits, WaitStates, Waiting};
 use clc_trace::format::count;
 
 pub fn body(waits: &WaitStates) -> String {
@@ -52,12 +52,45 @@ pub fn body(waits: &WaitStates) -> String {
     columns.extend(corrected.then_some("after"));
     let text = long_table("By pair of processes", &columns, rows.collect());
     html += &fold("Who waited for whom", &(text + &further(waits.further_pairs, "pair")));
-    html + &threads(&waits.threads, corrected) + &blind(waits)
+    html + &delays(&waits.delays) + &threads(&waits.threads, corrected) + &blind(waits)
 }
 
 /// Whether there is any of it, in any stage.
 fn occurs(waiting: &Waiting) -> bool {
     waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
+}
+
+/// What the waiting is blamed on.
+fn delays(delays: &DelayCosts) -> String {
+    let row = |mut row: Vec<String>, cost: &DelayCost| {
+        row.push(duration(cost.before_seconds));
+        row.extend(cost.after_seconds.map(duration));
+        row
+    };
+    let mut html = String::from(
+        "<p>What made others wait: since their last common synchronisation, the process that was waited for spent more \
+        time in these regions than the one that waited, or waited itself (propagated). The waiting time is divided among \
+        them in proportion.</p>\n",
+    );
+    let name = |region: &str| if region.is_empty() { "(outside of any region)".to_owned() } else { escape(region) };
+    let mut rows: Vec<Vec<String>> =
+        delays.by_region.iter().map(|entry| row(vec![name(&entry.region)], &entry.cost)).collect();
+    let others = [
+        ("propagated: waiting of those that were waited for", &delays.propagated),
+        ("unexplained", &delays.unexplained),
+        ("not examined", &delays.not_examined),
+    ];
+    rows.extend(others.map(|(name, cost)| row(vec![format!("<em>{name}</em>")], cost)));
+    let columns = |first| {
+        let mut columns = vec![first, "before"];
+        columns.extend(delays.propagated.after_seconds.map(|_| "after"));
+        columns
+    };
+    html += &long_table("Delay costs by region", &columns("region"), rows);
+    html += &further(delays.further_regions, "region");
+    let rows = delays.by_process.iter().map(|entry| row(vec![count(entry.process.into())], &entry.cost));
+    let text = long_table("Delay costs by process", &columns("process"), rows.collect());
+    html + &fold("Who made others wait", &(text + &further(delays.further_processes, "process")))
 }
 
 /// Waiting of threads: nothing where none waited.
