@@ -72,6 +72,15 @@ enum DelayerOperation {
     Collective(CommIndex, InstanceIndex),
 }
 
+/// A message between a hosted process and another one, as the operations that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Shared {
+    /// The other process.
+    process: u32,
+    own: u32,
+    other: u32,
+}
+
 /// For the host of a delayer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Wait {
@@ -92,12 +101,12 @@ pub struct DelaySearch<'a> {
     /// Of each hosted process: what it does between its operations, and the region of each.
     gaps: Vec<&'a Gaps>,
     regions: Vec<Vec<u32>>,
-    /// By hosted process: the other process, its own operation, and that of the other one; of messages that it received, in order.
-    received: Vec<Vec<(u32, u32, u32)>>,
+    /// By hosted process: the messages that it received, in order.
+    received: Vec<Vec<Shared>>,
     /// The same of messages that it sent, and the other one received.
-    sent: Vec<Vec<(u32, u32, u32)>>,
+    sent: Vec<Vec<Shared>>,
     /// The same with the operation that completes a send, and the one in which its receive was posted.
-    posted: Vec<Vec<(u32, u32, u32)>>,
+    posted: Vec<Vec<Shared>>,
     /// By hosted process: its operation, and the communicator (by its place here) and instance that end in it.
     collectives: Vec<Vec<(u32, usize, InstanceIndex)>>,
     /// The members of each communicator here, ascending.
@@ -147,12 +156,13 @@ impl<'a> DelaySearch<'a> {
         // Places of operations take the way of times.
         let own: Vec<Vec<i64>> =
             operations.iter().map(|own| own.of_event.iter().map(|&operation| i64::from(operation)).collect()).collect();
-        let mut lists: [Vec<(LocalTimeline, (u32, u32, u32))>; 3] = Default::default();
+        let mut lists: [Vec<(LocalTimeline, Shared)>; 3] = Default::default();
         message_bounds(transport, program, &own, |channel, event, sent| {
             let channel = &program.messages.incoming[channel];
             if channel.is_certain() && whole(channel.source) {
                 let received = operations[channel.destination].of_event[event as usize];
-                lists[0].push((channel.destination, (channel.source.0, received, sent as u32)));
+                let message = Shared { process: channel.source.0, own: received, other: sent as u32 };
+                lists[0].push((channel.destination, message));
             }
         })?;
         let received = |timeline: LocalTimeline, event: u32| operations[timeline].of_event[event as usize];
@@ -182,13 +192,13 @@ impl<'a> DelaySearch<'a> {
                 };
                 let Some((received, posted)) = other else { continue };
                 let (process, send) = (channel.destination.0, send as usize);
-                lists[1].push((channel.source, (process, own.of_event[send], received)));
-                lists[2].push((channel.source, (process, own.partner[send], posted)));
+                lists[1].push((channel.source, Shared { process, own: own.of_event[send], other: received }));
+                lists[2].push((channel.source, Shared { process, own: own.partner[send], other: posted }));
             }
         }
         for (number, list) in lists.into_iter().enumerate() {
             for (timeline, entry) in list {
-                if self.is_main(timeline, entry.1) && entry.2 != Operations::NONE {
+                if self.is_main(timeline, entry.own) && entry.other != Operations::NONE {
                     let into = [&mut self.received, &mut self.sent, &mut self.posted];
                     into.into_iter().skip(number).take(1).for_each(|into| into[timeline].push(entry));
                 }
@@ -289,10 +299,10 @@ impl<'a> DelaySearch<'a> {
         let (operation, delayer) = (wait.operation, wait.cause);
         let member = |place: usize| self.members[place].binary_search(&delayer).is_ok();
         // The last operation of the delayer that belongs to this one.
-        let last_of = |list: &[(u32, u32, u32)]| {
-            let to = list.partition_point(|entry| (entry.0, entry.1) <= (delayer, operation));
+        let last_of = |list: &[Shared]| {
+            let to = list.partition_point(|entry| (entry.process, entry.own) <= (delayer, operation));
             let last = to.checked_sub(1).and_then(|last| list.get(last));
-            last.filter(|entry| (entry.0, entry.1) == (delayer, operation)).map(|entry| entry.2)
+            last.filter(|entry| (entry.process, entry.own) == (delayer, operation)).map(|entry| entry.other)
         };
         let until = match wait.kind {
             WaitKind::LateSender => DelayerOperation::Operation(last_of(&self.received[timeline])?),
@@ -314,15 +324,15 @@ impl<'a> DelaySearch<'a> {
             DelayerOperation::Collective(..) => u32::MAX,
         };
         // The last message since that one both ends of which are before.
-        let last_before = |list: &[(u32, u32, u32)]| {
-            let begin = list.partition_point(|entry| (entry.0, entry.1) < (delayer, from));
-            let end = list.partition_point(|entry| (entry.0, entry.1) < (delayer, operation));
-            let entry = list[begin..end.max(begin)].iter().rev().find(|entry| entry.2 < before);
-            entry.map(|entry| (entry.1, entry.2))
+        let last_before = |list: &[Shared]| {
+            let begin = list.partition_point(|entry| (entry.process, entry.own) < (delayer, from));
+            let end = list.partition_point(|entry| (entry.process, entry.own) < (delayer, operation));
+            list[begin..end.max(begin)].iter().rev().find(|entry| entry.other < before).copied()
         };
         let messages = [last_before(&self.received[timeline]), last_before(&self.sent[timeline])];
-        let message = messages.into_iter().flatten().map(|(_, other)| other).max();
-        let own = messages.into_iter().flatten().map(|(own, _)| own).chain(collective.map(|(own, ..)| own)).max();
+        let message = messages.into_iter().flatten().map(|message| message.other).max();
+        let own =
+            messages.into_iter().flatten().map(|message| message.own).chain(collective.map(|(own, ..)| own)).max();
         let since = [
             collective.map(|(_, place, instance)| self.named(place, instance)),
             message.map(DelayerOperation::Operation),

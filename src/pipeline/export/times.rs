@@ -2,18 +2,20 @@
 
 use super::ExportWindow;
 use crate::pipeline::load::LocalTrace;
-use crate::pipeline::location_clock::{CorrectedCursor, LocationCursor};
+use crate::pipeline::location_clock::CorrectedCursor;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::amortise::Corrected;
 use clc_trace::format::duration;
-use clc_trace::{Error, EventNumber, Result, Ticks};
+use clc_trace::{Correction, Error, EventNumber, Result, Ticks};
 
 /// The times of the hosted part of a trace.
 pub struct ExportedTimes<'a> {
     /// The trace.
     pub loaded: &'a LocalTrace,
     corrected: Option<&'a Corrected>,
+    /// Without a correction.
+    identity: Correction,
     /// First and last event of the whole trace; 0 without events.
     span: (i64, i64),
 }
@@ -29,7 +31,7 @@ impl<'a> ExportedTimes<'a> {
         corrected: Option<&'a Corrected>,
     ) -> Result<ExportedTimes<'a>> {
         let span = loaded.span.map_or((0, 0), |(first, last)| (first.0, last.0));
-        let mut times = ExportedTimes { loaded, corrected, span };
+        let mut times = ExportedTimes { loaded, corrected, identity: Correction::identity(), span };
         if corrected.is_none() {
             return Ok(times);
         }
@@ -74,12 +76,9 @@ impl<'a> ExportedTimes<'a> {
     }
 
     /// For the events of a hosted location, in order.
-    pub fn location(&self, timeline: LocalTimeline, number: usize) -> ExportedClock<'a> {
-        let clock = self.loaded.clock(timeline, number);
-        match self.corrected {
-            Some(corrected) => ExportedClock::Corrected(clock.corrected_by(&corrected.corrections[timeline])),
-            None => ExportedClock::Presynchronised(clock.cursor()),
-        }
+    pub fn location(&self, timeline: LocalTimeline, number: usize) -> ExportedClock<'_> {
+        let correction = self.corrected.map_or(&self.identity, |corrected| &corrected.corrections[timeline]);
+        ExportedClock(self.loaded.clock(timeline, number).corrected_by(correction))
     }
 
     /// Times of all visited events.
@@ -93,19 +92,11 @@ impl<'a> ExportedTimes<'a> {
 }
 
 /// The times of one location.
-pub enum ExportedClock<'a> {
-    /// Before a correction.
-    Presynchronised(LocationCursor<'a>),
-    /// After one.
-    Corrected(CorrectedCursor<'a>),
-}
+pub struct ExportedClock<'a>(CorrectedCursor<'a>);
 
 impl ExportedClock<'_> {
     /// Event `number`, recorded no earlier than the one asked for last.
     pub fn map(&mut self, number: EventNumber, recorded: u64) -> i64 {
-        match self {
-            ExportedClock::Presynchronised(clock) => clock.position(number, recorded).time.0,
-            ExportedClock::Corrected(clock) => clock.map(number, recorded).1,
-        }
+        self.0.map(number, recorded).1
     }
 }
