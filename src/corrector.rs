@@ -177,7 +177,6 @@ impl Corrector {
                 alltoallv: options.alltoallv,
                 fences: options.fences,
                 separation: options.parameters.minimum_separation,
-                own_timelines: true,
             },
             clocks: RefineOptions {
                 reference: options.reference,

@@ -47,12 +47,13 @@ pub fn disturb_locations(
     (target, with_truth): (&Path, bool),
     progress: &dyn Progress,
 ) -> Result<Disturbed> {
-    let hosted = opened.placement.hosted_by(transport.rank());
     // A clock never runs backwards, so each is earliest at its first event or at its first measurement.
     let mut earliest = i64::MAX;
     let mut outcome = Ok(());
-    for (local, (timeline, locations)) in (0..).map(LocalTimeline).zip(hosted.clone().zip(&loaded.locations)) {
-        let node = disturb.nodes[timeline];
+    // A location gets the clock of its process, even if it has shown that it had one of its own.
+    let node_of = |local| disturb.nodes[loaded.program.process_of(loaded.program.number(local)).place()];
+    for (local, locations) in (0..).map(LocalTimeline).zip(&loaded.locations) {
+        let node = node_of(local);
         earliest = earliest.min(disturb.offsets(node, loaded).first().map_or(i64::MAX, |offset| offset.0));
         for (number, location) in locations.iter().enumerate() {
             if let Some((first, _)) = location.summary.time_span {
@@ -71,10 +72,10 @@ pub fn disturb_locations(
     progress.phase("perturb", loaded.events());
     let (mut first, mut last, mut largest) = (i64::MAX, i64::MIN, 0);
     let mut outcome = Ok(());
-    'all: for (local, (timeline, locations)) in (0..).map(LocalTimeline).zip(hosted.zip(&loaded.locations)) {
+    'all: for (local, locations) in (0..).map(LocalTimeline).zip(&loaded.locations) {
         for (number, location) in locations.iter().enumerate() {
             let clock = loaded.clock(local, number);
-            let result = PerturbJob { opened, loaded, disturb, location, clock, node: disturb.nodes[timeline], shift }
+            let result = PerturbJob { opened, loaded, disturb, location, clock, node: node_of(local), shift }
                 .run(target, with_truth, progress);
             match result {
                 Ok((location_span, most)) => {

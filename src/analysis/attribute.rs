@@ -34,8 +34,10 @@ pub fn attribute(
     for parallelism in parallelism {
         part.new_path(parallelism.windows().count);
     }
-    for timeline in (0..stages.loaded.locations.len()).map(LocalTimeline::at) {
-        let events: u64 = stages.loaded.locations[timeline].iter().map(|location| location.summary.events).sum();
+    // Its main location is in the timeline that the locations of a process share.
+    for timeline in stages.loaded.program.shared_timelines() {
+        let locations = stages.loaded.locations_of(timeline).into_iter();
+        let events: u64 = locations.map(|(own, number)| stages.loaded.locations[own][number].summary.events).sum();
         let stretches: Vec<&[(i64, i64)]> = paths.iter().map(|path| path.stretches[timeline].as_slice()).collect();
         if stretches.iter().any(|stretches| !stretches.is_empty()) {
             let process = stages.loaded.program.number(timeline).0;

@@ -65,7 +65,7 @@ pub struct Tracker {
 impl Tracker {
     /// For a location of `timeline`.
     pub fn new(program: &Program, timeline: LocalTimeline, location: LocationId) -> Tracker {
-        let process = program.number(timeline).0;
+        let process = program.process_of(program.number(timeline)).0;
         let (calls, requested, locks) = (Vec::new(), Vec::new(), Vec::new());
         Tracker { process, location, timeline, calls, open: HashMap::new(), requested, locks }
     }

@@ -5,6 +5,7 @@
 //! along a tree, so the result is the same on any number of analysis ranks.
 
 mod attribute;
+mod gaps;
 mod largest;
 mod lock_tracker;
 pub(crate) mod locks;
@@ -13,21 +14,26 @@ mod report;
 mod scan;
 mod stages;
 mod sums;
+mod threads;
 mod traffic;
 
+use crate::analysis::replay::delays::{DelaySearch, DelaySums};
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::replay::waits::waits;
 use crate::analysis::replay::walk::{PathEnds, walk};
 use crate::pipeline::load::LocalTrace;
+use crate::pipeline::open::TraceHandle;
 use crate::report::Analysis;
 use crate::session::Session;
 use clc_engine::comm::{AnalysisRank, Transport, agree, merge_to_first, merge_values};
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::program::Program;
 use clc_execution::parallelism::Parallelism;
 use clc_execution::path::PathWait;
 use clc_execution::windows::Windows;
 use clc_trace::{Correction, Result};
-use scan::ScannedOperations;
+use gaps::Gaps;
+use scan::{ScannedOperations, ScannedProcess};
 use stages::StagedTrace;
 use std::cmp::Reverse;
 use sums::AnalysisSums;
@@ -78,17 +84,24 @@ pub fn analyse(
             true => locks::contention(transport, &scanned.locks, stage)?,
             false => Vec::new(),
         };
-        waiting.push(waits(transport, &loaded.program, &scanned.operations, &locks, stage)?);
+        let mut found = waits(transport, &loaded.program, &scanned.operations, &locks, stage)?;
+        join_paths(&loaded.program, &mut found);
+        waiting.push(found);
     }
+    progress.step("delays");
+    let delays = delays(transport, opened, loaded, &scanned, &waiting, options.entries)?;
     progress.step("path");
     let ends = ends(transport, loaded, &scanned, &windows)?;
+    let processes = ..loaded.program.shared();
     let path_waits: Vec<Vec<&[PathWait]>> =
-        waiting.iter().map(|stage| stage.iter().map(|timeline| timeline.path.as_slice()).collect()).collect();
+        waiting.iter().map(|stage| stage[processes].iter().map(|own| own.path.as_slice()).collect()).collect();
     let paths = walk(transport, &opened.placement, loaded.program.first, &path_waits, &ends)?;
 
     let mut part = AnalysisSums::new(options.entries);
     part.add_scan(loaded, &scanned, &waiting);
     part.add_waits(loaded, &scanned, &waiting);
+    part.add_threads(loaded, &scanned);
+    part.delays = delays;
     progress.phase("path", loaded.events());
     let attributed = attribute::attribute(&stages, &paths, &parallelism, progress, &mut part);
     progress.finish();
@@ -103,6 +116,43 @@ pub fn analyse(
     Ok(Some(report::report(opened, whole, &parallelism, &paths)))
 }
 
+/// What the waits of all stages are blamed on.
+fn delays(
+    transport: &mut dyn Transport,
+    opened: &TraceHandle,
+    loaded: &LocalTrace,
+    scanned: &ScannedOperations,
+    waiting: &[Vec<TimelineWaits>],
+    entries: usize,
+) -> Result<DelaySums> {
+    let regions = |process: &ScannedProcess| process.tree.innermost(Gaps::OUTSIDE);
+    let processes = scanned.processes.iter().map(|process| (&process.gaps, regions(process))).collect();
+    let search = DelaySearch::new(transport, &loaded.program, &scanned.operations, processes)?;
+    let mut sums = DelaySums::new(entries);
+    let mut by_process = vec![[0; 2]; scanned.processes.len()];
+    for (stage, waits) in waiting.iter().enumerate() {
+        search.blame(transport, &opened.placement, waits, stage, &mut sums, &mut by_process)?;
+    }
+    for (process, costs) in (0..).map(LocalTimeline).zip(by_process) {
+        let largest = costs[0].max(costs[1]);
+        if largest > 0 {
+            sums.by_process.add(largest, (loaded.program.number(process).0, costs));
+        }
+    }
+    Ok(sums)
+}
+
+/// The critical path goes from process to process: what it follows of all timelines of a process is put together at the shared one.
+fn join_paths(program: &Program, waits: &mut [TimelineWaits]) {
+    for process in program.shared_timelines() {
+        for own in program.timelines_of(process).skip(1) {
+            let further = std::mem::take(&mut waits[own].path);
+            waits[process].path.extend(further);
+        }
+        waits[process].path.sort_unstable();
+    }
+}
+
 /// Where the critical path of every stage ends: with the last event of any process, the lowest one of several. The same on all ranks.
 fn ends(
     transport: &mut dyn Transport,
@@ -111,9 +161,9 @@ fn ends(
     windows: &[Windows],
 ) -> Result<Vec<Option<PathEnds>>> {
     let last = |stage: usize| {
-        let timelines = scanned.timelines.iter().enumerate();
-        let ends = timelines
-            .filter_map(|(local, timeline)| Some((timeline.spans.as_ref()?[stage].1, LocalTimeline::at(local))));
+        let processes = scanned.processes.iter().enumerate();
+        let ends =
+            processes.filter_map(|(local, process)| Some((process.spans.as_ref()?[stage].1, LocalTimeline::at(local))));
         ends.map(|(time, local)| (time, Reverse(loaded.program.number(local).0))).max()
     };
     let own: Vec<Option<(i64, Reverse<u32>)>> = (0..windows.len()).map(last).collect();

@@ -1,14 +1,19 @@
 //! From sums in ticks to the report.
 
+use crate::analysis::gaps::Gaps;
 use crate::analysis::largest::Largest;
+use crate::analysis::replay::delays::DelaySums;
 use crate::analysis::replay::walk::Path;
 use crate::analysis::sums::{AnalysisSums, PathPart, PathSum, ProcessSums};
 use crate::pipeline::open::TraceHandle;
 use crate::report::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairWaiting,
-    PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages, WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DelayCost, DelayCosts, DetailWaiting, Execution,
+    KindWaiting, PairWaiting, PathStretch, ProcessDelay, ProcessShare, ProcessTimes, ProcessWaiting, RegionDelay,
+    RegionShare, Share, Stages, ThreadCallPathWaiting, ThreadKindWaiting, ThreadProcessWaiting, ThreadWaits,
+    WaitStates, Waiting,
 };
 use clc_execution::parallelism::Parallelism;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +33,10 @@ pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallel
         by_call_path,
         by_process,
         by_pair,
+        threads,
+        threads_by_call_path,
+        threads_by_process,
+        delays,
         traffic,
         ..
     } = whole;
@@ -36,9 +45,17 @@ pub fn report(opened: &TraceHandle, whole: AnalysisSums, parallelism: &[Parallel
         whole.paths.into_iter().zip(paths).enumerate().map(|(stage, (part, path))| maker.path(stage, part, path));
     let last = parallelism.len() - 1;
     let waits = maker.waits(kinds, by_call_path.sorted(), by_process, by_pair);
+    let threads = maker.threads(&threads, threads_by_call_path.sorted(), threads_by_process);
     Analysis {
         execution: stages(executions),
-        waits: WaitStates { operations, without_region, details: maker.details(&details), ..waits },
+        waits: WaitStates {
+            operations,
+            without_region,
+            details: maker.details(&details),
+            delays: maker.delays(delays),
+            threads,
+            ..waits
+        },
         critical_path: stages(critical_paths.collect()),
         traffic: traffic.report(opened, parallelism[last].windows()),
     }
@@ -193,6 +210,64 @@ impl Maker<'_> {
             by_pair: by_pair.into_iter().map(of_pair).collect(),
             further_pairs,
             ..WaitStates::default()
+        }
+    }
+
+    fn delays(&self, sums: DelaySums) -> DelayCosts {
+        let cost = |ticks: [i128; 2]| DelayCost {
+            before_seconds: self.seconds(ticks[0]),
+            after_seconds: self.two_stages().then(|| self.seconds(ticks[1])),
+        };
+        let mut regions: Vec<(u32, [i128; 2])> = sums.by_region.into_iter().collect();
+        regions.sort_by_key(|&(region, ticks)| (Reverse(ticks[0].max(ticks[1])), region));
+        let entries = sums.by_process.most();
+        let further_regions = regions.len().saturating_sub(entries) as u64;
+        let (processes, further_processes) = sums.by_process.finish();
+        let name = |region| if region == Gaps::OUTSIDE { String::new() } else { self.region(region) };
+        let of_region = |(region, ticks)| RegionDelay { region: name(region), cost: cost(ticks) };
+        let of_process = |(process, ticks)| ProcessDelay { process, cost: cost(ticks) };
+        DelayCosts {
+            by_region: regions.into_iter().take(entries).map(of_region).collect(),
+            further_regions,
+            by_process: processes.into_iter().map(of_process).collect(),
+            further_processes,
+            propagated: cost(sums.propagated),
+            unexplained: cost(sums.unexplained),
+            not_examined: cost(sums.not_examined),
+        }
+    }
+
+    fn threads(
+        &self,
+        kinds: &BTreeMap<ThreadWaitKind, WaitingTally>,
+        mut by_call_path: Vec<(ThreadWaitKind, Vec<u32>, WaitingTally)>,
+        by_process: Largest<(ThreadWaitKind, u32, WaitingTally)>,
+    ) -> ThreadWaits {
+        let kind = |kind: ThreadWaitKind| {
+            let tally = kinds.get(&kind).copied().unwrap_or_default();
+            ThreadKindWaiting { kind, waiting: self.waiting(&tally) }
+        };
+        by_call_path.sort_by_key(|(_, _, tally)| Reverse(tally.longest()));
+        let entries = by_process.most();
+        let further_call_paths = by_call_path.len().saturating_sub(entries) as u64;
+        by_call_path.truncate(entries);
+        let (by_process, further_processes) = by_process.finish();
+        let at_path = |(kind, regions, tally): (ThreadWaitKind, Vec<u32>, WaitingTally)| ThreadCallPathWaiting {
+            kind,
+            call_path: self.call_path(&regions),
+            waiting: self.waiting(&tally),
+        };
+        let at_process = |(kind, process, tally): (ThreadWaitKind, u32, WaitingTally)| ThreadProcessWaiting {
+            kind,
+            process,
+            waiting: self.waiting(&tally),
+        };
+        ThreadWaits {
+            kinds: ThreadWaitKind::ALL.into_iter().map(kind).collect(),
+            by_call_path: by_call_path.into_iter().map(at_path).collect(),
+            further_call_paths,
+            by_process: by_process.into_iter().map(at_process).collect(),
+            further_processes,
         }
     }
 

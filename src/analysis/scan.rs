@@ -1,8 +1,10 @@
 //! The second scan of the hosted event files: operations that can wait, time in MPI, traffic.
 
+use crate::analysis::gaps::{GapRecorder, Gaps};
 use crate::analysis::lock_tracker::{TimedLock, Tracker, has_locks};
 use crate::analysis::replay::operations::Operations;
 use crate::analysis::stages::{Spans, StageMapper, StagedTrace};
+use crate::analysis::threads::{ByNode, ProcessThreads};
 use crate::analysis::traffic::TrafficSums;
 use clc_engine::matching::calls::{Calls, SynchronisingCall};
 use clc_engine::matching::local_timeline::LocalTimeline;
@@ -21,8 +23,8 @@ pub const DEPTH: usize = 1 << 16;
 pub struct ScannedOperations {
     /// Operations of every hosted timeline.
     pub operations: Vec<Operations>,
-    /// The rest of every hosted timeline.
-    pub timelines: Vec<ScannedTimeline>,
+    /// The rest of every hosted process, by its shared timeline.
+    pub processes: Vec<ScannedProcess>,
     /// Time that the hosted processes compute, by stage and window.
     pub computing: Vec<Vec<i128>>,
     /// Locks of windows.
@@ -35,15 +37,19 @@ pub struct ScannedOperations {
     pub no_regions: bool,
 }
 
-/// What the scan found at one timeline.
+/// What the scan found at one process, whatever timelines its locations have.
 #[derive(Default)]
-pub struct ScannedTimeline {
+pub struct ScannedProcess {
     /// Its call paths.
     pub tree: CallTree,
     /// Its first and last event by stage; `None` without events, and for timelines that are no processes.
     pub spans: Option<Spans>,
     /// Time in MPI by stage.
     pub communication: Vec<i64>,
+    /// Waiting of its threads.
+    pub threads: ByNode,
+    /// What its main location does between its operations.
+    pub gaps: Gaps,
 }
 
 /// Regions that are functions of MPI, by their names: the paradigm that archives give is not reliable (EZTrace says "user" for all).
@@ -66,27 +72,36 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
     let calls = Calls::of(&stages.opened.definitions);
     let mut scanned = ScannedOperations {
         operations: Vec::new(),
-        timelines: Vec::new(),
+        processes: Vec::new(),
         computing: windows.iter().map(|windows| vec![0; windows.count]).collect(),
         traffic: TrafficSums::new(stages.opened, windows.last().copied().unwrap_or(Windows::new(0, 0, 1))),
         locks: Vec::new(),
         without_region: 0,
         no_regions: false,
     };
-    for (timeline, sync) in (0..).map(LocalTimeline).zip(&program.timelines) {
-        let mut operations = Operations::new(if stages.is_process(timeline) { sync.len() } else { 0 }, windows.len());
-        let mut own = ScannedTimeline { communication: vec![0; windows.len()], ..ScannedTimeline::default() };
-        if stages.is_process(timeline) {
-            own.spans = stages.timeline_span(timeline);
-            let locations = stages.loaded.locations[timeline].len();
-            let mut busy = Busy::new(windows.len(), locations > 1);
-            for number in 0..locations {
+    let events = |timeline| if stages.is_process(timeline) { program.timelines[timeline].len() } else { 0 };
+    let timelines = (0..program.timelines.len()).map(LocalTimeline::at);
+    scanned.operations = timelines.map(|timeline| Operations::new(events(timeline), windows.len())).collect();
+    for process in program.shared_timelines() {
+        let mut own = ScannedProcess { communication: vec![0; windows.len()], ..ScannedProcess::default() };
+        if stages.is_process(process) {
+            own.spans = stages.process_span(process);
+            let locations = stages.loaded.locations_of(process);
+            let mut busy = Busy::new(windows.len(), locations.len() > 1);
+            let barriers = &stages.opened.definitions.thread_barriers;
+            let mut threads = (locations.len() > 1).then(|| ProcessThreads::new(barriers));
+            for (place, (timeline, number)) in (0..).zip(locations) {
+                let sync = &program.timelines[timeline];
+                let mut operations = std::mem::take(&mut scanned.operations[timeline]);
                 let mut location = LocationScan {
                     stages,
                     timeline,
                     number: number as u32,
                     mpi: &mpi,
                     calls: &calls,
+                    barriers,
+                    threads: threads.as_mut(),
+                    gaps: (place == 0).then(GapRecorder::default),
                     sync,
                     next: next_of(sync, number as u32, 0),
                     times: stages.times(timeline, number),
@@ -103,18 +118,23 @@ pub fn scan(stages: &StagedTrace<'_>, windows: &[Windows], progress: &dyn Progre
                     accesses: HashMap::new(),
                     locks: None,
                 };
-                location.run(progress)?;
+                location.run(place, progress)?;
+                let gaps = location.gaps.take();
                 let locks = location.locks.take().map(|tracker| tracker.locks).unwrap_or_default();
                 scanned.locks.extend(locks);
+                scanned.operations[timeline] = operations;
+                if let Some(gaps) = gaps {
+                    own.gaps = gaps.finish();
+                }
             }
+            own.threads = threads.map(ProcessThreads::finish).unwrap_or_default();
             own.communication = busy.finish(windows, &mut scanned.computing);
             for (stage, (from, to)) in own.spans.iter().flatten().copied().enumerate() {
                 let computing = &mut scanned.computing[stage];
                 windows[stage].parts(from, to, |index, from, to| computing[index] += i128::from(to - from));
             }
         }
-        scanned.operations.push(operations);
-        scanned.timelines.push(own);
+        scanned.processes.push(own);
     }
     scanned.no_regions = mpi.is_empty() && stages.opened.timelines.processes > 0;
     Ok(scanned)
@@ -193,6 +213,12 @@ struct LocationScan<'a, 'b> {
     number: u32,
     mpi: &'a HashSet<RegionId>,
     calls: &'a Calls,
+    /// Barriers of threads (ascending), where a timeline of its own is tied to others: no communication.
+    barriers: &'a [RegionId],
+    /// Of processes with several locations.
+    threads: Option<&'b mut ProcessThreads<'a>>,
+    /// Of the main location.
+    gaps: Option<GapRecorder>,
     sync: &'a SyncTimeline,
     /// The next visited event of this location.
     next: usize,
@@ -218,10 +244,14 @@ struct LocationScan<'a, 'b> {
 }
 
 impl LocationScan<'_, '_> {
-    fn run(&mut self, progress: &dyn Progress) -> Result<()> {
+    /// Reads the events of the location, which has this `place` among those of its process.
+    fn run(&mut self, place: u32, progress: &dyn Progress) -> Result<()> {
         let (archive, definitions) = (&self.stages.opened.archive, &self.stages.opened.definitions);
         let location = &self.stages.loaded.locations[self.timeline][self.number as usize];
         let id = definitions.locations[location.index].id;
+        if let Some(threads) = &mut self.threads {
+            threads.location(place, &location.summary.by_type);
+        }
         let place = |error: Error| error.in_file(&archive.event_path(id)).at_location(id);
         let local = archive.local_definitions(id)?;
         self.locks =
@@ -242,6 +272,9 @@ impl LocationScan<'_, '_> {
         // What is still open ends with the last event.
         if let Some((number, raw)) = last {
             let end = self.times.map(number, raw);
+            if let Some(threads) = &mut self.threads {
+                threads.end(self.stack.last().map_or(CallTree::ROOT, |frame| frame.node), end);
+            }
             while !self.stack.is_empty() {
                 self.leave(end);
             }
@@ -251,6 +284,13 @@ impl LocationScan<'_, '_> {
 
     #[inline]
     fn event(&mut self, number: EventNumber, raw: u64, event: &Event) -> Result<()> {
+        if let Some(threads) = &mut self.threads {
+            let node = self.stack.last().map_or(CallTree::ROOT, |frame| frame.node);
+            threads.event((number, raw), event, &mut self.times, self.tree, node);
+        }
+        if self.gaps.is_some() && matches!(event, Event::Enter(_) | Event::Leave(_)) {
+            self.gap(number, raw);
+        }
         match event {
             Event::Enter(region) => {
                 self.enter(number, raw, *region);
@@ -270,6 +310,18 @@ impl LocationScan<'_, '_> {
             self.next = next_of(self.sync, self.number, self.next + 1);
         }
         Ok(())
+    }
+
+    /// Until this event the location was in its innermost region.
+    fn gap(&mut self, number: EventNumber, raw: u64) {
+        let top = self.stack.last();
+        let in_operation =
+            top.and_then(|frame| frame.mpi).is_some_and(|mpi| self.stack[mpi].operation != Operations::NONE);
+        let region = top.map_or(Gaps::OUTSIDE, |frame| frame.region.0);
+        let time = self.times.map(number, raw);
+        if let Some(gaps) = &mut self.gaps {
+            gaps.until((!in_operation).then_some(region), time);
+        }
     }
 
     fn enter(&mut self, number: EventNumber, raw: u64, region: RegionId) {
@@ -318,6 +370,9 @@ impl LocationScan<'_, '_> {
         let frame = &mut self.stack[index];
         if frame.operation == Operations::NONE {
             frame.operation = self.operations.enter(frame.node, frame.enter)?;
+            if let Some(gaps) = &mut self.gaps {
+                gaps.operation();
+            }
         }
         Ok(frame.operation)
     }
@@ -327,6 +382,9 @@ impl LocationScan<'_, '_> {
     fn boundary(&mut self, number: EventNumber, raw: u64) -> Result<()> {
         let index = self.next;
         if index >= self.sync.len() || self.sync.number(index) != number || self.sync.kind(index) == SyncKind::Local {
+            return Ok(());
+        }
+        if self.stack.last().is_some_and(|frame| self.barriers.binary_search(&frame.region).is_ok()) {
             return Ok(());
         }
         let times = self.times.map(number, raw);
@@ -431,9 +489,10 @@ impl LocationScan<'_, '_> {
         if let (Event::MpiSend(message) | Event::MpiIsend(message, _), SyncKind::Send) = (event, sync.kind(index)) {
             let program = &self.stages.loaded.program;
             let channel = &program.messages.outgoing[sync.link(index)];
-            let source = program.number(channel.source);
+            let process = |number| program.process_of(number);
+            let (source, destination) = (process(program.number(channel.source)), process(channel.destination));
             let last = times[self.windows.len() - 1];
-            self.scanned.traffic.add(source, channel.destination, message.length, last);
+            self.scanned.traffic.add(source, destination, message.length, last);
         }
         Ok(())
     }

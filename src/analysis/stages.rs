@@ -3,11 +3,11 @@
 use crate::pipeline::load::{LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::LocationCursor;
 use crate::pipeline::open::TraceHandle;
-use clc_clock::{Clock, Method};
+use clc_clock::Clock;
 use clc_engine::comm::{ReduceOp, Transport};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::windows::Windows;
-use clc_trace::{Correction, CorrectionCursor, EventNumber, Result, Ticks};
+use clc_trace::{Correction, CorrectionCursor, Error, EventNumber, Result, Ticks};
 
 /// First and last time by stage.
 pub type Spans = Vec<(i64, i64)>;
@@ -35,11 +35,8 @@ impl<'a> StagedTrace<'a> {
     ) -> Result<StagedTrace<'a>> {
         let clock = |location: &LoadedLocation| {
             let id = opened.definitions.locations[location.index].id;
-            let checked = Method::Linear.clock(&location.offsets).map(Clock::from).and_then(|clock| {
-                let (first, last) = location.summary.time_span.unwrap_or((0, 0));
-                clock.check_range(Ticks(first as i64), Ticks(last as i64)).map(|()| clock)
-            });
-            checked.map_err(|error| error.in_file(&opened.archive.local_definition_path(id)).at_location(id))
+            let place = |error: Error| error.in_file(&opened.archive.local_definition_path(id)).at_location(id);
+            location.readers_clock().map_err(place)
         };
         let readers = match corrections {
             Some(_) => loaded.locations.iter().map(|list| list.iter().map(clock).collect()).collect::<Result<_>>()?,
@@ -53,9 +50,10 @@ impl<'a> StagedTrace<'a> {
         1 + usize::from(self.corrections.is_some())
     }
 
-    /// Whether a hosted timeline is a process.
+    /// Whether a hosted timeline is that of a process, or of a location of one.
     pub fn is_process(&self, timeline: LocalTimeline) -> bool {
-        self.opened.timelines.all[self.loaded.program.number(timeline)].process.is_some()
+        let program = &self.loaded.program;
+        self.opened.timelines.all[program.process_of(program.number(timeline))].process.is_some()
     }
 
     /// For the events of location `number` of a hosted timeline, in order.
@@ -78,9 +76,10 @@ impl<'a> StagedTrace<'a> {
         Some((0..self.count()).map(|stage| (first[stage], last[stage].max(first[stage]))).collect())
     }
 
-    /// First and last event of a hosted timeline by stage.
-    pub fn timeline_span(&self, timeline: LocalTimeline) -> Option<Spans> {
-        let spans = (0..self.loaded.locations[timeline].len()).filter_map(|number| self.span(timeline, number));
+    /// First and last event of a process by stage; `process` is its shared timeline.
+    pub fn process_span(&self, process: LocalTimeline) -> Option<Spans> {
+        let places = self.loaded.locations_of(process).into_iter();
+        let spans = places.filter_map(|(timeline, number)| self.span(timeline, number));
         spans.reduce(|whole, span| whole.into_iter().zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))).collect())
     }
 
@@ -92,11 +91,8 @@ impl<'a> StagedTrace<'a> {
     pub fn windows(&self, transport: &mut dyn Transport, count: usize) -> Result<Vec<Windows>> {
         // The latest is negated: one minimum for both.
         let mut ends = vec![i64::MAX; 2 * self.count()];
-        for timeline in
-            (0..self.loaded.locations.len()).map(LocalTimeline::at).filter(|&timeline| self.is_process(timeline))
-        {
-            for (ends, (first, last)) in ends.chunks_exact_mut(2).zip(self.timeline_span(timeline).unwrap_or_default())
-            {
+        for process in self.loaded.program.shared_timelines().filter(|&timeline| self.is_process(timeline)) {
+            for (ends, (first, last)) in ends.chunks_exact_mut(2).zip(self.process_span(process).unwrap_or_default()) {
                 ends[0] = ends[0].min(first);
                 ends[1] = ends[1].min(-last);
             }

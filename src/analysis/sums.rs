@@ -1,12 +1,14 @@
 //! What the analysis ranks sum up, each over its processes, and merge.
 
 use crate::analysis::largest::Largest;
+use crate::analysis::replay::delays::DelaySums;
 use crate::analysis::replay::timeline_waits::TimelineWaits;
 use crate::analysis::scan::ScannedOperations;
 use crate::analysis::traffic::TrafficCounts;
 use crate::pipeline::load::LocalTrace;
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::call_tree::ByCallPath;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind, WaitingTally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +67,14 @@ pub struct AnalysisSums {
     pub by_process: Largest<(WaitKind, u32, WaitingTally)>,
     /// By kind, process and cause: waiting before and after.
     pub by_pair: Largest<(WaitKind, u32, u32, [i128; 2])>,
+    /// Waiting of threads by kind.
+    pub threads: BTreeMap<ThreadWaitKind, WaitingTally>,
+    /// The same by kind and call path.
+    pub threads_by_call_path: ByCallPath<ThreadWaitKind, WaitingTally>,
+    /// The same by kind and process.
+    pub threads_by_process: Largest<(ThreadWaitKind, u32, WaitingTally)>,
+    /// What the waiting is blamed on.
+    pub delays: DelaySums,
     /// By stage.
     pub paths: Vec<PathPart>,
     /// Messages.
@@ -86,6 +96,10 @@ impl AnalysisSums {
             by_call_path: ByCallPath::default(),
             by_process: Largest::new(entries),
             by_pair: Largest::new(entries),
+            threads: BTreeMap::new(),
+            threads_by_call_path: ByCallPath::default(),
+            threads_by_process: Largest::new(entries),
+            delays: DelaySums::new(entries),
             paths: Vec::new(),
             traffic: TrafficCounts::default(),
             entries,
@@ -113,13 +127,16 @@ impl AnalysisSums {
         self.traffic = scanned.traffic.counts.clone();
         self.times = vec![[0; 3]; waiting.len()];
         self.longest_computation = vec![0; waiting.len()];
-        for (local, timeline) in scanned.timelines.iter().enumerate() {
-            let Some(span) = &timeline.spans else { continue };
-            let waited = |stage: &Vec<TimelineWaits>| stage[local].waits.iter().map(|wait| wait.ticks).sum();
+        for (process, scanned) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let Some(span) = &scanned.spans else { continue };
+            let waited = |stage: &Vec<TimelineWaits>| {
+                let timelines = loaded.program.timelines_of(process);
+                timelines.flat_map(|timeline| &stage[timeline].waits).map(|wait| wait.ticks).sum()
+            };
             let own = ProcessSums {
-                process: loaded.program.number(LocalTimeline::at(local)).0,
+                process: loaded.program.number(process).0,
                 span: span.clone(),
-                communication: timeline.communication.clone(),
+                communication: scanned.communication.clone(),
                 waiting: waiting.iter().map(waited).collect(),
             };
             for (stage, sums) in self.times.iter_mut().enumerate() {
@@ -137,43 +154,62 @@ impl AnalysisSums {
 
     /// Waits of the hosted processes; compares both stages operation by operation.
     pub fn add_waits(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations, waiting: &[Vec<TimelineWaits>]) {
-        for (local, timeline) in scanned.timelines.iter().enumerate() {
-            let process = loaded.program.number(LocalTimeline::at(local)).0;
-            let operations = &scanned.operations[local];
-            let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[local]).collect();
-            let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {
-                stage.details.iter().map(|detail| (detail.operation, detail.kind, detail.ticks)).collect()
-            };
-            let all = [stages.first().map(details).unwrap_or_default(), stages.get(1).map(details).unwrap_or_default()];
-            compare(&all[0], &all[1], |_, kind, before, after| {
-                self.details.entry(kind).or_default().add(before, after);
-            });
+        for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let process = loaded.program.number(local).0;
             let mut by_node: BTreeMap<(WaitKind, u32), WaitingTally> = BTreeMap::new();
-            let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
-                stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
-            };
-            let all = [stages.first().map(waits).unwrap_or_default(), stages.get(1).map(waits).unwrap_or_default()];
-            compare(&all[0], &all[1], |operation, kind, before, after| {
-                let node = operations.call_path[operation as usize];
-                by_node.entry((kind, node)).or_default().add(before, after);
-            });
+            let mut pairs: BTreeMap<(WaitKind, u32), [i128; 2]> = BTreeMap::new();
+            for timeline in loaded.program.timelines_of(local) {
+                let operations = &scanned.operations[timeline];
+                let stages: Vec<&TimelineWaits> = waiting.iter().map(|stage| &stage[timeline]).collect();
+                let details = |stage: &&TimelineWaits| -> Vec<(u32, DetailKind, i64)> {
+                    stage.details.iter().map(|detail| (detail.operation, detail.kind, detail.ticks)).collect()
+                };
+                let all =
+                    [stages.first().map(details).unwrap_or_default(), stages.get(1).map(details).unwrap_or_default()];
+                compare(&all[0], &all[1], |_, kind, before, after| {
+                    self.details.entry(kind).or_default().add(before, after);
+                });
+                let waits = |stage: &&TimelineWaits| -> Vec<(u32, WaitKind, i64)> {
+                    stage.waits.iter().map(|wait| (wait.operation, wait.kind, wait.ticks)).collect()
+                };
+                let all = [stages.first().map(waits).unwrap_or_default(), stages.get(1).map(waits).unwrap_or_default()];
+                compare(&all[0], &all[1], |operation, kind, before, after| {
+                    let node = operations.call_path[operation as usize];
+                    by_node.entry((kind, node)).or_default().add(before, after);
+                });
+                for (stage, waits) in stages.iter().enumerate() {
+                    for wait in &waits.waits {
+                        pairs.entry((wait.kind, wait.cause)).or_default()[stage] += i128::from(wait.ticks);
+                    }
+                }
+            }
             let mut by_kind: BTreeMap<WaitKind, WaitingTally> = BTreeMap::new();
             for ((kind, node), tally) in by_node {
-                self.by_call_path.at(&timeline.tree, node, kind).merge(&tally);
+                self.by_call_path.at(&own.tree, node, kind).merge(&tally);
                 by_kind.entry(kind).or_default().merge(&tally);
             }
             for (kind, tally) in by_kind {
                 self.kinds.entry(kind).or_default().merge(&tally);
                 self.by_process.add(tally.longest(), (kind, process, tally));
             }
-            let mut pairs: BTreeMap<(WaitKind, u32), [i128; 2]> = BTreeMap::new();
-            for (stage, waits) in stages.iter().enumerate() {
-                for wait in &waits.waits {
-                    pairs.entry((wait.kind, wait.cause)).or_default()[stage] += i128::from(wait.ticks);
-                }
-            }
             for ((kind, cause), ticks) in pairs {
                 self.by_pair.add(ticks[0].max(ticks[1]), (kind, process, cause, ticks));
+            }
+        }
+    }
+
+    /// Waits of the threads of the hosted processes.
+    pub fn add_threads(&mut self, loaded: &LocalTrace, scanned: &ScannedOperations) {
+        for (local, own) in (0..).map(LocalTimeline).zip(&scanned.processes) {
+            let process = loaded.program.number(local).0;
+            let mut by_kind: BTreeMap<ThreadWaitKind, WaitingTally> = BTreeMap::new();
+            for (&(kind, node), tally) in &own.threads {
+                self.threads_by_call_path.at(&own.tree, node, kind).merge(tally);
+                by_kind.entry(kind).or_default().merge(tally);
+            }
+            for (kind, tally) in by_kind {
+                self.threads.entry(kind).or_default().merge(&tally);
+                self.threads_by_process.add(tally.longest(), (kind, process, tally));
             }
         }
     }
@@ -198,6 +234,12 @@ impl AnalysisSums {
         self.by_call_path.merge(other.by_call_path, |sum, more| sum.merge(&more));
         self.by_process.merge(other.by_process);
         self.by_pair.merge(other.by_pair);
+        for (kind, tally) in other.threads {
+            self.threads.entry(kind).or_default().merge(&tally);
+        }
+        self.threads_by_call_path.merge(other.threads_by_call_path, |sum, more| sum.merge(&more));
+        self.threads_by_process.merge(other.threads_by_process);
+        self.delays.merge(other.delays);
         for (path, more) in self.paths.iter_mut().zip(other.paths) {
             path.merge(more);
         }

@@ -50,7 +50,7 @@ impl TrafficSums {
         }
     }
 
-    /// A message from timeline `source` to timeline `destination`, sent at `time`.
+    /// A message from process `source` to process `destination`, sent at `time`.
     pub fn add(&mut self, source: TimelineNumber, destination: TimelineNumber, bytes: u64, time: i64) {
         let message = [1, bytes];
         let counts = &mut self.counts;

@@ -6,9 +6,10 @@ use clap::{Args, value_parser};
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Analyses the waiting times of a trace (Late Sender, Wait at Barrier, ...), its degree of parallelism and its critical \
-path, both with the times that any reader of the trace sees and with corrected times. The difference is an artefact \
-of the clocks. Only the report is written.";
+Analyses the waiting times of a trace (Late Sender, Wait at Barrier, ...), which regions made others wait (delay costs), \
+the waiting of threads (Wait at OpenMP Barrier, Idle Threads, ...), the degree of parallelism and the critical path, \
+all with the times that any reader of the trace sees and with corrected times. The difference is an artefact of the \
+clocks. Only the report is written.";
 
 pub(super) const AFTER: &str = "\
 Examples:

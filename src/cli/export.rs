@@ -1,6 +1,6 @@
 //! The options of `clc-replay export`.
 
-use super::options::{LogOptions, SynchronisationOptions};
+use super::options::{CorrectionOptions, LogOptions, SynchronisationOptions};
 use super::time_window::TimeWindow;
 use super::values;
 use crate::output::conflicts::Content;
@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 pub(super) const ABOUT: &str = "\
-Exports part of a trace to a format that other tools can read. It uses the times as a reader of the archive sees \
-them: for corrected times, export the corrected trace.
+Exports part of a trace to a format that other tools can read, with the times that the correction starts from: through \
+the recorded clock offsets or estimated clocks, as --presync says, each location by its own clock. With --corrected, \
+the times are those that the correction would write; the trace itself stays as it is.
 
 perfetto: the regions and messages within a time window as Chrome trace events (JSON), for ui.perfetto.dev, chrome://tracing and Speedscope. Keep the window short: browsers become slow beyond a million events.
 violations-csv: one line for each message received too early and each collective operation that ends too early, for a spreadsheet or a script.";
@@ -18,6 +19,8 @@ violations-csv: one line for each message received too early and each collective
 pub(super) const AFTER: &str = "\
 Examples:
   clc-replay export traces/run1-clc --window 1.2s:1.3s -o window.json
+  clc-replay export traces/run1 --corrected --window 1.2s:1.3s -o window.json
+      The same, without a corrected trace.
   clc-replay export traces/run1 --format violations-csv -o violations.csv
   clc-replay export traces/run1 --format violations-csv -o - | sort -t, -k11 -n
 
@@ -56,6 +59,10 @@ pub struct ExportOptions {
     #[arg(long, value_name = "FORMAT", default_value = "perfetto", value_enum, help_heading = "Output")]
     pub format: ExportFormat,
 
+    /// Export corrected times: those that `clc-replay TRACE` with the same options would write
+    #[arg(long, help_heading = "Output")]
+    pub corrected: bool,
+
     /// Time window relative to the first event, such as 1.2s:1.3s, 500us: or :2ms
     ///
     /// Units: min, s, ms, us, ns, ps. Regions that extend beyond it are cut. Violations are included if their receive lies in it.
@@ -69,6 +76,10 @@ pub struct ExportOptions {
     /// Overwrite an existing file of any kind, unless it belongs to a trace; an earlier export of the same format is overwritten in any case
     #[arg(long, help_heading = "Output")]
     pub force: bool,
+
+    /// How the correction is made.
+    #[command(flatten)]
+    pub correction: CorrectionOptions,
 
     /// What the job shares with the correction.
     #[command(flatten)]

@@ -95,7 +95,8 @@ All clock models: docs/clocks.md";
 pub(super) const PERTURB: &str = "\
 Adds known clock errors to a recorded trace whose own clocks are good: one recorded on a single node, or a corrected \
 one. Every record is kept and only times change; recorded clock offsets are replaced by measurements of the wrong \
-clocks. The original times are stored with the result as the truth, for `clc-replay evaluate`.";
+clocks. The original times are stored with the result as the truth, for `clc-replay evaluate`. All threads of a \
+process get the same clock, even if theirs differed before.";
 
 pub(super) const PERTURB_AFTER: &str = "\
 Examples:

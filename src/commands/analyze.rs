@@ -2,7 +2,7 @@
 
 use crate::analysis::{AnalysisOptions, analyse};
 use crate::cli::AnalyzeOptions;
-use crate::commands::{Outcome, as_recorded, command_line, corrected, whole_processes};
+use crate::commands::{Outcome, as_recorded, command_line, corrected};
 use crate::output::conflicts::Content;
 use crate::output::files;
 use crate::report::{Analysis, analysis_csv};
@@ -28,13 +28,12 @@ pub fn analyze(
     let (synchronisation, resolution) = (&options.synchronisation, session.resolution());
     // Before and after, or the trace as it is.
     let (mut examined, after, corrections) = if options.as_recorded {
-        let examined = session.examine(whole_processes(as_recorded(synchronisation, resolution)?))?;
+        let examined = session.examine(as_recorded(synchronisation, resolution)?)?;
         session.lap("check", examined.loaded.program.events());
         (examined, None, None)
     } else {
         let (examination, parameters) = corrected(&options.correction, synchronisation, resolution)?;
-        let Replayed { examined, parameters, passes, result } =
-            session.replay(whole_processes(examination), parameters)?;
+        let Replayed { examined, parameters, passes, result } = session.replay(examination, parameters)?;
         let program = &examined.loaded.program;
         let after = survey(session.transport, program, &result.times(program))?;
         let origin = origin(&examined.loaded);

@@ -4,7 +4,7 @@ use crate::accuracy::compare::{Comparison, ErrorSurvey};
 use crate::accuracy::judgement::Judgement;
 use crate::accuracy::phase::CorrectionPhase;
 use crate::cli::EvaluateOptions;
-use crate::commands::{Outcome, corrected, whole_processes};
+use crate::commands::{Outcome, corrected};
 use crate::output::conflicts::Content;
 use crate::output::files;
 use crate::pipeline::open::open;
@@ -34,7 +34,6 @@ pub fn evaluate(
     let mut session = Session::open(transport, base, options.common.threads, progress)?;
     let resolution = session.resolution();
     let (examination, parameters) = corrected(&options.correction, &options.synchronisation, resolution)?;
-    let examination = whole_processes(examination);
     let (mut loaded, corrections) = match &judged {
         Some(judged) => {
             session.warnings.merge(judged.warnings.clone());

@@ -1,11 +1,11 @@
 //! `clc-replay export TRACE -o FILE`: a part of a trace for other tools.
 
 use crate::cli::{ExportFormat, ExportOptions};
-use crate::commands::{Outcome, best_clocks, whole_processes};
+use crate::commands::{Outcome, best_clocks, corrected};
 use crate::output::files;
-use crate::pipeline::export::{ExportWindow, Exported, perfetto, violations};
+use crate::pipeline::export::{Exported, ExportedTimes, perfetto, violations};
 use crate::report::warnings_text;
-use crate::session::Session;
+use crate::session::{Replayed, Session};
 use clc_engine::comm::{Transport, agree};
 use clc_trace::Result;
 use clc_trace::format::plural;
@@ -24,16 +24,23 @@ pub fn export(
     let to_stdout = options.output == Path::new("-");
     let mut session = Session::open(transport, &options.trace, None, progress)?;
     let resolution = session.resolution();
-    let examination = whole_processes(best_clocks(&options.synchronisation, resolution)?);
-    let mut loaded = session.load(&examination.load)?;
-    session.refine(&mut loaded, &examination.load, examination.clocks)?;
+    let (loaded, correction) = if options.corrected {
+        let (examination, parameters) = corrected(&options.correction, &options.synchronisation, resolution)?;
+        let Replayed { examined, result, .. } = session.replay(examination, parameters)?;
+        (examined.loaded, Some(result))
+    } else {
+        let examination = best_clocks(&options.synchronisation, resolution)?;
+        let mut loaded = session.load(&examination.load)?;
+        session.refine(&mut loaded, &examination.load, examination.clocks)?;
+        (loaded, None)
+    };
+    let times = ExportedTimes::new(session.transport, &loaded, correction.as_ref())?;
     let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
     let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
-    let window = ExportWindow::new(&loaded, ticks(from)?, ticks(to)?, resolution)
-        .map_err(|error| error.in_file(&options.trace))?;
+    let window = times.window(ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
-        ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &loaded, window)?,
-        ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &loaded, window)?,
+        ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &times, window)?,
+        ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &times, window)?,
     };
     session.unchanged()?;
     let mut said = None;

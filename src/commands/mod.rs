@@ -109,12 +109,6 @@ fn best_clocks(synchronisation: &SynchronisationOptions, resolution: u64) -> Res
     examination(synchronisation, resolution, Method::default(), Ticks::ZERO)
 }
 
-/// Without timelines of single locations: what is asked for is that of processes.
-fn whole_processes(mut examination: Examination) -> Examination {
-    examination.load.own_timelines = false;
-    examination
-}
-
 fn examination(
     synchronisation: &SynchronisationOptions,
     resolution: u64,
@@ -127,7 +121,6 @@ fn examination(
         alltoallv: synchronisation.alltoallv,
         fences: synchronisation.fences,
         separation,
-        own_timelines: true,
     };
     Ok(Examination { load, clocks: synchronisation.wanted(), keep_recorded: false })
 }

@@ -52,7 +52,6 @@ pub fn perturb(
         alltoallv: false,
         fences: Fences::default(),
         separation: Parameters::default().minimum_separation,
-        own_timelines: false,
     };
     let loaded = session.load(&load_options)?;
     let program = &loaded.program;

@@ -11,6 +11,7 @@ use clc_engine::matching::communicators::{CommTable, join_everywhere};
 use clc_engine::matching::extract::Extractor;
 use clc_engine::matching::extracted::{Extract, Leftovers};
 use clc_engine::matching::fences::Fences;
+use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::messages::match_messages;
 use clc_engine::matching::split::{self, Numbers, SplitTimeline, TiedLocations};
 use clc_engine::matching::sync::EventCoordinates;
@@ -40,8 +41,6 @@ pub struct LoadOptions {
     pub fences: Fences,
     /// δ: events closer than this allows for are kept.
     pub separation: Ticks,
-    /// Whether locations can have timelines of their own.
-    pub own_timelines: bool,
 }
 
 /// One hosted location.
@@ -53,8 +52,8 @@ pub struct LoadedLocation {
     pub clock: Clock,
     /// Recorded offsets that the model was made from.
     pub offsets: Vec<ClockOffset>,
-    /// They were put right by a constant, since steps of threads contradict them.
-    pub put_right: bool,
+    /// A constant that was added to them, in ticks, since steps of threads contradict what was recorded; else 0.
+    pub put_right: i64,
     /// What the scan counted.
     pub summary: ScanSummary,
 }
@@ -82,7 +81,36 @@ pub struct LocalTrace {
     pub latency_basis: LatencyBasis,
 }
 
+impl LoadedLocation {
+    /// The clock that readers of the trace see, through the offsets as they were recorded.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub fn readers_clock(&self) -> Result<Clock> {
+        let recorded =
+            |offset: &ClockOffset| ClockOffset { offset: offset.offset.saturating_sub(self.put_right), ..*offset };
+        let offsets: Vec<ClockOffset> = self.offsets.iter().map(recorded).collect();
+        let clock = Method::Linear.clock(&offsets).map(Clock::from)?;
+        let (first, last) = self.summary.time_span.unwrap_or((0, 0));
+        clock.check_range(Ticks(first as i64), Ticks(last as i64))?;
+        Ok(clock)
+    }
+}
+
 impl LocalTrace {
+    /// All locations of the process (or other location group) whose shared timeline is `process`, whatever timelines they have: the timeline of each, and its
+    /// place in there. The main location comes first, the others in the order of their definitions.
+    pub fn locations_of(&self, process: LocalTimeline) -> Vec<(LocalTimeline, usize)> {
+        let places =
+            |timeline: LocalTimeline| (0..self.locations[timeline].len()).map(move |number| (timeline, number));
+        let mut all: Vec<_> = self.program.timelines_of(process).flat_map(places).collect();
+        all.sort_by_key(|&(timeline, number)| {
+            let main = (timeline, number) == (process, 0);
+            (!main, self.locations[timeline][number].index)
+        });
+        all
+    }
+
     /// Events of the hosted locations.
     pub fn events(&self) -> u64 {
         self.locations.iter().flatten().map(|location| location.summary.events).sum()
@@ -313,7 +341,7 @@ fn scan(
     };
     let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
     let mut loaded: Vec<LoadedLocation> = Vec::new();
-    let mut threads = Threads::new(opened, options, timeline.locations.len());
+    let mut threads = Threads::new(opened, timeline.locations.len());
     for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
         let id = opened.definitions.locations[index].id;
         let own = &local.clock_offsets;
@@ -367,7 +395,7 @@ fn scan(
                 .map_err(|error| error.in_file(&archive.local_definition_path(id)).at_location(id))?;
         }
         summary.warnings.iter().for_each(|text| warnings.add(text.clone()));
-        loaded.push(LoadedLocation { index, clock, offsets, put_right: false, summary });
+        loaded.push(LoadedLocation { index, clock, offsets, put_right: 0, summary });
     }
     let mut divided = Divided::default();
     let mut event_of: BTreeMap<(u32, EventNumber), u32> = BTreeMap::new();
@@ -419,9 +447,9 @@ struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    fn new(opened: &'a TraceHandle, options: &LoadOptions, locations: usize) -> Self {
+    fn new(opened: &'a TraceHandle, locations: usize) -> Self {
         let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers);
-        Threads { steps, wanted: options.own_timelines && locations > 1, bound: TiedLocations::default() }
+        Threads { steps, wanted: locations > 1, bound: TiedLocations::default() }
     }
 
     /// Whether an event is a step; takes note of what binds its location to the process.
@@ -447,11 +475,10 @@ impl<'a> Threads<'a> {
                 Some((clocks, timeline)) => clocks.has_own(timeline, number as u32),
                 None => differs,
             };
-            if differs && (bound[number] || !options.own_timelines) {
+            if differs && bound[number] {
                 warnings.add(
                     "the recorded clock offsets of some locations differ from those of their process; they still get \
-                    its correction, because they share collective operations with other locations or because this \
-                    command does not split processes",
+                    its correction, because they share collective operations with other locations",
                 );
             }
         }
@@ -506,7 +533,7 @@ fn put_right(
             continue;
         }
         let location = &mut loaded[number as usize];
-        location.put_right = true;
+        location.put_right = ahead;
         if location.offsets.is_empty() {
             location.offsets.push(ClockOffset { time: 0, offset: 0, standard_deviation: 0.0 });
         }

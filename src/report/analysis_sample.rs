@@ -1,6 +1,7 @@
 //! An analysis with something in every field.
 
 use super::*;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::DetailKind;
 
 fn waiting(before: f64, after: f64, artefact: f64) -> Waiting {
@@ -67,6 +68,43 @@ fn path(seconds: f64, broken: u64) -> CriticalPath {
     }
 }
 
+fn delays() -> DelayCosts {
+    let cost = |before: f64, after: f64| DelayCost { before_seconds: before, after_seconds: Some(after) };
+    DelayCosts {
+        by_region: vec![
+            RegionDelay { region: "smooth".into(), cost: cost(90.0, 30.0) },
+            RegionDelay { region: String::new(), cost: cost(10.0, 2.0) },
+        ],
+        further_regions: 6,
+        by_process: vec![ProcessDelay { process: 3, cost: cost(40.0, 20.0) }],
+        further_processes: 63,
+        propagated: cost(80.0, 18.0),
+        unexplained: cost(20.0, 1.0),
+        not_examined: cost(10.0, 1.0),
+    }
+}
+
+fn threads() -> ThreadWaits {
+    let barrier = waiting(20.0, 18.0, 3.0);
+    let kind = |kind| ThreadKindWaiting {
+        kind,
+        waiting: match kind {
+            ThreadWaitKind::WaitAtOpenMpBarrier => barrier,
+            _ => Waiting { after_seconds: Some(0.0), after_count: Some(0), ..Waiting::default() },
+        },
+    };
+    let call_path = ["!$omp parallel @solve.c:12", "!$omp implicit barrier @solve.c:30"].map(str::to_owned).into();
+    let kinds = ThreadWaitKind::ALL.into_iter().map(kind).collect();
+    let kind = ThreadWaitKind::WaitAtOpenMpBarrier;
+    ThreadWaits {
+        kinds,
+        by_call_path: vec![ThreadCallPathWaiting { kind, call_path, waiting: barrier }],
+        further_call_paths: 4,
+        by_process: vec![ThreadProcessWaiting { kind, process: 17, waiting: waiting(2.0, 1.5, 1.0) }],
+        further_processes: 63,
+    }
+}
+
 /// Before and after of the trace in [`super::sample`].
 pub(super) fn analysis() -> Analysis {
     let late_sender = waiting(200.0, 40.0, 164.0);
@@ -111,6 +149,8 @@ pub(super) fn analysis() -> Analysis {
                 after_seconds: Some(1.5),
             }],
             further_pairs: 250,
+            delays: delays(),
+            threads: threads(),
         },
         critical_path: Stages { before: path(12.34, 7), after: Some(path(12.35, 0)) },
         traffic: Traffic {

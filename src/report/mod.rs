@@ -17,9 +17,10 @@ pub use html::evaluation_plot;
 pub use html::{WatchedPage, html, watched_page};
 pub use json::{GENERATOR, escaped, json};
 pub use model::analysis::{
-    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DetailWaiting, Execution, KindWaiting, PairTraffic,
-    PairWaiting, PairsOverTime, PathStretch, ProcessShare, ProcessTimes, ProcessWaiting, RegionShare, Share, Stages,
-    Traffic, WaitStates, Waiting,
+    Analysis, CallPathShare, CallPathWaiting, CriticalPath, DelayCost, DelayCosts, DetailWaiting, Execution,
+    KindWaiting, PairTraffic, PairWaiting, PairsOverTime, PathStretch, ProcessDelay, ProcessShare, ProcessTimes,
+    ProcessWaiting, RegionDelay, RegionShare, Share, Stages, ThreadCallPathWaiting, ThreadKindWaiting,
+    ThreadProcessWaiting, ThreadWaits, Traffic, WaitStates, Waiting,
 };
 pub use model::conversion::{Conversion, LossCount};
 pub use model::coverage::Coverage;

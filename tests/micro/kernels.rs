@@ -71,7 +71,6 @@ fn load_again(opened: &TraceHandle, parameters: &Parameters) -> LocalTrace {
         alltoallv: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
-        own_timelines: true,
     };
     load(&mut LocalTransport::alone(), opened, &options, &Silent, &mut Warnings::default()).expect("a trace")
 }

@@ -50,7 +50,6 @@ fn used(path: &Path, ranks: usize) -> (usize, usize) {
         alltoallv: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
-        own_timelines: true,
     };
     let loaded = load(&mut transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();
     let mut by_process = vec![0; ranks];

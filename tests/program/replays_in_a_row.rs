@@ -113,7 +113,6 @@ fn replays(transport: &mut dyn Transport) -> Vec<bool> {
         alltoallv: false,
         fences: clc_engine::matching::fences::Fences::default(),
         separation: parameters.minimum_separation,
-        own_timelines: true,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default()).unwrap();
     (0..5).map(|_| rehearse(transport, &loaded.program).unwrap().is_some()).collect()

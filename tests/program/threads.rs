@@ -103,13 +103,13 @@ fn some_of_the_random_programs_have_timelines_of_their_own() {
     assert!(own >= 12, "{own}");
 }
 
-const US: i64 = 1000;
+pub const US: i64 = 1000;
 const TEAM: CommId = CommId(5);
 
 /// Threads of a process: events at true times in microseconds, and how far the thread's clock is ahead.
-type Threads = Vec<(Vec<(i64, Event)>, i64)>;
+pub type Threads = Vec<(Vec<(i64, Event)>, i64)>;
 
-fn trace(processes: Vec<Threads>) -> Trace {
+pub fn trace(processes: Vec<Threads>) -> Trace {
     let world: Vec<u32> = (0..processes.len() as u32).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     let location = |(events, ahead): (Vec<(i64, Event)>, i64)| -> Vec<Recorded> {
@@ -129,31 +129,31 @@ fn trace(processes: Vec<Threads>) -> Trace {
     }
 }
 
-fn thread(time: i64, step: ThreadEvent) -> (i64, Event) {
+pub fn thread(time: i64, step: ThreadEvent) -> (i64, Event) {
     (time, Event::Thread(step))
 }
 
-fn fork(time: i64, threads: u32) -> (i64, Event) {
+pub fn fork(time: i64, threads: u32) -> (i64, Event) {
     thread(time, ThreadEvent::Fork { model: 3, threads })
 }
 
-fn join(time: i64) -> (i64, Event) {
+pub fn join(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::Join { model: 3 })
 }
 
-fn begin(time: i64) -> (i64, Event) {
+pub fn begin(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::TeamBegin(TEAM))
 }
 
-fn end(time: i64) -> (i64, Event) {
+pub fn end(time: i64) -> (i64, Event) {
     thread(time, ThreadEvent::TeamEnd(TEAM))
 }
 
-fn barrier(arrive: i64, depart: i64) -> [(i64, Event); 2] {
+pub fn barrier(arrive: i64, depart: i64) -> [(i64, Event); 2] {
     [(arrive, Event::Enter(RegionId(BARRIER))), (depart, Event::Leave(RegionId(BARRIER)))]
 }
 
-fn message(peer: u32) -> Message {
+pub fn message(peer: u32) -> Message {
     Message { peer, comm: CommId(0), tag: 1, length: 8 }
 }
 

@@ -89,7 +89,6 @@ fn run(
         alltoallv: rules.vector_all_to_all,
         fences: rules.fences,
         separation: parameters.minimum_separation,
-        own_timelines: true,
     };
     let loaded = load(transport, &opened, &options, &Silent, &mut Warnings::default())?;
     let before = survey(transport, &loaded.program, &loaded.program.times(|timeline| &timeline.time))?;

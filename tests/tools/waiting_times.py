@@ -2,7 +2,8 @@
 """Waiting times of an OTF2 archive, by the definitions of docs/analysis.md:       waiting_times.py ARCHIVE.otf2
 
 Needs Debian's python3-otf2. An independent judge of `clc-replay analyze`: it shares no code with the program. Prints one line per kind:
-kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them. Collective operations on MPI_COMM_SELF and
+kind, sum in ticks, number of region instances; after the kinds of waiting what is told beside them, and the waiting of threads. Threads are brought
+together by their times, which have to be right. Collective operations on MPI_COMM_SELF and
 others of one member wait for nobody. Every fence of a window counts as a barrier.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 import otf2
 from otf2 import events as ev
 from otf2.enums import CollectiveOp as Op
-from otf2.enums import LockType
+from otf2.enums import LockType, Paradigm, RegionRole
 
 TO_ALL, TO_ONE = {Op.BCAST, Op.SCATTER, Op.SCATTERV}, {Op.REDUCE, Op.GATHER, Op.GATHERV}
 PREFIX = {Op.SCAN, Op.EXSCAN}
@@ -21,6 +22,7 @@ ALL = {Op.BARRIER, Op.ALLREDUCE, Op.ALLGATHER, Op.ALLGATHERV, Op.ALLTOALL, Op.RE
 ORDER = ["Late Sender", "Late Receiver", "Wait at NxN", "Wait at Barrier", "Late Broadcast", "Early Reduce", "Early Scan",
          "Wait at Fence", "Late Post", "Early Wait", "Lock Contention"]  # fmt: skip
 DETAILS = ["Wrong order: different", "Wrong order: same", "Late Complete", "Barrier Completion", "N-to-N Completion"]
+THREADS = ["Wait at OpenMP Barrier", "Thread Lock Contention", "Idle Threads", "Limited Parallelism"]
 SYNCHRONOUS = ("MPI_SSEND", "MPI_ISSEND")
 EVERYBODY = 2**32 - 1
 
@@ -61,12 +63,14 @@ def main():
     fences, epochs, started, accessed = defaultdict(list), defaultdict(list), {}, {}
     locks = defaultdict(list)
     open_locks: dict[Any, dict[str, Any]] = {}
+    threads = defaultdict(list)
     with otf2.reader.open(sys.argv[1]) as trace:
         ranks = {}
         for group in trace.definitions.groups:
             if group.group_type == otf2.enums.GroupType.COMM_LOCATIONS and group.paradigm == otf2.enums.Paradigm.MPI:
                 ranks = {location: rank for rank, location in enumerate(group.members)}
         for location, event in trace.events:
+            threads[location].append(event)
             if location not in ranks:
                 continue
             own, stack, time = ranks[location], stacks[location], event.time
@@ -207,8 +211,90 @@ def main():
         for what, ticks in ([(kind, until - op.enter)] if kind else []) + op.details:
             sums[what] += ticks
             counts[what] += 1
-    for kind in ORDER + DETAILS:
+    for main_thread in ranks:
+        own = [events for location, events in threads.items() if location.group == main_thread.group]
+        if len(own) > 1:
+            for what, ticks, number in of_threads(threads[main_thread], own):
+                sums[what] += ticks
+                counts[what] += number
+    for kind in ORDER + DETAILS + THREADS:
         print(f"{kind},{sums[kind]},{counts[kind]}")
+
+
+class Team:
+    """A parallel region of the main thread: when it lasts, and the barriers of each thread in it."""
+
+    def __init__(self, fork):
+        self.fork, self.join, self.barriers = fork, None, []
+
+
+def is_barrier(region):
+    roles = (RegionRole.BARRIER, RegionRole.IMPLICIT_BARRIER)
+    return region.region_role in roles and region.paradigm == Paradigm.OPENMP
+
+
+def of_threads(main_thread, all_threads):
+    """Waiting of the threads of one process, as kind, ticks and number of waits."""
+    teams, serial, path, now = [], defaultdict(int), [], main_thread[0].time
+    sections = []
+    for event in main_thread:
+        if not teams or teams[-1].join is not None:
+            serial[tuple(path)] += event.time - now
+        now = event.time
+        if isinstance(event, ev.Enter):
+            path.append(event.region.name)
+        elif isinstance(event, ev.Leave):
+            path.pop()
+        elif isinstance(event, ev.ThreadFork):
+            teams.append(Team(event.time))
+            sections.append(serial)
+            serial = defaultdict(int)
+        elif isinstance(event, ev.ThreadJoin):
+            teams[-1].join = event.time
+    sections.append(serial)
+
+    workers = 0
+    for events in all_threads:
+        team, entered = None, None
+        workers += events is not main_thread and any(isinstance(event, ev.ThreadTeamBegin) for event in events)
+        for event in events:
+            if isinstance(event, ev.ThreadTeamBegin):
+                team = next(team for team in teams if team.fork <= event.time <= team.join)
+                team.barriers.append([])
+            elif isinstance(event, ev.ThreadTeamEnd):
+                team = None
+            elif team and isinstance(event, ev.Enter) and is_barrier(event.region):
+                entered = event.time
+            elif team and isinstance(event, ev.Leave) and is_barrier(event.region):
+                team.barriers[-1].append((entered, event.time))
+    for team in teams:
+        for passed in zip(*team.barriers):
+            last = max(entered for entered, _ in passed)
+            for entered, left in passed:
+                if min(last, left) > entered:
+                    yield THREADS[0], min(last, left) - entered, 1
+        idle = workers + 1 - len(team.barriers)
+        if idle > 0 and team.join > team.fork:
+            yield THREADS[3], idle * (team.join - team.fork), idle
+    for section in sections if teams else []:
+        for ticks in section.values():
+            if ticks > 0 and workers > 0:
+                yield THREADS[2], workers * ticks, workers
+
+    locks = defaultdict(dict)
+    for number, events in enumerate(all_threads):
+        before = None
+        for event in events:
+            if isinstance(event, ev.ThreadAcquireLock):
+                locks[event.model, event.lock_id][event.acquisition_order] = [number, before, event.time, None]
+            elif isinstance(event, ev.ThreadReleaseLock):
+                locks[event.model, event.lock_id][event.acquisition_order][3] = event.time
+            before = event.time
+    for held in locks.values():
+        order = [held[number] for number in sorted(held)]
+        for (holder, _, _, released), (number, asked, acquired, _) in zip(order, order[1:]):
+            if holder != number and released is not None and asked is not None and min(released, acquired) > asked:
+                yield THREADS[1], min(released, acquired) - asked, 1
 
 
 def groups(epochs):

@@ -46,7 +46,8 @@ impl Input<'_> {
             let channel = &program.messages.incoming[channel];
             let own = &operations[channel.destination];
             if channel.is_certain() && own.of_event[event as usize] != Operations::NONE {
-                received[channel.destination].push(Received { event, source: channel.source, sent });
+                let source = program.process_of(channel.source);
+                received[channel.destination].push(Received { event, source, sent });
             }
         })?;
         for (timeline, mut received) in received.into_iter().enumerate() {
@@ -149,9 +150,9 @@ fn late_completes(
         if channel.trust != Trust::Grouped || own.partner[event as usize] != Operations::NONE {
             return;
         }
-        let operation = own.of_event[event as usize];
+        let (operation, source) = (own.of_event[event as usize], program.process_of(channel.source).0);
         let wait = wait_of(&waits[channel.destination].waits, operation);
-        if wait.is_some_and(|wait| wait.kind == WaitKind::EarlyWait && wait.cause == channel.source.0) {
+        if wait.is_some_and(|wait| wait.kind == WaitKind::EarlyWait && wait.cause == source) {
             last.insert((channel.destination, operation), accessed);
         }
     })?;

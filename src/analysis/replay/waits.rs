@@ -51,7 +51,7 @@ pub fn waits(
         .collect();
     message_bounds(transport, program, &entered, |channel, event, ready| {
         let channel = &program.messages.incoming[channel];
-        let (timeline, source) = (channel.destination, channel.source.0);
+        let (timeline, source) = (channel.destination, program.process_of(channel.source).0);
         match channel.trust {
             Trust::Sound | Trust::Aligned => {
                 search.until(timeline, event, ready, Some(WaitKind::LateSender), Some(source));
@@ -59,7 +59,7 @@ pub fn waits(
             Trust::Acknowledged => search.until(timeline, event, ready, Some(WaitKind::LateReceiver), Some(source)),
             Trust::Grouped => search.epoch(timeline, event, ready, source),
             Trust::Implied => {}
-            // Of threads that have timelines of their own; here processes are whole.
+            // Of threads, and only of those that have timelines of their own.
             Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked => {}
         }
     })?;
@@ -167,7 +167,8 @@ impl SearchWaits<'_> {
                 }
                 let (enter, leave) = (times.enter[operation as usize], times.leave[operation as usize]);
                 if let Some(until) = send_waits_until(enter, posted, leave) {
-                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, channel.destination.0);
+                    let cause = program.process_of(channel.destination).0;
+                    self.wait(channel.source, operation, until, WaitKind::LateReceiver, cause);
                 }
             }
         }

@@ -57,6 +57,11 @@ impl CallTree {
         regions
     }
 
+    /// The innermost region of every node, by its number; that of the root is `outside`.
+    pub fn innermost(&self, outside: u32) -> Vec<u32> {
+        std::iter::once(outside).chain(self.nodes.iter().map(|&(_, region)| region)).collect()
+    }
+
     /// The node here of a node of another tree, made with its callers if it is new. Without limit: those are for single processes.
     pub fn adopt(&mut self, other: &CallTree, node: u32) -> u32 {
         let mut here = Self::ROOT;
@@ -121,6 +126,7 @@ mod tests {
         let other_solve = b.call(other_main, 8);
         assert_eq!(a.call(main, 8), solve);
         assert_eq!(b.regions(other_solve), [7, 8]);
+        assert_eq!(b.innermost(99), [99, 7, 9, 8]);
         let (mut left, mut right) = (ByCallPath::default(), ByCallPath::default());
         *left.at(&a, solve, 0u8) += 3;
         *right.at(&b, other_solve, 0) += 4;

@@ -12,9 +12,11 @@
 #![deny(missing_docs)]
 
 pub mod call_tree;
+pub mod delays;
 pub mod locks;
 pub mod parallelism;
 pub mod path;
+pub mod threads;
 pub mod waiting;
 pub mod windows;
 

@@ -148,6 +148,17 @@ impl WaitingTally {
         self.hidden += (-difference).max(0);
     }
 
+    /// So many region instances that waited equally long, for each one of these.
+    pub fn times(self, number: u64) -> WaitingTally {
+        let all = i128::from(number);
+        WaitingTally {
+            ticks: self.ticks.map(|ticks| ticks * all),
+            counts: self.counts.map(|count| count * number),
+            artefact: self.artefact * all,
+            hidden: self.hidden * all,
+        }
+    }
+
     /// Adds another sum.
     pub fn merge(&mut self, other: &WaitingTally) {
         for stage in 0..2 {
@@ -195,5 +206,8 @@ mod tests {
         assert_eq!((tally.ticks, tally.counts), ([10, 9], [1, 2]));
         assert_eq!((tally.artefact, tally.hidden), (6, 5));
         assert_eq!(tally.ticks[0] - tally.artefact + tally.hidden, tally.ticks[1]);
+        let mut twice = tally;
+        twice.merge(&tally);
+        assert_eq!(tally.times(2), twice);
     }
 }

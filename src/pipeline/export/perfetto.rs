@@ -1,12 +1,11 @@
 //! Chrome trace events ("Trace Event Format"): complete events for regions, flow events for messages, metadata for names.
 
+use super::times::{ExportedClock, ExportedTimes};
 use super::{ExportWindow, Exported};
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
-use crate::pipeline::location_clock::LocationClock;
+use crate::pipeline::load::LoadedLocation;
 use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
-use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::partners::senders;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
@@ -19,10 +18,10 @@ use std::collections::HashMap;
 pub fn perfetto(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
-    loaded: &LocalTrace,
+    times: &ExportedTimes<'_>,
     window: ExportWindow,
 ) -> Result<Option<Exported>> {
-    let mut part = PartialExport::new(opened, loaded, window);
+    let mut part = PartialExport::new(opened, times, window);
     let outcome = part.locations();
     agree(transport, outcome)?;
     part.messages(transport)?;
@@ -49,7 +48,7 @@ pub fn perfetto(
 
 struct PartialExport<'a> {
     opened: &'a TraceHandle,
-    loaded: &'a LocalTrace,
+    times: &'a ExportedTimes<'a>,
     window: ExportWindow,
     /// Names of regions.
     names: HashMap<RegionId, &'a str>,
@@ -64,7 +63,7 @@ struct PartialExport<'a> {
 }
 
 impl<'a> PartialExport<'a> {
-    fn new(opened: &'a TraceHandle, loaded: &'a LocalTrace, window: ExportWindow) -> Self {
+    fn new(opened: &'a TraceHandle, times: &'a ExportedTimes<'a>, window: ExportWindow) -> Self {
         let definitions = &opened.definitions;
         let timelines = opened.timelines.all.iter().enumerate();
         let places = timelines.flat_map(|(process, timeline)| {
@@ -72,7 +71,7 @@ impl<'a> PartialExport<'a> {
         });
         PartialExport {
             opened,
-            loaded,
+            times,
             window,
             names: definitions.regions.iter().map(|region| (region.id, region.name.as_str())).collect(),
             places: places.collect(),
@@ -85,14 +84,13 @@ impl<'a> PartialExport<'a> {
 
     /// Microseconds after the first event of the trace: the format's unit.
     fn microseconds(&self, time: i64) -> f64 {
-        let origin = self.loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-        (Ticks(time) - origin).seconds(self.opened.definitions.clock.resolution) * 1e6
+        (Ticks(time) - self.times.origin()).seconds(self.opened.definitions.clock.resolution) * 1e6
     }
 
     fn locations(&mut self) -> Result<()> {
-        let (opened, loaded) = (self.opened, self.loaded);
-        for (local, locations) in (0..).map(LocalTimeline).zip(&loaded.locations) {
-            let process = loaded.program.number(local).place();
+        let (opened, times) = (self.opened, self.times);
+        for shared in times.loaded.program.shared_timelines() {
+            let process = times.loaded.program.number(shared).place();
             let timeline = &opened.timelines.all[process];
             let node = opened.node_name(timeline).map(|node| format!(" on {node}")).unwrap_or_default();
             let name = match timeline.process {
@@ -102,12 +100,13 @@ impl<'a> PartialExport<'a> {
             let named = json!({"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}});
             let sorted = json!({"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}});
             self.lines.extend([named.to_string(), sorted.to_string()]);
-            for (number, location) in locations.iter().enumerate() {
+            for (local, number) in times.loaded.locations_of(shared) {
+                let location = &times.loaded.locations[local][number];
                 let definition = &opened.definitions.locations[location.index];
                 let named = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": location.index,
                     "args": {"name": definition.name}});
                 self.lines.push(named.to_string());
-                self.location(process, location, loaded.clock(local, number)).map_err(|error| {
+                self.location(process, location, times.location(local, number)).map_err(|error| {
                     error.in_file(&opened.archive.event_path(definition.id)).at_location(definition.id)
                 })?;
             }
@@ -116,10 +115,9 @@ impl<'a> PartialExport<'a> {
     }
 
     /// The regions of one location.
-    fn location(&mut self, process: usize, location: &LoadedLocation, clock: LocationClock<'_>) -> Result<()> {
+    fn location(&mut self, process: usize, location: &LoadedLocation, mut clock: ExportedClock<'_>) -> Result<()> {
         let id = self.opened.definitions.locations[location.index].id;
         let local = self.opened.archive.local_definitions(id)?;
-        let mut clock = clock.cursor();
         let mut stack: Vec<(RegionId, i64)> = Vec::new();
         let mut closed: Vec<(RegionId, i64, i64)> = Vec::new();
         let window = self.window;
@@ -130,7 +128,7 @@ impl<'a> PartialExport<'a> {
             }
         };
         self.opened.archive.scan_with(id, &local, |number, raw, event| {
-            let now = clock.position(number, raw).time.0;
+            let now = clock.map(number, raw);
             last = now;
             match event {
                 Event::Enter(region) => stack.push((region, now)),
@@ -163,8 +161,8 @@ impl<'a> PartialExport<'a> {
 
     /// An arrow for each message of which both ends are in the window; the receiver's rank writes both.
     fn messages(&mut self, transport: &mut dyn Transport) -> Result<()> {
-        let program = &self.loaded.program;
-        let times = program.times(|timeline| &timeline.time);
+        let program = &self.times.loaded.program;
+        let times = self.times.visited();
         let wanted: Vec<Vec<u32>> = program
             .messages
             .incoming

@@ -1,7 +1,6 @@
 //! Violations as comma-separated values, one line each.
 
-use super::{ExportWindow, Exported};
-use crate::pipeline::load::LocalTrace;
+use super::{ExportWindow, Exported, ExportedTimes};
 use crate::pipeline::open::TraceHandle;
 use crate::report::CsvTable;
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
@@ -32,13 +31,13 @@ struct ViolationLine {
 pub fn violations(
     transport: &mut dyn Transport,
     opened: &TraceHandle,
-    loaded: &LocalTrace,
+    exported: &ExportedTimes<'_>,
     window: ExportWindow,
 ) -> Result<Option<Exported>> {
-    let program = &loaded.program;
+    let program = &exported.loaded.program;
     let resolution = opened.definitions.clock.resolution;
-    let origin = loaded.span.map_or(Ticks::ZERO, |(first, _)| first);
-    let times = program.times(|timeline| &timeline.time);
+    let origin = exported.origin();
+    let times = exported.visited();
     let bounds = bounds(transport, program, &times)?;
     let wanted: Vec<Vec<u32>> = program
         .messages
@@ -56,7 +55,7 @@ pub fn violations(
     let seconds = |time: i64| (Ticks(time) - origin).seconds(resolution);
     let line = |operation: &str, sender: [String; 4], local: LocalTimeline, event: usize| {
         let timeline = &program.timelines[local];
-        let process = program.number(local).0;
+        let process = program.process_of(program.number(local)).0;
         let location = program.locations[local][timeline.location(event) as usize];
         let (number, time) = (timeline.number(event), times[local][event]);
         let early = bounds[local][event] - time;

@@ -2,7 +2,7 @@
 
 mod records;
 
-use crate::report::{Analysis, CriticalPath, Execution, Share, Stages, Waiting};
+use crate::report::{Analysis, CriticalPath, DelayCost, Execution, Share, Stages, Waiting};
 use clc_trace::format::printable;
 
 pub use records::CsvTable;
@@ -18,6 +18,11 @@ pub fn analysis_csv(analysis: &Analysis) -> Vec<(String, String)> {
         ("waits_by_call_path.csv", waits_by_call_path(analysis)),
         ("waits_by_process.csv", waits_by_process(analysis)),
         ("waits_by_pair.csv", waits_by_pair(analysis)),
+        ("delays_by_region.csv", delays_by_region(analysis)),
+        ("delays_by_process.csv", delays_by_process(analysis)),
+        ("thread_waits.csv", thread_waits(analysis)),
+        ("thread_waits_by_call_path.csv", thread_waits_by_call_path(analysis)),
+        ("thread_waits_by_process.csv", thread_waits_by_process(analysis)),
         ("critical_path_by_call_path.csv", path(&analysis.critical_path, "call_path", &by_call_path)),
         ("critical_path_by_region.csv", path(&analysis.critical_path, "region", &by_region)),
         ("critical_path_by_process.csv", path(&analysis.critical_path, "process", &by_process)),
@@ -158,6 +163,67 @@ fn waits_by_pair(analysis: &Analysis) -> String {
         for pair in &analysis.waits.by_pair {
             let mut fields = vec![pair.kind.name().to_owned(), pair.process.to_string(), pair.cause.to_string()];
             fields.extend([pair.before_seconds.to_string(), optional(pair.after_seconds)]);
+            line(text, &fields);
+        }
+    })
+}
+
+fn cost(cost: &DelayCost) -> [String; 2] {
+    [cost.before_seconds.to_string(), optional(cost.after_seconds)]
+}
+
+/// Delays, and in the first column what else the waiting is blamed on.
+fn delays_by_region(analysis: &Analysis) -> String {
+    let delays = &analysis.waits.delays;
+    table("cause,region,before_seconds,after_seconds", |text| {
+        let mut add = |cause: &str, region: String, of: &DelayCost| {
+            let mut fields = vec![cause.to_owned(), region];
+            fields.extend(cost(of));
+            line(text, &fields);
+        };
+        delays.by_region.iter().for_each(|entry| add("delay", field(&entry.region), &entry.cost));
+        let others = [&delays.propagated, &delays.unexplained, &delays.not_examined];
+        for (cause, of) in ["propagated", "unexplained", "not examined"].into_iter().zip(others) {
+            add(cause, String::new(), of);
+        }
+    })
+}
+
+fn delays_by_process(analysis: &Analysis) -> String {
+    table("delaying_process,before_seconds,after_seconds", |text| {
+        for entry in &analysis.waits.delays.by_process {
+            let mut fields = vec![entry.process.to_string()];
+            fields.extend(cost(&entry.cost));
+            line(text, &fields);
+        }
+    })
+}
+
+fn thread_waits(analysis: &Analysis) -> String {
+    table(&format!("thread_kind,{WAITING}"), |text| {
+        for kind in &analysis.waits.threads.kinds {
+            let mut fields = vec![kind.kind.name().to_owned()];
+            fields.extend(waiting(&kind.waiting));
+            line(text, &fields);
+        }
+    })
+}
+
+fn thread_waits_by_call_path(analysis: &Analysis) -> String {
+    table(&format!("thread_kind,call_path,{WAITING}"), |text| {
+        for entry in &analysis.waits.threads.by_call_path {
+            let mut fields = vec![entry.kind.name().to_owned(), field(&entry.call_path.join("/"))];
+            fields.extend(waiting(&entry.waiting));
+            line(text, &fields);
+        }
+    })
+}
+
+fn thread_waits_by_process(analysis: &Analysis) -> String {
+    table(&format!("thread_kind,process,{WAITING}"), |text| {
+        for entry in &analysis.waits.threads.by_process {
+            let mut fields = vec![entry.kind.name().to_owned(), entry.process.to_string()];
+            fields.extend(waiting(&entry.waiting));
             line(text, &fields);
         }
     })

@@ -4,6 +4,7 @@
 //! bounded, however large the trace is: lists hold the largest entries and say how many were left out; sums are over all.
 
 use crate::report::PairUnit;
+use clc_execution::threads::ThreadWaitKind;
 use clc_execution::waiting::{DetailKind, WaitKind};
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,105 @@ pub struct WaitStates {
     pub by_pair: Vec<PairWaiting>,
     /// Number of entries that are not in that list.
     pub further_pairs: u64,
+    /// What made others wait: delay costs.
+    #[serde(default)]
+    pub delays: DelayCosts,
+    /// Waiting of the threads of processes; none of it is added to the kinds above.
+    #[serde(default)]
+    pub threads: ThreadWaits,
+}
+
+/// Short-term delay costs: how long others waited because a region took the process that they waited for longer than it took them. All parts together are
+/// all waiting of processes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelayCosts {
+    /// By region of the processes that were waited for, largest costs (of either stage) first.
+    pub by_region: Vec<RegionDelay>,
+    /// Number of entries that are not in that list.
+    pub further_regions: u64,
+    /// By process that was waited for, largest costs first.
+    pub by_process: Vec<ProcessDelay>,
+    /// Number of entries that are not in that list.
+    pub further_processes: u64,
+    /// Caused by waiting of those that were waited for.
+    pub propagated: DelayCost,
+    /// Not explained: those that were waited for took longer in no region.
+    pub unexplained: DelayCost,
+    /// Not examined: kinds of waiting, or threads, that are not looked at.
+    pub not_examined: DelayCost,
+}
+
+/// Costs before and after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelayCost {
+    /// Before, in seconds.
+    pub before_seconds: f64,
+    /// After; null with `--as-recorded`.
+    pub after_seconds: Option<f64>,
+}
+
+/// Delay costs of one region.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegionDelay {
+    /// Its name; empty outside of any region.
+    pub region: String,
+    /// Its costs.
+    pub cost: DelayCost,
+}
+
+/// Delay costs of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProcessDelay {
+    /// The process.
+    pub process: u32,
+    /// Its costs.
+    pub cost: DelayCost,
+}
+
+/// Waiting of the threads of processes, summed over threads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadWaits {
+    /// Each kind, also those that do not occur, in the order of [`ThreadWaitKind::ALL`].
+    pub kinds: Vec<ThreadKindWaiting>,
+    /// By kind and call path, those with the longest waiting time (of either stage) first.
+    pub by_call_path: Vec<ThreadCallPathWaiting>,
+    /// Number of entries that are not in that list.
+    pub further_call_paths: u64,
+    /// By kind and process, those with the longest waiting time first.
+    pub by_process: Vec<ThreadProcessWaiting>,
+    /// Number of entries that are not in that list.
+    pub further_processes: u64,
+}
+
+/// Waiting time of threads of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadKindWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// Its times.
+    pub waiting: Waiting,
+}
+
+/// Waiting time of threads of one kind at one call path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadCallPathWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// Names of the regions, outermost first: of the thread that waited, or of the main thread while others had nothing to do.
+    pub call_path: Vec<String>,
+    /// Its times.
+    pub waiting: Waiting,
+}
+
+/// Waiting time of one kind of the threads of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadProcessWaiting {
+    /// The kind.
+    pub kind: ThreadWaitKind,
+    /// The process.
+    pub process: u32,
+    /// Its times.
+    pub waiting: Waiting,
 }
 
 /// Waiting time before and after. `before - artefact + hidden = after`.

@@ -2,7 +2,7 @@
 
 use super::correction::{left_out, phases, trace, warnings_text};
 use super::table::{TextTable, labelled, shorten};
-use crate::report::{Analysis, CriticalPath, Execution, Report, Share, Waiting};
+use crate::report::{Analysis, CriticalPath, DelayCost, Execution, Report, Share, Waiting};
 use clc_trace::format::{count, duration, percent, plural};
 
 /// Column at which the text after a label begins.
@@ -11,6 +11,8 @@ const INDENT: usize = 13;
 const FIRST: usize = 24;
 /// Longest call path that is printed.
 const PATH: usize = 34;
+/// The same beside kinds with long names.
+const NARROW_PATH: usize = 26;
 
 /// The analysis in `report`, in lines of less than 80 columns (the path of the trace may be longer), the most important sentence first; at most `rows` in
 /// each table.
@@ -23,6 +25,8 @@ pub fn analysis_text(report: &Report, rows: usize) -> String {
         waits(analysis),
         call_paths(analysis, rows),
         pairs(analysis, rows),
+        delays(analysis, rows),
+        threads(analysis, rows),
         critical_path(analysis, rows),
         traffic(analysis),
         left_out(report),
@@ -113,8 +117,12 @@ fn headings(first: &str, analysis: &Analysis) -> Vec<String> {
     all.iter().take(shown).map(|&heading| heading.to_owned()).collect()
 }
 
+/// Whether there is any of it, in any stage.
+fn occurs(waiting: &Waiting) -> bool {
+    waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
+}
+
 fn waits(analysis: &Analysis) -> String {
-    let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
     let details = || analysis.waits.details.iter().filter(|detail| occurs(&detail.waiting));
     let row = |name: &str, waiting: &Waiting| std::iter::once(name.to_owned()).chain(cells(waiting)).collect();
     let mut table = TextTable::default();
@@ -133,15 +141,15 @@ fn waits(analysis: &Analysis) -> String {
 }
 
 /// The end of a call path that fits: the innermost regions say most.
-fn path_text(path: &[String]) -> String {
+fn path_text(path: &[String], width: usize) -> String {
     if path.is_empty() {
         return "outside of any region".to_owned();
     }
     let mut text = String::new();
     for (at, region) in path.iter().enumerate().rev() {
-        let region = shorten(region, PATH);
+        let region = shorten(region, width);
         let longer = if text.is_empty() { region } else { format!("{region}/{text}") };
-        if longer.chars().count() + usize::from(at > 0) * 3 > PATH && !text.is_empty() {
+        if longer.chars().count() + usize::from(at > 0) * 3 > width && !text.is_empty() {
             return format!("../{text}");
         }
         text = longer;
@@ -166,7 +174,7 @@ fn call_paths(analysis: &Analysis, rows: usize) -> String {
     heads.insert(1, "kind".to_owned());
     table.push(heads);
     for entry in list.iter().take(rows) {
-        let mut row = vec![path_text(&entry.call_path), entry.kind.name().to_owned()];
+        let mut row = vec![path_text(&entry.call_path, PATH), entry.kind.name().to_owned()];
         row.extend(cells(&entry.waiting));
         table.push(row);
     }
@@ -194,6 +202,66 @@ fn pairs(analysis: &Analysis, rows: usize) -> String {
     }
     let mut text = table.render(FIRST);
     further(&mut text, rows.min(list.len()), list.len(), analysis.waits.further_pairs, "in --report");
+    text
+}
+
+/// Delay costs: nothing where nobody waited.
+fn delays(analysis: &Analysis, rows: usize) -> String {
+    let delays = &analysis.waits.delays;
+    let cells = |name: String, cost: &DelayCost| -> Vec<String> {
+        let both = std::iter::once(cost.before_seconds).chain(cost.after_seconds);
+        std::iter::once(name).chain(both.map(duration)).collect()
+    };
+    let occurs = |cost: &DelayCost| cost.before_seconds > 0.0 || cost.after_seconds.unwrap_or(0.0) > 0.0;
+    if !occurs(&delays.propagated) && !occurs(&delays.unexplained) && delays.by_region.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::default();
+    table.push(headings("What made others wait", analysis).into_iter().take(3).collect());
+    for entry in delays.by_region.iter().take(rows) {
+        let name =
+            if entry.region.is_empty() { "outside of any region".to_owned() } else { shorten(&entry.region, PATH) };
+        table.push(cells(name, &entry.cost));
+    }
+    let others = [
+        ("(waiting of those)", &delays.propagated),
+        ("(unexplained)", &delays.unexplained),
+        ("(not examined)", &delays.not_examined),
+    ];
+    for (name, cost) in others.into_iter().filter(|(_, cost)| occurs(cost)) {
+        table.push(cells(name.to_owned(), cost));
+    }
+    let mut text = table.render(FIRST);
+    let listed = delays.by_region.len();
+    further(&mut text, rows.min(listed), listed, delays.further_regions, "regions in --report");
+    text
+}
+
+/// Waiting of threads: nothing where none waited.
+fn threads(analysis: &Analysis, rows: usize) -> String {
+    let threads = &analysis.waits.threads;
+    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| occurs(&kind.waiting)).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::default();
+    table.push(headings("Threads", analysis));
+    for kind in kinds {
+        table.push(std::iter::once(kind.kind.name().to_owned()).chain(cells(&kind.waiting)).collect());
+    }
+    let mut text = table.render(FIRST) + "\n";
+    let list = &threads.by_call_path;
+    let mut table = TextTable::default();
+    let mut heads = headings("Threads by call path", analysis);
+    heads.insert(1, "kind".to_owned());
+    table.push(heads);
+    for entry in list.iter().take(rows) {
+        let mut row = vec![path_text(&entry.call_path, NARROW_PATH), entry.kind.name().to_owned()];
+        row.extend(cells(&entry.waiting));
+        table.push(row);
+    }
+    text += &table.render(0);
+    further(&mut text, rows.min(list.len()), list.len(), threads.further_call_paths, "in --report");
     text
 }
 
@@ -228,7 +296,9 @@ fn critical_path(analysis: &Analysis, rows: usize) -> String {
     let header = |first: &str| [first, "time", "of path", "of weight"].map(str::to_owned).to_vec();
     table.push(header("  by call path"));
     for entry in path.by_call_path.iter().take(rows) {
-        table.push(std::iter::once(format!("  {}", path_text(&entry.call_path))).chain(cells(&entry.share)).collect());
+        table.push(
+            std::iter::once(format!("  {}", path_text(&entry.call_path, PATH))).chain(cells(&entry.share)).collect(),
+        );
     }
     text += &table.render(FIRST);
     further(

@@ -2,8 +2,11 @@
 //! and what is not as it should be.
 
 mod by_hand;
+mod delays;
 mod hand_made;
 mod output;
+mod thread_clocks;
+mod thread_waits;
 mod traces;
 mod windows;
 
@@ -46,14 +49,15 @@ fn micros(value: &Value) -> f64 {
     (number(value) * 1e9).round() / 1e3
 }
 
-/// Sum in ticks, and count, of every kind of waiting, and of what is told beside them, at a stage; `resolution` is ticks per second.
+/// Sum in ticks, and count, of every kind of waiting, of what is told beside them, and of the waiting of threads, at a stage; `resolution` is ticks per second.
 fn waits(analysis: &Value, stage: &str, resolution: f64) -> Vec<(i64, i64)> {
     let of = |kind: &Value| {
         let ticks = (number(&kind["waiting"][format!("{stage}_seconds")]) * resolution).round() as i64;
         (ticks, kind["waiting"][format!("{stage}_count")].as_i64().expect("a count"))
     };
     let kinds = list(&analysis["waits"]["kinds"]).iter();
-    kinds.chain(list(&analysis["waits"]["details"])).map(of).collect()
+    let threads = list(&analysis["waits"]["threads"]["kinds"]);
+    kinds.chain(list(&analysis["waits"]["details"])).chain(threads).map(of).collect()
 }
 
 /// What the judge says of an archive, in the same order.
@@ -105,7 +109,12 @@ fn check_sums(analysis: &Value, name: &str) {
         let parts = ["computation_seconds", "communication_seconds", "idle_seconds"];
         close(parts.iter().map(|part| number(&path[part])).sum(), seconds, "parts of the critical path");
     }
-    let total = &analysis["waits"]["total"];
+    let (total, delays) = (&analysis["waits"]["total"], &analysis["waits"]["delays"]);
+    for stage in ["before_seconds", "after_seconds"].into_iter().filter(|stage| !total[stage].is_null()) {
+        let regions: f64 = list(&delays["by_region"]).iter().map(|entry| number(&entry["cost"][stage])).sum();
+        let others = ["propagated", "unexplained", "not_examined"].iter().map(|&name| number(&delays[name][stage]));
+        close(regions + others.sum::<f64>(), number(&total[stage]), "what waiting is blamed on");
+    }
     if !total["after_seconds"].is_null() {
         let of = |field: &str| number(&total[field]);
         close(of("before_seconds") - of("artefact_seconds") + of("hidden_seconds"), of("after_seconds"), "artefacts");

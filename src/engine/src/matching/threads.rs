@@ -18,7 +18,7 @@ use crate::matching::channels::Trust;
 use crate::matching::sync::EventCoordinates;
 use clc_trace::{CommId, Event, EventNumber, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One step of a thread.
 #[derive(Debug, Clone, Copy)]
@@ -92,11 +92,39 @@ struct Barrier {
     departures: Vec<usize>,
 }
 
+/// A parallel region of the main location of a process, as the places of its steps, see [`ProcessThreadSteps::constructs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParallelRegion {
+    /// Where it is forked.
+    pub fork: usize,
+    /// Where it is joined.
+    pub join: usize,
+    /// How many other threads are in its team.
+    pub others: u32,
+}
+
+/// What the threads of a process do together, with steps as their places in the order in which they were added.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ThreadConstructs {
+    /// Barriers: arrival and departure of each thread of the team.
+    pub barriers: Vec<Vec<(usize, usize)>>,
+    /// A lock was released by one thread, and next acquired by another.
+    pub locks: Vec<(usize, usize)>,
+    /// Parallel regions of the main location that are not within others.
+    pub regions: Vec<ParallelRegion>,
+    /// How many other threads are in any team of the main location.
+    pub workers: u32,
+}
+
 /// All pairs of a process.
 #[derive(Debug, Default)]
 struct StepOrders {
     pairs: Vec<OrderedSteps>,
     barriers: Vec<Barrier>,
+    /// Of the main location, whose teams are complete.
+    regions: Vec<ParallelRegion>,
+    /// Other locations in teams of the main one.
+    workers: BTreeSet<u32>,
     counts: ThreadCounts,
 }
 
@@ -201,6 +229,25 @@ impl<'a> ProcessThreadSteps<'a> {
         self.count(&mut found, &mut divided);
         divided.counts = found.counts;
         divided
+    }
+
+    /// What the threads do together, whatever clocks they have. The main location of the process is the one with number 0.
+    pub fn constructs(&self) -> ThreadConstructs {
+        let StepOrders { pairs, barriers, mut regions, workers, .. } = self.find();
+        let locks = pairs.into_iter().filter(|pair| pair.kind == Trust::Locked).map(|pair| (pair.from, pair.to));
+        regions.sort_unstable_by_key(|region| region.fork);
+        let mut joined = None;
+        regions.retain(|region| {
+            let outermost = joined.is_none_or(|joined| region.fork > joined);
+            joined = if outermost { Some(region.join) } else { joined };
+            outermost
+        });
+        ThreadConstructs {
+            barriers: barriers.into_iter().map(|of| of.arrivals.into_iter().zip(of.departures).collect()).collect(),
+            locks: locks.collect(),
+            regions,
+            workers: workers.len() as u32,
+        }
     }
 
     /// Counts the pairs within timelines, and keeps those between timelines.
@@ -405,8 +452,9 @@ impl ProcessThreadSteps<'_> {
                 What::Thread(_) => {}
             }
         }
+        let main = |step: usize| self.steps[step].at.location == 0;
         for team in teams.into_values() {
-            instances(team, found);
+            instances(team, main, found);
         }
     }
 
@@ -488,7 +536,7 @@ fn open_team(teams: &mut BTreeMap<CommId, Team>, location: u32, begin: usize) ->
 }
 
 /// Puts the memberships of a team together: the k-th instance is the k-th fork of the one location that forks it.
-fn instances(mut team: Team, found: &mut StepOrders) {
+fn instances(mut team: Team, of_main: impl Fn(usize) -> bool, found: &mut StepOrders) {
     let forks = |list: &[TeamMembership]| list.iter().all(|membership| membership.fork.is_some());
     let masters: Vec<u32> = team.iter().filter(|(_, list)| forks(list)).map(|(&location, _)| location).collect();
     let all: usize = team.values().map(Vec::len).sum();
@@ -522,6 +570,14 @@ fn instances(mut team: Team, found: &mut StepOrders) {
                 found.counts.of(Trust::Forked).left_out += list.len() as u64;
                 // Nobody knows in which of them it was.
                 whole.fill(false);
+            }
+        }
+    }
+    if master.first().is_some_and(|own| of_main(own.begin)) {
+        found.workers.extend(team.keys());
+        for ((own, members), _) in master.iter().zip(&members).zip(&whole).filter(|(_, whole)| **whole) {
+            if let (Some((fork, _)), Some(join)) = (own.fork, own.join) {
+                found.regions.push(ParallelRegion { fork, join, others: members.len() as u32 });
             }
         }
     }

@@ -48,8 +48,7 @@ pub fn senders<T: AsRef<[i64]>>(
     }
     let mut found: Vec<Vec<EventPlace>> = vec![Vec::new(); wanted.len()];
     for (receiving, places) in exchange_values(transport, answers)?.into_iter().flat_map(|(_, answers)| answers) {
-        let process = program.messages.incoming[receiving as usize].source.0;
-        found[receiving as usize] = places.into_iter().map(|place| EventPlace { process, ..place }).collect();
+        found[receiving as usize] = places;
     }
     Ok(found)
 }

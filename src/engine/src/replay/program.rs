@@ -79,6 +79,33 @@ impl Program {
         own.copied().unwrap_or(number)
     }
 
+    /// Number of hosted timelines that no location has for itself: they come first.
+    pub fn shared(&self) -> usize {
+        self.timelines.len() - self.own.here as usize
+    }
+
+    /// The hosted timelines that have no location's own clock, in order: one per process, and those of other location groups.
+    pub fn shared_timelines(&self) -> impl Iterator<Item = LocalTimeline> + use<> {
+        (0..self.shared()).map(LocalTimeline::at)
+    }
+
+    /// The hosted timeline of the process that the locations of a hosted timeline belong to.
+    pub fn shared_by(&self, local: LocalTimeline) -> LocalTimeline {
+        LocalTimeline(self.process_of(self.number(local)).0 - self.first.0)
+    }
+
+    /// All hosted timelines of the process of a hosted timeline that is shared: that one first, then those that its locations have of their own.
+    pub fn timelines_of(&self, shared: LocalTimeline) -> impl Iterator<Item = LocalTimeline> + use<> {
+        let first = self.own.first.0.saturating_sub(self.own.others) as usize;
+        // In the order of their processes.
+        let here = self.own.of.get(first..first + self.own.here as usize).unwrap_or_default();
+        let number = self.number(shared);
+        let from = here.partition_point(|&of| of < number);
+        let to = here.partition_point(|&of| of <= number);
+        let behind = self.shared();
+        std::iter::once(shared).chain((from..to).map(move |own| LocalTimeline::at(behind + own)))
+    }
+
     /// μ of the messages from timeline `source` to timeline `destination`; none within a process.
     pub(crate) fn message_latency(&self, source: TimelineNumber, destination: TimelineNumber) -> i64 {
         if !self.own.of.is_empty() && self.process_of(source) == self.process_of(destination) {

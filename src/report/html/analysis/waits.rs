@@ -2,7 +2,7 @@
 
 use super::{STAGES, call_path, further, legend, long_table, share};
 use crate::report::html::element::{duration, escape, figure, fold, table};
-use crate::report::{KindWaiting, WaitStates, Waiting};
+use crate::report::{DelayCost, DelayCosts, KindWaiting, ThreadWaits, WaitStates, Waiting};
 use clc_trace::format::count;
 
 pub fn body(waits: &WaitStates) -> String {
@@ -13,7 +13,7 @@ pub fn body(waits: &WaitStates) -> String {
     );
     if waits.total.before_count == 0 && waits.total.after_count.unwrap_or(0) == 0 {
         html += "<p class=\"none\">No process waited.</p>\n";
-        return html + &blind(waits);
+        return html + &threads(&waits.threads, waits.total.after_seconds.is_some()) + &blind(waits);
     }
     html += &bars(waits);
     let corrected = waits.total.after_seconds.is_some();
@@ -21,7 +21,6 @@ pub fn body(waits: &WaitStates) -> String {
         waits.kinds.iter().map(|kind| with(vec![escape(kind.kind.name())], &kind.waiting)).collect();
     rows.push(with(vec!["all".to_owned()], &waits.total));
     html += &table("Waiting time by kind", &head(&["kind"], corrected), rows);
-    let occurs = |waiting: &Waiting| waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0;
     let details = waits.details.iter().filter(|detail| occurs(&detail.waiting));
     let rows: Vec<Vec<String>> = details
         .map(|detail| {
@@ -53,7 +52,68 @@ pub fn body(waits: &WaitStates) -> String {
     columns.extend(corrected.then_some("after"));
     let text = long_table("By pair of processes", &columns, rows.collect());
     html += &fold("Who waited for whom", &(text + &further(waits.further_pairs, "pair")));
-    html + &blind(waits)
+    html + &delays(&waits.delays) + &threads(&waits.threads, corrected) + &blind(waits)
+}
+
+/// Whether there is any of it, in any stage.
+fn occurs(waiting: &Waiting) -> bool {
+    waiting.before_count > 0 || waiting.after_count.unwrap_or(0) > 0
+}
+
+/// What the waiting is blamed on.
+fn delays(delays: &DelayCosts) -> String {
+    let row = |mut row: Vec<String>, cost: &DelayCost| {
+        row.push(duration(cost.before_seconds));
+        row.extend(cost.after_seconds.map(duration));
+        row
+    };
+    let mut html = String::from(
+        "<p>What made others wait: since their last common synchronisation, the process that was waited for spent more \
+        time in these regions than the one that waited, or waited itself (propagated). The waiting time is divided among \
+        them in proportion.</p>\n",
+    );
+    let name = |region: &str| if region.is_empty() { "(outside of any region)".to_owned() } else { escape(region) };
+    let mut rows: Vec<Vec<String>> =
+        delays.by_region.iter().map(|entry| row(vec![name(&entry.region)], &entry.cost)).collect();
+    let others = [
+        ("propagated: waiting of those that were waited for", &delays.propagated),
+        ("unexplained", &delays.unexplained),
+        ("not examined", &delays.not_examined),
+    ];
+    rows.extend(others.map(|(name, cost)| row(vec![format!("<em>{name}</em>")], cost)));
+    let columns = |first| {
+        let mut columns = vec![first, "before"];
+        columns.extend(delays.propagated.after_seconds.map(|_| "after"));
+        columns
+    };
+    html += &long_table("Delay costs by region", &columns("region"), rows);
+    html += &further(delays.further_regions, "region");
+    let rows = delays.by_process.iter().map(|entry| row(vec![count(entry.process.into())], &entry.cost));
+    let text = long_table("Delay costs by process", &columns("process"), rows.collect());
+    html + &fold("Who made others wait", &(text + &further(delays.further_processes, "process")))
+}
+
+/// Waiting of threads: nothing where none waited.
+fn threads(threads: &ThreadWaits, corrected: bool) -> String {
+    let kinds: Vec<_> = threads.kinds.iter().filter(|kind| occurs(&kind.waiting)).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<p>The threads of a process wait for each other at barriers and for locks, and worker threads have nothing to do \
+        while the main thread is outside of parallel regions (Idle Threads) or in one without them (Limited \
+        Parallelism). None of this is part of the times above.</p>\n",
+    );
+    let rows = kinds.iter().map(|kind| with(vec![escape(kind.kind.name())], &kind.waiting));
+    html += &table("Waiting time of threads by kind", &head(&["kind"], corrected), rows);
+    let rows = threads.by_call_path.iter();
+    let rows = rows.map(|entry| with(vec![call_path(&entry.call_path), entry.kind.name().to_owned()], &entry.waiting));
+    html += &long_table("Threads by call path", &head(&["call path", "kind"], corrected), rows.collect());
+    html += &further(threads.further_call_paths, "call path");
+    let rows = threads.by_process.iter();
+    let rows = rows.map(|entry| with(vec![count(entry.process.into()), entry.kind.name().to_owned()], &entry.waiting));
+    let text = long_table("Threads by process", &head(&["process", "kind"], corrected), rows.collect());
+    html + &fold("Threads by process", &(text + &further(threads.further_processes, "entry")))
 }
 
 fn head<'a>(first: &[&'a str], corrected: bool) -> Vec<&'a str> {

@@ -1,0 +1,177 @@
+//! Delay costs, worked out by hand.
+
+use super::hand_made::*;
+use super::{analysis, check_sums, list, micros, report};
+use crate::common::{alone, run, with_ranks};
+use clc_trace::{CollectiveOp, Event, Root};
+use serde_json::Value;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const ASSEMBLE: u32 = 7;
+const SOLVE: u32 = 8;
+
+fn made(ranks: &[Events]) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let names = [&NAMES[..], &["assemble", "solve"]].concat();
+    let trace = hand_made_of(directory.path(), &names, ranks);
+    (directory, trace)
+}
+
+/// What the waiting is blamed on, in microseconds: regions, processes, and what is propagated, unexplained, not examined.
+type Blamed = (Vec<(String, f64)>, Vec<(u64, f64)>, [f64; 3]);
+
+fn blamed(analysis: &Value) -> Blamed {
+    let delays = &analysis["waits"]["delays"];
+    let cost = |entry: &Value| micros(&entry["cost"]["before_seconds"]);
+    let region = |entry: &Value| (entry["region"].as_str().expect("a name").to_owned(), cost(entry));
+    let process = |entry: &Value| (entry["process"].as_u64().expect("a process"), cost(entry));
+    (
+        list(&delays["by_region"]).iter().map(region).collect(),
+        list(&delays["by_process"]).iter().map(process).collect(),
+        ["propagated", "unexplained", "not_examined"].map(|name| micros(&delays[name]["before_seconds"])),
+    )
+}
+
+#[track_caller]
+fn assert_blamed(ranks: &[Events], regions: &[(&str, f64)], processes: &[(u64, f64)], others: [f64; 3]) {
+    let (_directory, trace) = made(ranks);
+    let expected: Blamed =
+        (regions.iter().map(|&(name, cost)| (name.to_owned(), cost)).collect(), processes.to_vec(), others);
+    for ranks in [1, 2, 3] {
+        let command = if ranks == 1 { alone() } else { with_ranks(ranks) };
+        let result = report(command, &trace, &["--as-recorded", "--windows", "1"])["analysis"].take();
+        check_sums(&result, "by hand");
+        assert_eq!(blamed(&result), expected, "{ranks} ranks");
+    }
+}
+
+fn barrier(enter: u64, leave: u64) -> Events {
+    collective(CollectiveOp::BARRIER, Root::None, enter, leave)
+}
+
+fn send(peer: u32, tag: u32, enter: u64, leave: u64) -> Events {
+    region(SEND, enter, leave, &[(enter, Event::MpiSend(message(peer, tag)))])
+}
+
+fn receive(peer: u32, tag: u32, enter: u64, leave: u64) -> Events {
+    region(RECEIVE, enter, leave, &[(leave - 1, Event::MpiRecv(message(peer, tag)))])
+}
+
+#[test]
+fn what_took_the_sender_longer_is_to_blame() {
+    // 0 assembles 30 and solves 20, 1 assembles 10 and solves 15: 25 of waiting for 20 and 5. At the barrier 0 waits for 1, which begins with it.
+    let first = [barrier(0, 10), region(ASSEMBLE, 10, 40, &[]), region(SOLVE, 40, 60, &[]), send(1, 0, 60, 62)];
+    let second = [barrier(5, 10), region(ASSEMBLE, 10, 20, &[]), region(SOLVE, 20, 35, &[]), receive(0, 0, 35, 65)];
+    let regions = [("assemble", 20.0), ("solve", 5.0)];
+    assert_blamed(&[first.concat(), second.concat()], &regions, &[(0, 25.0)], [0.0, 5.0, 0.0]);
+}
+
+#[test]
+fn who_has_waited_passes_it_on() {
+    // 1 waits 30 for 0, which solves 40 instead of 10. 2 waits 45 for 1: that has waited 30, received for 5 more, and solved 10 more.
+    let first = [barrier(0, 10), region(SOLVE, 10, 50, &[]), send(1, 0, 50, 52)];
+    let second = [
+        barrier(0, 10),
+        region(SOLVE, 10, 20, &[]),
+        receive(0, 0, 20, 55),
+        region(SOLVE, 55, 65, &[]),
+        send(2, 1, 65, 66),
+    ];
+    let third = [barrier(0, 10), region(SOLVE, 10, 20, &[]), receive(1, 1, 20, 70)];
+    let ranks = [first.concat(), second.concat(), third.concat()];
+    let regions = [("solve", 40.0), ("MPI_Recv", 5.0)];
+    assert_blamed(&ranks, &regions, &[(0, 30.0), (1, 15.0)], [30.0, 0.0, 0.0]);
+}
+
+#[test]
+fn what_was_before_the_last_message_does_not_count() {
+    // The first wait is for 10 of solving since the beginning, the second one for what came after the first message: 30 of solving, while 1 assembled.
+    let first = [region(SOLVE, 0, 10, &[]), send(1, 0, 10, 11), region(SOLVE, 11, 41, &[]), send(1, 1, 41, 42)];
+    let second = [receive(0, 0, 0, 12), region(ASSEMBLE, 12, 22, &[]), receive(0, 1, 22, 45)];
+    assert_blamed(&[first.concat(), second.concat()], &[("solve", 29.0)], &[(0, 29.0)], [0.0; 3]);
+}
+
+#[test]
+fn a_receiver_can_be_to_blame() {
+    let first = send(1, 0, 10, 40);
+    let second = [region(SOLVE, 0, 30, &[]), receive(0, 0, 30, 42)].concat();
+    assert_blamed(&[first, second], &[("solve", 20.0)], &[(1, 20.0)], [0.0; 3]);
+}
+
+#[test]
+fn the_last_one_at_a_barrier_is_to_blame_for_all() {
+    // Since the first barrier 2 solves 30 and assembles 10, 0 solves 10 and waits 30, 1 solves 25 and assembles 5, and waits 10. After it nobody is in a region.
+    let own = |solve: u64, assemble: u64| {
+        let (solved, assembled) = (10 + solve, 10 + solve + assemble);
+        let mut events = [barrier(0, 10), region(SOLVE, 10, solved, &[])].concat();
+        if assemble > 0 {
+            events.extend(region(ASSEMBLE, solved, assembled, &[]));
+        }
+        events.extend(barrier(assembled, 52));
+        events
+    };
+    let ranks = [own(10, 0), own(25, 5), own(30, 10)];
+    // Of the 30 of 0, 20 are for solving and 10 for assembling; of the 10 of 1, 5 and 5.
+    assert_blamed(&ranks, &[("solve", 25.0), ("assemble", 15.0)], &[(2, 40.0)], [0.0; 3]);
+}
+
+#[test]
+fn exchanges_of_non_blocking_messages_count_from_the_one_before() {
+    // Both exchange twice; the second time 0 comes later, since it solves 30 instead of 10. What it does within its first exchange does not matter.
+    let exchange = |peer: u32, begin: u64, assemble: u64, wait: u64, leave: u64| {
+        let (mine, other) = if peer == 1 { (0, 1) } else { (1, 0) };
+        let inside = [(leave - 1, Event::MpiIrecv(message(peer, other), 1)), (leave - 1, Event::MpiIsendComplete(2))];
+        [
+            region(IRECEIVE, begin, begin + 1, &[(begin, Event::MpiIrecvRequest(1))]),
+            region(ISEND, begin + 1, begin + 2, &[(begin + 1, Event::MpiIsend(message(peer, mine), 2))]),
+            region(ASSEMBLE, begin + 2, begin + 2 + assemble, &[]),
+            region(WAIT, wait, leave, &inside),
+        ]
+        .concat()
+    };
+    let first = [exchange(1, 0, 8, 10, 12), region(SOLVE, 12, 42, &[]), exchange(1, 42, 6, 50, 52)];
+    let second = [exchange(0, 0, 6, 10, 12), region(SOLVE, 12, 22, &[]), exchange(0, 22, 6, 30, 46)];
+    assert_blamed(&[first.concat(), second.concat()], &[("solve", 13.0)], &[(0, 13.0)], [0.0; 3]);
+}
+
+#[test]
+fn long_intervals_have_all_that_was_done() {
+    // Twice 0 solves 700 times for 1 and sends to 2 for 1, which waits for nothing, and then it sends to 1, which has solved for 10.
+    let sends = |begin: u64, last: u32| {
+        let one = |k: u64| {
+            let at = begin + 2 * k;
+            [region(SOLVE, at, at + 1, &[]), send(2, 2, at + 1, at + 2)].concat()
+        };
+        let mut events: Events = (0..700).flat_map(one).collect();
+        events.extend(send(1, last, begin + 1400, begin + 1401));
+        events
+    };
+    let first = [sends(0, 0), sends(1401, 1)];
+    let second =
+        [region(SOLVE, 0, 10, &[]), receive(0, 0, 10, 1402), region(SOLVE, 1402, 1412, &[]), receive(0, 1, 1412, 2803)];
+    let third = (0..1400).flat_map(|k| receive(0, 2, 4000 + 2 * k, 4002 + 2 * k)).collect();
+    // 1390 of waiting for 690 and 700; then 1389, of which 689.5 and 699.5.
+    let regions = [("MPI_Send", 700.0 + 699.0), ("solve", 690.0 + 689.0)];
+    assert_blamed(&[first.concat(), second.concat(), third], &regions, &[(0, 2778.0)], [0.0, 1.0, 0.0]);
+}
+
+#[test]
+fn tables_text_and_page_have_them() {
+    let first = [barrier(0, 10), region(SOLVE, 10, 60, &[]), send(1, 0, 60, 62)];
+    let second = [barrier(0, 10), region(ASSEMBLE, 10, 35, &[]), receive(0, 0, 35, 65)];
+    let (directory, trace) = made(&[first.concat(), second.concat()]);
+    let (tables, page) = (directory.path().join("tables"), directory.path().join("page.html"));
+    let files = ["--csv".as_ref(), tables.as_os_str(), "--html".as_ref(), page.as_os_str()];
+    let said = run(alone().args(["analyze", "--as-recorded"]).args(files).arg(&trace)).expect(0, "analyze").stdout;
+    assert!(said.contains("What made others wait"), "{said}");
+    let table = std::fs::read_to_string(tables.join("delays_by_region.csv")).expect("a table");
+    assert!(table.lines().nth(1).is_some_and(|line| line == "delay,solve,0.000025,"), "{table}");
+    let table = std::fs::read_to_string(tables.join("delays_by_process.csv")).expect("a table");
+    assert!(table.lines().nth(1).is_some_and(|line| line == "0,0.000025,"), "{table}");
+    assert!(std::fs::read_to_string(page).expect("a page").contains("Delay costs by region"));
+    // Both stages are blamed.
+    let both = analysis(&trace, &[]);
+    check_sums(&both, "both stages");
+    assert!(list(&both["waits"]["delays"]["by_region"])[0]["cost"]["after_seconds"].is_number());
+}
