@@ -11,4 +11,5 @@ pub mod open;
 pub mod peak_memory;
 pub(crate) mod silent;
 pub(crate) mod timing;
+mod visits;
 pub(crate) mod write;
