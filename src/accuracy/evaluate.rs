@@ -88,7 +88,7 @@ pub struct MeasuredErrors {
 }
 
 /// What the errors amount to, over all ranks.
-pub struct Verdict {
+pub struct JudgedErrors {
     /// On rank 0.
     pub phases: Vec<PhaseAccuracy>,
     /// Events of the trace.
@@ -144,7 +144,7 @@ impl Evaluated {
     ///
     /// # Errors
     /// Failures of the transport.
-    pub fn judge(mut self, session: &mut Session<'_>, measured: MeasuredErrors) -> Result<Verdict> {
+    pub fn judge(mut self, session: &mut Session<'_>, measured: MeasuredErrors) -> Result<JudgedErrors> {
         let MeasuredErrors { survey, windows, phases, errors, visited } = measured;
         // From here on, the clock condition is that of a latency of zero.
         self.loaded.program.set_latency(MinimumLatency::default());
@@ -163,7 +163,7 @@ impl Evaluated {
             totals[2] = totals[2].saturating_add(*wait);
         }
         session.transport.all_reduce(ReduceOp::Sum, &mut totals)?;
-        Ok(Verdict {
+        Ok(JudgedErrors {
             phases: results,
             events: totals[0].unsigned_abs(),
             messages: totals[1].unsigned_abs(),

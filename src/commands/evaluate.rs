@@ -28,18 +28,18 @@ pub fn evaluate(
     let evaluated = traces.load(&mut session, whole_processes(examination), parameters)?;
     let original = evaluated.has_original().then(|| session.opened.archive.directory().display().to_string());
     let measured = evaluated.measure(&mut session, window)?;
-    let verdict = evaluated.judge(&mut session, measured)?;
+    let judged = evaluated.judge(&mut session, measured)?;
     let evaluation = session.finish()?.map(|finished| Evaluation {
         schema: SCHEMA,
         trace: options.trace.display().to_string(),
         truth: options.truth.display().to_string(),
         original,
-        events: verdict.events,
-        messages: verdict.messages,
-        true_seconds: verdict.true_seconds,
-        late_sender_seconds: verdict.late_sender_seconds,
-        window_seconds: verdict.window_seconds,
-        phases: verdict.phases,
+        events: judged.events,
+        messages: judged.messages,
+        true_seconds: judged.true_seconds,
+        late_sender_seconds: judged.late_sender_seconds,
+        window_seconds: judged.window_seconds,
+        phases: judged.phases,
         warnings: finished.warnings,
     });
     let mut plotted = Ok(());

@@ -1,6 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub(crate) mod convert;
+pub(crate) mod describe;
 pub(crate) mod displacement;
 pub(crate) mod export;
 pub mod generated;

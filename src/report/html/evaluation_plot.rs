@@ -22,7 +22,7 @@ const STYLE: &str = "text { font: 12px sans-serif; fill: #57606a; } text.title {
     .base { stroke: #57606a; } polyline { fill: none; stroke-width: 1; } .key { stroke-width: 2; }";
 
 /// Moments and errors, in seconds.
-type Curve = Vec<(f64, f64)>;
+type ErrorCurve = Vec<(f64, f64)>;
 
 /// One panel per phase but the raw one, all with the same scale of time; each has its own scale of error.
 ///
@@ -101,8 +101,8 @@ fn panel(evaluation: &Evaluation, phase: &PhaseAccuracy) -> String {
 }
 
 /// One curve per location, or one for all of them if locations are not listed.
-fn curves(phase: &PhaseAccuracy) -> Vec<Curve> {
-    let of_locations: Vec<Curve> = phase
+fn curves(phase: &PhaseAccuracy) -> Vec<ErrorCurve> {
+    let of_locations: Vec<ErrorCurve> = phase
         .locations
         .iter()
         .take(CURVES)
