@@ -41,7 +41,10 @@ scripts/structure
 # Only needs Python. Style and types of the scripts are not checked here but by make lint (scripts/lint.sh).
 (cd scripts && /usr/bin/python3 -B -m unittest discover --start-directory tests)
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
-cargo build --locked
+# By itself the program has fewer features of its dependencies than beside its tests: it would be built a second time, so that is only checked. The tests
+# build target/debug/clc-replay, which what follows them uses.
+cargo check --locked
+cargo build --locked --package clc-recorder
 run_tests open-mpi --workspace --lib --bins --tests
 # The documentation of the crates that stand alone is tested by scripts/standalone.sh.
 cargo test --locked --workspace --doc --exclude=clc-trace --exclude=clc-otf2 --exclude=clc-clock --exclude=controlled-logical-clock
