@@ -100,20 +100,11 @@ pub fn publish(
     let shift = (loaded.shift + disturbed.shift).0 as u64;
     let markers: Option<Vec<(u64, u64)>> =
         markers.map(|markers| markers.iter().map(|m| (m.time.saturating_add(shift), m.duration)).collect());
-    session.progress.step("publish");
-    session.unchanged()?;
-    let target = prepared.making.clone();
-    let mut path = None;
-    let mut outcome = Ok(());
-    if let Some(output) = prepared.hand_over(session.transport)? {
-        path = Some(output.path.clone());
-        outcome = write_globals(&session.opened, &target, disturbed.span, markers.as_deref(), &mut session.warnings)
-            .and_then(|()| truth_parameters.map_or(Ok(()), |given| write_parameters(&target, "perturb", given)))
-            .and_then(|()| session.opened.definitions_unchanged())
-            .and_then(|()| output.publish());
-    }
-    agree(session.transport, outcome)?;
-    Ok(path)
+    let published = session.publish_with(prepared, |opened, making, warnings| {
+        write_globals(opened, making, disturbed.span, markers.as_deref(), warnings)?;
+        truth_parameters.map_or(Ok(()), |given| write_parameters(making, "perturb", given))
+    })?;
+    Ok(published.map(|(path, ())| path))
 }
 
 /// Writes the hosted locations with disturbed times to `target`, and their truth if asked for. Collective over the analysis
