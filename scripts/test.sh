@@ -41,12 +41,18 @@ scripts/structure
 # Only needs Python. Style and types of the scripts are not checked here but by make lint (scripts/lint.sh).
 (cd scripts && /usr/bin/python3 -B -m unittest discover --start-directory tests)
 RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
-cargo build --locked
+# By itself the program has fewer features of its dependencies than beside its tests: it would be built a second time, so that is only checked. The tests
+# build target/debug/clc-replay, which what follows them uses.
+cargo check --locked
+cargo build --locked --package clc-recorder
 run_tests open-mpi --workspace --lib --bins --tests
-cargo test --locked --workspace --doc
+# The documentation of the crates that stand alone is tested by scripts/standalone.sh.
+cargo test --locked --workspace --doc --exclude=clc-trace --exclude=clc-otf2 --exclude=clc-clock --exclude=controlled-logical-clock
 scripts/standalone.sh
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy --check >/dev/null
 CLC_REPLAY=target/debug/clc-replay scripts/accuracy_waits --check >/dev/null
+# Only what calls MPI, and what is built on that, has to be built for MPICH as well.
+scripts/seed_target.sh "${CARGO_TARGET_DIR:-target}" target-mpich mpi mpi-sys clc-engine clc-replay
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-transport --test=mpi_transport
 # MPICH is the one with few communicators. The other tests of many of them take minutes with more of its ranks than cores.
 MPICC=mpicc.mpich MPIEXEC=mpiexec.mpich CARGO_TARGET_DIR=target-mpich run_tests mpich-program --test=program mpi_runs:: many_communicators::context_ids

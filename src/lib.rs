@@ -28,4 +28,5 @@ mod recording;
 pub mod report;
 mod session;
 
+pub use clc_trace::{Error, Result};
 pub use corrector::Corrector;

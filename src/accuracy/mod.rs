@@ -3,6 +3,7 @@
 pub(crate) mod between;
 pub(crate) mod compare;
 pub(crate) mod distribution;
+pub(crate) mod evaluate;
 pub(crate) mod judgement;
 pub(crate) mod perturb;
 pub(crate) mod phase;

@@ -1,17 +1,25 @@
 //! Applying wrong clocks to the locations of a recorded trace, and keeping its own times as the truth.
 
-use crate::pipeline::load::{LoadedLocation, LocalTrace};
+use crate::pipeline::generated::write_parameters;
+use crate::pipeline::load::{LoadOptions, LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{LocationClock, LocationCursor};
 use crate::pipeline::open::TraceHandle;
+use crate::pipeline::write::write_globals;
+use crate::session::{Prepared, Session};
 use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
+use clc_clock::Method;
 use clc_engine::comm::{ReduceOp, Transport, agree};
+use clc_engine::matching::fences::Fences;
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::survey::survey;
 use clc_simulate::units::{EPOCH, SECOND};
 use clc_simulate::{Disturbance, OffsetMeter};
 use clc_trace::progress::Progress;
 use clc_trace::{ClockOffset, Error, EventNumber, Result, Ticks};
-use std::path::Path;
+use controlled_logical_clock::Parameters;
+use controlled_logical_clock::latency::MinimumLatency;
+use std::path::{Path, PathBuf};
 
 /// How to disturb the clocks of a trace.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +41,69 @@ pub struct Disturbed {
     pub span: Option<(i64, i64)>,
     /// Largest difference between a local and the true time, in ticks.
     pub largest: i64,
+}
+
+/// Loads the trace with the times that a reader sees, which become the true ones. A trace that violates the clock condition has none: it is refused,
+/// or `anyway` makes that a warning.
+///
+/// # Errors
+/// The trace cannot be read, or has violations.
+pub fn load_true_times(session: &mut Session<'_>, anyway: bool) -> Result<LocalTrace> {
+    let loaded = session.load(&LoadOptions {
+        presync: Method::Linear,
+        latency: MinimumLatency::default(),
+        alltoallv: false,
+        fences: Fences::default(),
+        separation: Parameters::default().minimum_separation,
+    })?;
+    let program = &loaded.program;
+    let found = survey(session.transport, program, &program.times(|timeline| &timeline.time))?;
+    if found.violated() > 0 {
+        let message = format!(
+            "{} of {} messages and collectives in the trace itself violate the clock condition, so its times are not \
+            true",
+            found.violated(),
+            found.checked()
+        );
+        if !anyway {
+            return Err(Error::new(message)
+                .in_file(session.path())
+                .hint("correct it first and perturb the result, or pass --anyway"));
+        }
+        session.warnings.add(message);
+    }
+    Ok(loaded)
+}
+
+/// How long the trace is, in picoseconds.
+///
+/// # Errors
+/// Longer than 26 days.
+pub fn length(session: &Session<'_>, loaded: &LocalTrace) -> Result<i64> {
+    let (first, last) = loaded.span.unwrap_or((Ticks::ZERO, Ticks::ZERO));
+    let run = i128::from(last.0 - first.0) * i128::from(SECOND) / i128::from(session.resolution().max(1));
+    i64::try_from(run).map_err(|_| Error::new("the trace is longer than 26 days").in_file(session.path()))
+}
+
+/// Writes what the locations have in common, and publishes the output. Where it is, on rank 0.
+///
+/// # Errors
+/// The trace has changed meanwhile; writing fails.
+pub fn publish(
+    session: &mut Session<'_>,
+    prepared: Prepared,
+    (loaded, disturbed): (&LocalTrace, &Disturbed),
+    truth_parameters: Option<&[(&'static str, String)]>,
+) -> Result<Option<PathBuf>> {
+    let markers = agree(session.transport, session.opened.archive.markers())?;
+    let shift = (loaded.shift + disturbed.shift).0 as u64;
+    let markers: Option<Vec<(u64, u64)>> =
+        markers.map(|markers| markers.iter().map(|m| (m.time.saturating_add(shift), m.duration)).collect());
+    let published = session.publish_with(prepared, |opened, making, warnings| {
+        write_globals(opened, making, disturbed.span, markers.as_deref(), warnings)?;
+        truth_parameters.map_or(Ok(()), |given| write_parameters(making, "perturb", given))
+    })?;
+    Ok(published.map(|(path, ())| path))
 }
 
 /// Writes the hosted locations with disturbed times to `target`, and their truth if asked for. Collective over the analysis

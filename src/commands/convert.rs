@@ -7,7 +7,7 @@ use crate::pipeline::timing::Stopwatch;
 use crate::report::{Conversion, LossCount, SCHEMA};
 use crate::session::{OutputRequest, Session};
 use clc_archive::{Archive, Lost, truth};
-use clc_engine::comm::{Transport, agree};
+use clc_engine::comm::Transport;
 use clc_trace::progress::Progress;
 use clc_trace::{Definitions, Error, Result};
 
@@ -32,35 +32,20 @@ pub fn convert(
     let wanted =
         OutputRequest { path: &options.output, force: options.force, events: Some(event_directory(to)), with_truth };
     let prepared = session.prepare(wanted)?;
-    let target = prepared.making.clone();
-
-    let mut converted =
-        convert_locations(session.transport, &session.opened, &target, progress, &mut session.warnings)?;
-    progress.step("publish");
-    session.unchanged()?;
-    let mut sizes = (0, 0);
-    let mut path = None;
-    let mut outcome = Ok(());
-    let opened = &session.opened;
-    if let Some(output) = prepared.hand_over(session.transport)? {
-        path = Some(output.path.clone());
-        outcome = convert_globals(opened, &target, &mut converted)
-            .and_then(|()| {
-                let written = Archive::open(&target)?;
-                sizes = (size(&opened.archive, &opened.definitions), size(&written, &opened.definitions));
-                Ok(())
-            })
-            .and_then(|()| opened.definitions_unchanged())
-            .and_then(|()| output.publish());
-    }
-    agree(session.transport, outcome)?;
+    let (ranks, making) = (&mut *session.transport, &prepared.making);
+    let mut converted = convert_locations(ranks, &session.opened, making, progress, &mut session.warnings)?;
+    let published = session.publish_with(prepared, |opened, making, _| {
+        convert_globals(opened, making, &mut converted)?;
+        let written = Archive::open(making)?;
+        Ok((size(&opened.archive, &opened.definitions), size(&written, &opened.definitions)))
+    })?;
     let locations = session.opened.definitions.locations.len() as u64;
     if converted.loss.of(Lost::Events) > 0 {
         session.warnings.add(
             "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
         );
     }
-    let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };
+    let Some(((path, sizes), finished)) = published.zip(session.finish()?) else { return Ok(None) };
     Ok(Some(Outcome::Converted(Box::new(Conversion {
         schema: SCHEMA,
         trace: options.trace.display().to_string(),

@@ -3,9 +3,8 @@
 //!     cargo run --example correct_trace -- TRACE CORRECTED
 #![allow(clippy::print_stdout)]
 
-use clc_replay::Corrector;
 use clc_replay::report::Violations;
-use clc_trace::{Error, Result};
+use clc_replay::{Corrector, Error, Result};
 use std::path::Path;
 
 /// Corrects `trace` and says how many messages and collective operations were out of order before and after.

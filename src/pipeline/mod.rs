@@ -1,6 +1,7 @@
 //! The stages that commands share: open, load, match, write. The only layer that knows both archives and the replay.
 
 pub(crate) mod convert;
+pub(crate) mod describe;
 pub(crate) mod displacement;
 pub(crate) mod export;
 pub mod generated;
@@ -11,4 +12,5 @@ pub mod open;
 pub mod peak_memory;
 pub(crate) mod silent;
 pub(crate) mod timing;
+mod visits;
 pub(crate) mod write;

@@ -2,20 +2,22 @@
 //!
 //! An event has the time of one end of its call: sends and beginnings that of the Enter, receives, completions and ends that of the Leave.
 
+mod returns;
+
 use super::collectives::{CollectiveCaller, collective};
 use super::communicators::{Catalogue, Communicators, Identity, Making};
-use super::extra::{Completion, Extra, Output};
+use super::extra::{Extra, Output};
 use super::format::{Effect, Form, Function};
 use super::merge::Merge;
 use super::on_window::OnWindow;
 use super::own::OwnNames;
 use super::raw::RawFileHeader;
-use super::records::{Contribution, Gave, Given, Own, RawRecord, Status};
+use super::records::{Contribution, Given, Own, RawRecord};
 use super::request_ids::RequestIds;
 use super::requests::{RequestedOperation, Requests, Serial};
 use super::survey::makes;
 use super::windows::{ProcessWindows, WindowCatalogue};
-use clc_trace::{Collective, CollectiveOp, CommId, Event, Message, RegionId, Result, Root};
+use clc_trace::{Collective, CommId, Event, Message, RegionId, Result};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -412,166 +414,6 @@ impl ProcessEvents<'_, '_> {
         }
     }
 
-    fn leave(&mut self, thread: usize, time: u64, open: OpenCall, gave: Gave) -> Result<()> {
-        let Some(&called) = self.shared.functions.get(open.function) else { return Ok(()) };
-        if let Some((handle, identity)) = &open.freed {
-            self.communicators.remove(*handle, identity);
-        }
-        if let Some(call) = &open.window {
-            return self.leave_window(thread, time, called.effect, call, gave != Gave::NotYet);
-        }
-        let plain = |op, comm| Collective { op, comm, root: Root::None, sent: 0, received: 0 };
-        match called.effect {
-            Effect::CommFree | Effect::CommCreate => {
-                let op = if called.effect == Effect::CommFree {
-                    CollectiveOp::DESTROY_HANDLE
-                } else {
-                    CollectiveOp::CREATE_HANDLE
-                };
-                if let Some(comm) = open.comm {
-                    self.emit(thread, time, &Event::MpiCollectiveEnd(plain(op, comm)))?;
-                }
-                return Ok(());
-            }
-            Effect::Init | Effect::InitThread => {
-                return self.emit(
-                    thread,
-                    time,
-                    &Event::MpiCollectiveEnd(plain(CollectiveOp::CREATE_HANDLE, CommId(0))),
-                );
-            }
-            Effect::Finalize => {
-                let end = plain(CollectiveOp::DESTROY_HANDLE, CommId(0));
-                return self.emit(thread, time, &Event::MpiCollectiveEnd(end));
-            }
-            Effect::RequestFree => {
-                for &(handle, serial) in open.requests.iter().flatten() {
-                    self.requests.remove(handle, serial);
-                }
-                return Ok(());
-            }
-            _ => {}
-        }
-        if let Some(contribution) = open.contribution
-            && let Some(collective) = self.collective(open.function, contribution)
-        {
-            return self.emit(thread, time, &Event::MpiCollectiveEnd(collective));
-        }
-        match gave {
-            Gave::Nothing | Gave::Happened => Ok(()),
-            Gave::Message(handle) => {
-                self.messages.insert(handle, open.comm);
-                Ok(())
-            }
-            Gave::Request(handle) => self.made(thread, time, called.effect, open, handle),
-            Gave::NotYet => self.tested(thread, time, called.effect, &open.requests),
-            Gave::Complete(complete) => {
-                let waits = matches!(
-                    called.effect,
-                    Effect::Wait
-                        | Effect::Waitall
-                        | Effect::Waitany
-                        | Effect::Waitsome
-                        | Effect::Test
-                        | Effect::Testall
-                        | Effect::Testany
-                        | Effect::Testsome
-                );
-                if !waits {
-                    let status = complete.first().map(|&(_, status)| status);
-                    return match open.comm.zip(status.and_then(received)) {
-                        Some((comm, message)) => self.emit(thread, time, &Event::MpiRecv(Message { comm, ..message })),
-                        None => Ok(()),
-                    };
-                }
-                let mut rest = open.requests;
-                for (index, status) in complete {
-                    if let Some((handle, serial)) = rest.get_mut(index).and_then(Option::take) {
-                        self.complete(thread, time, handle, serial, status)?;
-                    }
-                }
-                self.tested(thread, time, called.effect, &rest)
-            }
-        }
-    }
-
-    /// A call has made a request.
-    fn made(&mut self, thread: usize, time: u64, effect: Effect, open: OpenCall, handle: Option<u64>) -> Result<()> {
-        let mut request = open.request;
-        if let (Effect::Isendrecv | Effect::IsendrecvReplace, Some(comm)) = (effect, open.comm) {
-            let id = self.ids.begin(thread);
-            let sent = request.and_then(|request| request.open());
-            request = Some(RequestedOperation::Both(sent, id, comm));
-            self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
-        }
-        if let Some(RequestedOperation::Receive(id, _)) = request {
-            self.emit(thread, time, &Event::MpiIrecvRequest(id))?;
-        }
-        if let Some(handle) = handle {
-            self.requests.add(handle, request.unwrap_or(RequestedOperation::Nothing), self.header.shares(handle));
-        }
-        Ok(())
-    }
-
-    /// Requests that were looked at and are not complete.
-    fn tested(&mut self, thread: usize, time: u64, effect: Effect, rest: &[Option<(u64, Serial)>]) -> Result<()> {
-        if matches!(effect, Effect::Wait | Effect::Waitall) {
-            return Ok(());
-        }
-        for &(_, serial) in rest.iter().flatten() {
-            let request = self.requests.get_mut(serial).copied();
-            if let Some(RequestedOperation::Access(window, matching)) = request {
-                self.extra(thread, time, Extra::Operation(Completion::Tested, window, matching))?;
-            }
-            if let Some(id) = request.and_then(|request| request.open()) {
-                self.emit(thread, time, &Event::MpiRequestTest(id))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn complete(&mut self, thread: usize, time: u64, handle: u64, serial: Serial, status: Status) -> Result<()> {
-        let Some(request) = self.requests.complete(handle, serial) else { return Ok(()) };
-        if let RequestedOperation::Access(window, matching) = request {
-            return self.extra(thread, time, Extra::Operation(Completion::NonBlocking, window, matching));
-        }
-        let Some(id) = request.open() else { return Ok(()) };
-        self.ids.end(thread, id);
-        if let RequestedOperation::Both(Some(sent), ..) = request {
-            self.ids.end(thread, sent);
-        }
-        if status.cancelled
-            && !matches!(request, RequestedOperation::Collective(..) | RequestedOperation::PersistentCollective(..))
-        {
-            return self.emit(thread, time, &Event::MpiRequestCancelled(id));
-        }
-        match request {
-            RequestedOperation::Nothing | RequestedOperation::Access(..) => Ok(()),
-            RequestedOperation::Send(_) | RequestedOperation::PersistentSend(..) => {
-                self.emit(thread, time, &Event::MpiIsendComplete(id))
-            }
-            RequestedOperation::Receive(_, comm)
-            | RequestedOperation::PersistentReceive(comm, _)
-            | RequestedOperation::Both(_, _, comm) => {
-                if let RequestedOperation::Both(Some(sent), ..) = request {
-                    self.emit(thread, time, &Event::MpiIsendComplete(sent))?;
-                }
-                match received(status) {
-                    Some(message) => self.emit(thread, time, &Event::MpiIrecv(Message { comm, ..message }, id)),
-                    // It was from nobody: what was posted takes part in nothing.
-                    None => self.emit(thread, time, &Event::MpiRequestCancelled(id)),
-                }
-            }
-            RequestedOperation::Collective(_, function, contribution)
-            | RequestedOperation::PersistentCollective(function, contribution, _) => {
-                match self.collective(function, contribution) {
-                    Some(end) => self.emit(thread, time, &Event::NonBlockingCollectiveComplete(end, id)),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-
     /// The end of a collective operation.
     fn collective(&self, function: usize, given: Contribution) -> Option<Collective> {
         let effect = self.shared.functions.get(function)?.effect;
@@ -585,10 +427,4 @@ impl ProcessEvents<'_, '_> {
         };
         collective(effect, given, place)
     }
-}
-
-/// A message that has been received, but for its communicator; none from nobody.
-fn received(status: Status) -> Option<Message> {
-    let peer = u32::try_from(status.source).ok()?;
-    Some(Message { peer, comm: CommId(0), tag: status.tag as u32, length: status.bytes })
 }

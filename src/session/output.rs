@@ -3,6 +3,8 @@
 use crate::output::directory::Output;
 use crate::output::signals::{SetAside, Unfinished};
 use crate::pipeline::generated::make_truth_directory;
+use crate::pipeline::open::TraceHandle;
+use crate::report::Warnings;
 use crate::session::Session;
 use clc_engine::comm::{AnalysisRank, Transport, agree, broadcast_value};
 use clc_trace::Result;
@@ -75,5 +77,30 @@ impl Session<'_> {
             (set_aside, unfinished)
         });
         Ok(Prepared { output, making, unfinished })
+    }
+
+    /// Ends an output: when all ranks have written their parts, rank 0 writes what they have in common with `rest`, given the directory, and publishes it. On rank 0
+    /// where it is, and what `rest` told.
+    ///
+    /// # Errors
+    /// The trace has changed since it was opened; writing fails; the output cannot be published.
+    pub fn publish_with<T>(
+        &mut self,
+        prepared: Prepared,
+        rest: impl FnOnce(&TraceHandle, &Path, &mut Warnings) -> Result<T>,
+    ) -> Result<Option<(PathBuf, T)>> {
+        self.progress.step("publish");
+        self.unchanged()?;
+        let making = prepared.making.clone();
+        let mut published = None;
+        let mut outcome = Ok(());
+        if let Some(output) = prepared.hand_over(self.transport)? {
+            let path = output.path.clone();
+            outcome = rest(&self.opened, &making, &mut self.warnings)
+                .and_then(|told| self.opened.definitions_unchanged().map(|()| told))
+                .and_then(|told| output.publish().map(|()| published = Some((path, told))));
+        }
+        agree(self.transport, outcome)?;
+        Ok(published)
     }
 }

@@ -3,8 +3,7 @@
 //!     cargo run -p clc-clock --example clocks_of_messages < messages.csv
 #![allow(clippy::print_stdout)]
 
-use clc_clock::{ClockMessage, Options, estimate};
-use clc_trace::{Error, Result, Ticks};
+use clc_clock::{ClockMessage, Error, Options, Result, Ticks, estimate};
 
 /// How far each clock is behind global time at the first message, in nanoseconds, and its drift in millionths.
 pub fn offsets(table: &str) -> Result<Vec<(i64, f64)>> {

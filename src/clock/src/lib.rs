@@ -75,7 +75,9 @@ pub use linear::{Drift, LinearClock};
 pub use of_messages::{ClockMessage, Estimated, Options, estimate};
 pub use refined::RefinedClocks;
 
-use clc_trace::{ClockOffset, Result, Ticks};
+/// What clocks are made from and what can go wrong: who only estimates clocks needs no other crate.
+pub use clc_trace::{ClockOffset, Error, Result, Ticks};
+
 use serde::{Deserialize, Serialize};
 
 /// Times and offsets of a clock model stay under this magnitude (2^62 ticks, 146 years of nanoseconds), so that

@@ -5,8 +5,7 @@
 //! `scripts/bench decoding` compares its time and its output with those of the OTF2 library.
 #![allow(clippy::print_stdout)]
 
-use clc_otf2::Otf2Archive;
-use clc_trace::Result;
+use clc_otf2::{Otf2Archive, Result};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;

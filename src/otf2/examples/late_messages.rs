@@ -3,8 +3,7 @@
 //!     cargo run -p clc-otf2 --example late_messages -- TRACE
 #![allow(clippy::print_stdout)]
 
-use clc_otf2::{EventRecord, Otf2Archive};
-use clc_trace::{CommId, CommMembers, Result};
+use clc_otf2::{CommId, CommMembers, EventRecord, Otf2Archive, Result};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 

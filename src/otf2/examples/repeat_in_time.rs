@@ -6,8 +6,7 @@
 //! `scripts/bench recordings` measures with such traces what simulated ones might not show.
 #![allow(clippy::print_stdout)]
 
-use clc_otf2::{ArchiveWriter, CreateOptions, EventRecord, Otf2Archive, Stamp};
-use clc_trace::{ClockOffset, Error, Result};
+use clc_otf2::{ArchiveWriter, ClockOffset, CreateOptions, Error, EventRecord, Otf2Archive, Result, Stamp};
 use std::collections::HashMap;
 use std::path::Path;
 

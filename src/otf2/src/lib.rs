@@ -120,3 +120,10 @@ pub use siblings::{Sibling, SiblingKind, copy, list};
 pub use summary::ScanSummary;
 pub use synchronisation::SynchronisationVisitor;
 pub use times::{Marker, MarkerScope, TimeMap};
+
+/// What definitions, events and errors consist of: who only reads archives needs no other crate.
+pub use clc_trace::{
+    ClockOffset, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, Event, Location,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode,
+    SystemTreeNodeId, Ticks,
+};

@@ -1,55 +1,108 @@
 //! The clock error over time per location, before and after, as SVG (as figure 2 of the CLC paper shows it).
 
+use super::element::escape;
+use super::plot::{PlotFrame, short, ticks};
 use crate::report::{Evaluation, GENERATOR, PhaseAccuracy};
+use clc_trace::format::{count, duration};
 use clc_trace::{Error, Result};
-use plotters::prelude::*;
 
-const WIDTH: u32 = 900;
-const PANEL: u32 = 300;
-const MARGIN: u32 = 12;
-const LEGEND: u32 = 90;
+const WIDTH: f64 = 900.0;
+/// Height of the title, and of a panel.
+const TITLE: f64 = 40.0;
+const PANEL: f64 = 300.0;
+/// Width of the names of the curves.
+const LEGEND: f64 = 90.0;
 /// More curves than this have no names.
 const NAMED: usize = 12;
 /// More curves than this are not drawn.
 const CURVES: usize = 64;
+/// The picture stands alone, so it brings its own style, in the classes of [`PlotFrame`].
+const STYLE: &str = "text { font: 12px sans-serif; fill: #57606a; } text.title { font-size: 18px; fill: #1b1f24; } \
+    text.caption { font-size: 15px; fill: #1b1f24; } .paper { fill: #ffffff; } .grid { stroke: #d8dee4; } \
+    .base { stroke: #57606a; } polyline { fill: none; stroke-width: 1; } .key { stroke-width: 2; }";
+
+/// Moments and errors, in seconds.
+type ErrorCurve = Vec<(f64, f64)>;
 
 /// One panel per phase but the raw one, all with the same scale of time; each has its own scale of error.
 ///
 /// # Errors
 /// There is nothing to draw.
 pub fn evaluation_plot(evaluation: &Evaluation) -> Result<String> {
-    let shown: Vec<&PhaseAccuracy> = match evaluation.phases.len() {
+    let shown = match evaluation.phases.len() {
         0 => return Err(Error::new("nothing to plot: the trace has no events")),
-        1 | 2 => evaluation.phases.iter().collect(),
-        _ => evaluation.phases.iter().skip(1).collect(),
+        1 | 2 => &evaluation.phases[..],
+        _ => &evaluation.phases[1..],
     };
-    let mut svg = String::new();
-    draw(&mut svg, evaluation, &shown).map_err(|error| Error::new(format!("cannot draw the plot: {error}")))?;
-    // Within the picture: tools know one by how it begins.
-    Ok(svg.replacen('>', &format!(">\n<!-- {GENERATOR} -->"), 1))
-}
-
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
-
-fn draw(svg: &mut String, evaluation: &Evaluation, phases: &[&PhaseAccuracy]) -> Drawn {
-    let height = PANEL * phases.len() as u32 + 40;
-    let root = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
-    root.fill(&WHITE)?;
+    let height = TITLE + PANEL * shown.len() as f64;
     let title = format!("Clock error against the truth: {}", evaluation.trace);
-    let root = root.titled(&title, ("sans-serif", 18))?;
-    for (area, phase) in root.split_evenly((phases.len(), 1)).iter().zip(phases) {
-        panel(area, evaluation, phase)?;
+    // Tools know one of our plots by how it begins.
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\">\n\
+        <!-- {GENERATOR} -->\n<style>{STYLE}</style>\n<rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
+        <text class=\"title\" x=\"{}\" y=\"26\" text-anchor=\"middle\">{}</text>\n",
+        WIDTH / 2.0,
+        escape(&title)
+    );
+    for (number, phase) in shown.iter().enumerate() {
+        let top = TITLE + PANEL * number as f64;
+        svg += &format!("<g transform=\"translate(0 {top})\">\n{}</g>\n", panel(evaluation, phase));
     }
-    root.present()?;
-    Ok(())
+    Ok(svg + "</svg>\n")
 }
 
-fn panel(
-    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    evaluation: &Evaluation,
-    phase: &PhaseAccuracy,
-) -> Drawn {
-    let curves: Vec<Vec<(f64, f64)>> = phase
+fn panel(evaluation: &Evaluation, phase: &PhaseAccuracy) -> String {
+    let curves = curves(phase);
+    let named = (2..=NAMED).contains(&curves.len());
+    let frame = PlotFrame { top: 32.0, ..PlotFrame::new(if named { WIDTH - LEGEND } else { WIDTH }, PANEL) };
+    let values = || curves.iter().flatten().map(|point| point.1);
+    let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let (scale, unit) = unit_of(low.abs().max(high));
+    let room = (high - low) * 0.05;
+    let (low, high) = if high > low { (low - room, high + room) } else { (-scale, scale) };
+    let share = |error: f64| (error - low) / (high - low);
+    let length = evaluation.true_seconds.max(f64::MIN_POSITIVE);
+    let (time_scale, time_unit) = unit_of(evaluation.true_seconds);
+    let errors = ticks(low / scale, high / scale, 6).into_iter().map(|at| (share(at * scale), short(at)));
+    let times = ticks(0.0, length / time_scale, 10).into_iter().map(|at| (at * time_scale / length, short(at)));
+    let mut svg = format!(
+        "<text class=\"caption\" x=\"{}\" y=\"18\" text-anchor=\"middle\">{}: rms {}, largest {}, {} of {} in wrong order</text>\n",
+        WIDTH / 2.0,
+        escape(&phase.phase),
+        duration(phase.clock.rms_seconds),
+        duration(phase.clock.max_seconds),
+        count(phase.violations),
+        count(phase.checked),
+    );
+    svg += &frame.y_axis(&errors.collect::<Vec<_>>(), &format!("clock error [{unit}]"));
+    svg += &frame.x_axis(&times.collect::<Vec<_>>(), &format!("true time [{time_unit}]"));
+    for (number, curve) in curves.iter().enumerate() {
+        let hue = 360 * number / curves.len();
+        let place = |&(time, error): &(f64, f64)| {
+            format!("{:.1},{:.1}", frame.x((time / length).clamp(0.0, 1.0)), frame.y(share(error)))
+        };
+        let points: Vec<String> = curve.iter().map(place).collect();
+        svg += &format!("\n<polyline stroke=\"hsl({hue},75%,42%)\" points=\"{}\"/>", points.join(" "));
+        if let Some(location) = phase.locations.get(number).filter(|_| named) {
+            let (x, y) = (frame.width, 44.0 + 16.0 * number as f64);
+            let name = match location.rank {
+                Some(rank) => format!("rank {rank}"),
+                None => format!("location {}", location.location),
+            };
+            svg += &format!(
+                "<line class=\"key\" stroke=\"hsl({hue},75%,42%)\" x1=\"{x}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/><text x=\"{}\" y=\"{}\">{name}</text>",
+                x + 16.0,
+                x + 22.0,
+                y + 4.0
+            );
+        }
+    }
+    svg + "\n"
+}
+
+/// One curve per location, or one for all of them if locations are not listed.
+fn curves(phase: &PhaseAccuracy) -> Vec<ErrorCurve> {
+    let of_locations: Vec<ErrorCurve> = phase
         .locations
         .iter()
         .take(CURVES)
@@ -58,60 +111,10 @@ fn panel(
             points.filter_map(|(slice, error)| error.map(|error| (slice.at_seconds, error))).collect()
         })
         .collect();
-    let curves: Vec<Vec<(f64, f64)>> = if curves.iter().any(|curve| !curve.is_empty()) {
-        curves
-    } else {
-        vec![phase.over_time.iter().map(|slice| (slice.at_seconds, slice.rms_seconds)).collect()]
-    };
-    let values = || curves.iter().flatten().map(|point| point.1);
-    let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
-    let (scale, unit) = unit_of(low.abs().max(high));
-    let room = ((high - low) * 0.05).max(f64::MIN_POSITIVE) / scale;
-    let range = if high > low { low / scale - room..high / scale + room } else { -1.0..1.0 };
-    let (time_scale, time_unit) = unit_of(evaluation.true_seconds);
-    let statistics = format!(
-        "{}: rms {}, largest {}, {} of {} in wrong order",
-        phase.phase,
-        clc_trace::format::duration(phase.clock.rms_seconds),
-        clc_trace::format::duration(phase.clock.max_seconds),
-        clc_trace::format::count(phase.violations),
-        clc_trace::format::count(phase.checked),
-    );
-    let (area, legend) = if (2..=NAMED).contains(&curves.len()) {
-        let (chart, legend) = area.split_horizontally(WIDTH - LEGEND);
-        (chart, Some(legend))
-    } else {
-        (area.clone(), None)
-    };
-    let mut chart = ChartBuilder::on(&area)
-        .caption(statistics, ("sans-serif", 15))
-        .margin(MARGIN)
-        .x_label_area_size(36)
-        .y_label_area_size(70)
-        .build_cartesian_2d(0.0..(evaluation.true_seconds / time_scale).max(f64::MIN_POSITIVE), range)?;
-    chart
-        .configure_mesh()
-        .x_desc(format!("true time [{time_unit}]"))
-        .y_desc(format!("clock error [{unit}]"))
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(RGBColor(225, 225, 225))
-        .draw()?;
-    let many = curves.len();
-    for (number, curve) in curves.iter().enumerate() {
-        let colour = HSLColor(number as f64 / many.max(1) as f64, 0.75, 0.42);
-        let points = curve.iter().map(|&(time, error)| (time / time_scale, error / scale));
-        chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
-        if let (Some(legend), Some(location)) = (&legend, phase.locations.get(number)) {
-            let y = 40 + 16 * number as i32;
-            let name = match location.rank {
-                Some(rank) => format!("rank {rank}"),
-                None => format!("location {}", location.location),
-            };
-            legend.draw(&PathElement::new([(4, y), (20, y)], colour.stroke_width(2)))?;
-            legend.draw(&Text::new(name, (26, y - 5), ("sans-serif", 11)))?;
-        }
+    if of_locations.iter().any(|curve| !curve.is_empty()) {
+        return of_locations;
     }
-    Ok(())
+    vec![phase.over_time.iter().map(|slice| (slice.at_seconds, slice.rms_seconds)).collect()]
 }
 
 /// The unit in which numbers up to `largest` seconds are short.

@@ -21,6 +21,7 @@ pub mod fences;
 mod groups;
 pub mod hash;
 mod homes;
+pub mod instances;
 pub mod local_timeline;
 pub mod matched;
 pub mod message_ends;

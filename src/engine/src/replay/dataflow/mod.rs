@@ -12,23 +12,23 @@
 //! Contributions to a collective are combined on each host first; those of several hosts meet at the communicator's home,
 //! which hands the result back. No MPI communicator is needed for that, however many the application had.
 
+mod collectives;
 mod flight;
 mod lamport;
 mod outbox;
 mod schedule;
 
-use crate::comm::{Top2, Transport};
-use crate::matching::collectives::{CollectiveComm, HostedComm, HostedMember, Instance, InstanceIndex, Slot};
+use crate::comm::Transport;
+use crate::matching::collectives::{InstanceIndex, Slot};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::forward::{Forward, PENDING, TimelineClock};
-use crate::replay::program::{NO_LOWER_BOUND, Program, contribution_latency, instance_latency};
+use crate::replay::program::Program;
 use crate::replay::stall;
 use clc_trace::{CommRank, Fraction, Result, Ticks};
 use controlled_logical_clock::forward::ForwardParameters;
-use controlled_logical_clock::semantics::CollectiveClass;
-use flight::{OpenInstances, Times, Tops, damaged, later, times_in, tops_in, words_of};
+use flight::{OpenInstances, Times, damaged, times_in, tops_in};
 use lamport::Lamport;
 use outbox::Outbox;
 use schedule::{Turns, WHICH};
@@ -355,213 +355,6 @@ impl<'a, const CLOCKS: usize> DataflowReplay<'a, CLOCKS> {
         if *count < all { None } else { self.joining.remove(&(timeline, event)).map(|(_, latest)| latest) }
     }
 
-    /// A member begins a collective.
-    fn begin(&mut self, membership: usize, times: Times<CLOCKS>, out: &mut Outbox<'_>) -> Result<()> {
-        let program = self.program;
-        let count = self.begun[membership];
-        self.begun[membership] += 1;
-        let (index, comm, member) = program.collectives.linked(membership);
-        let instance = member.begun(count);
-        let (rank, sends) = (member.rank, member.sends[instance]);
-        let members = comm.members.len() as u32;
-        if sends {
-            let more = contribution_latency(comm, instance, member, &program.latency);
-            self.contribute(index, instance, rank, times.map(|time| time + more), out)?;
-        } else if self.synchronising {
-            self.contribute(index, instance, rank, [NO_LOWER_BOUND; CLOCKS], out)?;
-        }
-        let state = self.local[index].state(comm.slot(instance, 0));
-        state.begun += 1;
-        if state.begun == members {
-            (0..comm.groups()).for_each(|group| self.local[index].finish(comm.slot(instance, group)));
-        }
-        Ok(())
-    }
-
-    /// Contributions of members that send nothing: nobody waits for their begin, so they are made before anything runs.
-    fn contribute_silence(&mut self, out: &mut Outbox<'_>) -> Result<()> {
-        if self.synchronising {
-            return Ok(());
-        }
-        let program = self.program;
-        for (index, comm) in program.collectives.numbered() {
-            for (instance, Instance { class, root, .. }) in comm.numbered() {
-                for member in comm.members.iter().filter(|member| !member.sends[instance]) {
-                    let needed = match class {
-                        CollectiveClass::OneToN => member.rank == *root,
-                        CollectiveClass::NToOne => member.rank != *root,
-                        _ => true,
-                    };
-                    if needed {
-                        self.contribute(index, instance, member.rank, [NO_LOWER_BOUND; CLOCKS], out)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The contribution of one member hosted here; [`NO_LOWER_BOUND`] if it sends nothing.
-    fn contribute(
-        &mut self,
-        index: HostedComm,
-        instance: InstanceIndex,
-        rank: CommRank,
-        values: Times<CLOCKS>,
-        out: &mut Outbox<'_>,
-    ) -> Result<()> {
-        let comm = &self.program.collectives.comms[index];
-        let class = self.class(comm, instance);
-        let mut complete = None;
-        let slot = slot_of(comm, instance, class, rank);
-        if let Some(needed) = contributors(comm, instance, class, rank) {
-            let state = self.local[index].state(slot);
-            for (top, value) in state.top.iter_mut().zip(values).filter(|(_, value)| *value != NO_LOWER_BOUND) {
-                *top = top.merge(Top2::one(value, comm.holder(rank)));
-            }
-            state.count += 1;
-            complete = (state.count == needed).then_some((state.top, state.count));
-        }
-        if class == CollectiveClass::Prefix {
-            if rank.0 + 1 == comm.size {
-                return Ok(()); // nobody's predecessor
-            }
-            if comm.home == out.here {
-                return self.prefix_at_home(index, instance, rank, values, out);
-            }
-            let head = [self.head(comm.comm.0, PREFIX_PARTIAL), u64::from(instance.0) << 32 | u64::from(rank.0)];
-            return out.post(comm.home, &head, &values.map(i64::cast_unsigned));
-        }
-        let Some((top, count)) = complete else { return Ok(()) };
-        if comm.home == out.here {
-            return self.at_home(index, slot, top, count, out);
-        }
-        let head = [self.head(comm.comm.0, PARTIAL), u64::from(slot.0) << 32 | u64::from(count)];
-        out.post(comm.home, &head, words_of(top).as_flattened())
-    }
-
-    fn class(&self, comm: &CollectiveComm, instance: InstanceIndex) -> CollectiveClass {
-        if self.synchronising { CollectiveClass::NToN } else { comm.instances[instance].class }
-    }
-
-    /// Contributions of one host reach the communicator's home.
-    fn at_home(
-        &mut self,
-        index: HostedComm,
-        slot: Slot,
-        top: Tops<CLOCKS>,
-        count: u32,
-        out: &mut Outbox<'_>,
-    ) -> Result<()> {
-        let comm = &self.program.collectives.comms[index];
-        let (instance, group) = comm.instance_of(slot);
-        let class = self.class(comm, instance);
-        let state = self.home[index].state(slot);
-        for (here, top) in state.top.iter_mut().zip(top) {
-            *here = here.merge(top);
-        }
-        state.count += count;
-        let root = comm.instances[instance].root;
-        let needed = match class {
-            CollectiveClass::OneToN => 1,
-            CollectiveClass::NToOne => comm.size - 1,
-            _ if comm.groups() > 1 && group == 0 => comm.first_group,
-            _ => comm.size - comm.first_group,
-        };
-        if state.count < needed {
-            return Ok(());
-        }
-        let top = state.top;
-        self.home[index].finish(slot);
-        if comm.groups() > 1 && class != CollectiveClass::NToN {
-            // Nothing comes for the other group.
-            self.home[index].finish(comm.slot(instance, 1));
-        }
-        for &(host, _) in &comm.hosts {
-            if host == out.here {
-                self.result(index, slot, top);
-            } else if class != CollectiveClass::NToOne || comm.host_of(root) == host {
-                let head = [self.head(comm.comm.0, RESULT), u64::from(slot.0)];
-                out.post(host, &head, words_of(top).as_flattened())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The result of an instance reaches this host.
-    fn result(&mut self, index: HostedComm, slot: Slot, top: Tops<CLOCKS>) {
-        let program = self.program;
-        let comm = &program.collectives.comms[index];
-        let (instance, group) = comm.instance_of(slot);
-        let one_group = comm.groups() > 1 && self.class(comm, instance) == CollectiveClass::NToN;
-        let shared = program.shared_latency[index];
-        let prefix = comm.instances[instance].class == CollectiveClass::Prefix;
-        for member in comm.members.iter().filter(|member| !one_group || comm.group_before(member.rank) == group) {
-            let (timeline, end) = (member.timeline, member.ends[instance]);
-            if member.receives[instance] && !(self.synchronising && prefix) {
-                let latency = instance_latency(comm, instance, member, &program.latency, shared);
-                let bounds = top.map(|top| later(top.excluding(comm.holder(member.rank)), latency));
-                self.bound(timeline, end, bounds);
-            } else if self.synchronising {
-                self.bound(timeline, end, [NO_LOWER_BOUND; CLOCKS]);
-            }
-        }
-    }
-
-    /// One member's contribution to a prefix operation reaches the home: ranks whose predecessors are complete can go on.
-    fn prefix_at_home(
-        &mut self,
-        index: HostedComm,
-        instance: InstanceIndex,
-        rank: CommRank,
-        values: Times<CLOCKS>,
-        out: &mut Outbox<'_>,
-    ) -> Result<()> {
-        let program = self.program;
-        let comm = &program.collectives.comms[index];
-        let slot = comm.slot(instance, 0);
-        let state = self.home[index].state(slot);
-        let waiting = state.values.get_or_insert_default();
-        waiting.insert(rank, values);
-        // `count` ranks are complete, `top.max` is the largest of their contributions.
-        let mut ready = Vec::new();
-        while let Some(values) = waiting.remove(&CommRank(state.count)) {
-            for (top, value) in state.top.iter_mut().zip(values) {
-                top.max = top.max.max(value);
-            }
-            state.count += 1;
-            if state.count < comm.size {
-                ready.push((CommRank(state.count), state.top.map(|top| top.max)));
-            }
-        }
-        // The last rank is nobody's predecessor: the instance is complete without it.
-        if state.count + 1 >= comm.size {
-            self.home[index].finish(slot);
-        }
-        for (rank, largest) in ready {
-            let host = comm.host_of(rank);
-            if host == out.here {
-                self.prefix_result(index, instance, rank, largest);
-            } else {
-                let head = [self.head(comm.comm.0, PREFIX_RESULT), u64::from(instance.0) << 32 | u64::from(rank.0)];
-                out.post(host, &head, &largest.map(i64::cast_unsigned))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn prefix_result(&mut self, index: HostedComm, instance: InstanceIndex, rank: CommRank, largest: Times<CLOCKS>) {
-        let program = self.program;
-        let comm = &program.collectives.comms[index];
-        let Ok(member) = comm.members.binary_search_by_key(&rank, |member| member.rank) else { return };
-        let member = &comm.members[member];
-        if member.receives[instance] {
-            let latency = program.shared_latency[index];
-            let bounds = largest.map(|largest| later(largest, latency));
-            self.bound(member.timeline, member.ends[instance], bounds);
-        }
-    }
-
     /// The first word of an entry.
     #[inline]
     fn head(&self, what: u32, tag: u64) -> u64 {
@@ -646,31 +439,5 @@ impl<const CLOCKS: usize> Turns for DataflowReplay<'_, CLOCKS> {
     fn unfinished(&self) -> i64 {
         let timelines = self.program.timelines.iter().zip(&self.position);
         timelines.filter(|(timeline, position)| **position < timeline.len()).count() as i64
-    }
-}
-
-/// Where contributions of member `rank` to an instance meet.
-fn slot_of(comm: &CollectiveComm, instance: InstanceIndex, class: CollectiveClass, rank: CommRank) -> Slot {
-    let group = if class == CollectiveClass::NToN { comm.group_of(rank) } else { 0 };
-    comm.slot(instance, group)
-}
-
-/// How many of the members hosted here have to begin before this host contributes to `instance`; `None` if the member `rank`
-/// contributes nothing, or (prefix operations) contributes alone.
-fn contributors(comm: &CollectiveComm, instance: InstanceIndex, class: CollectiveClass, rank: CommRank) -> Option<u32> {
-    let root = comm.instances[instance].root;
-    let members = comm.members.len() as u32;
-    match class {
-        CollectiveClass::OneToN => (rank == root).then_some(1),
-        CollectiveClass::NToOne => {
-            let hosts_root = comm.members.binary_search_by_key(&root, |member| member.rank).is_ok();
-            (rank != root).then(|| members - u32::from(hosts_root))
-        }
-        CollectiveClass::NToN if comm.groups() > 1 => {
-            let own = |member: &&HostedMember| comm.group_of(member.rank) == comm.group_of(rank);
-            Some(comm.members.iter().filter(own).count() as u32)
-        }
-        CollectiveClass::NToN => Some(members),
-        CollectiveClass::Prefix | CollectiveClass::Unconstrained => None,
     }
 }
