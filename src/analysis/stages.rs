@@ -53,9 +53,10 @@ impl<'a> StagedTrace<'a> {
         1 + usize::from(self.corrections.is_some())
     }
 
-    /// Whether a hosted timeline is a process.
+    /// Whether a hosted timeline is a process; that of single locations is none.
     pub fn is_process(&self, timeline: LocalTimeline) -> bool {
-        self.opened.timelines.all[self.loaded.program.number(timeline)].process.is_some()
+        let number = self.loaded.program.number(timeline);
+        self.opened.timelines.all.get(number.place()).is_some_and(|timeline| timeline.process.is_some())
     }
 
     /// For the events of location `number` of a hosted timeline, in order.

@@ -125,7 +125,9 @@ fn printed(event: &Event) -> Option<String> {
             | ThreadEvent::End(start) => format!("{} {} {}", thread.kind(), start.contingent, start.sequence),
             other => unreachable!("no fixture has {other:?}"),
         },
+        Event::Parameter(p) => format!("34 {} {}", p.parameter, p.value),
         other @ (Event::RmaCollectiveEnd(_)
+        | Event::RmaOpCompleteBlocking(..)
         | Event::RmaGroupSync(_)
         | Event::RmaRequestLock(_)
         | Event::RmaAcquireLock(_)

@@ -61,6 +61,7 @@ pub fn waits(
             Trust::Implied => {}
             // Of threads that have timelines of their own; here processes are whole.
             Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked => {}
+            Trust::Issued | Trust::Awaited => {}
         }
     })?;
     search.late_receivers(transport)?;

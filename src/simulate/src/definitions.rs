@@ -70,6 +70,8 @@ impl Scenario {
             windows,
             groups,
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         }
     }
 }

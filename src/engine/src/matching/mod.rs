@@ -7,6 +7,7 @@
 //! differ timelines of their own. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
+pub mod accelerators;
 mod align;
 pub mod calls;
 mod channel_ends;

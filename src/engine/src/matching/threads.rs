@@ -11,12 +11,15 @@
 //! | a task is created | it runs first |
 //! | a lock is released | it is acquired the next time |
 //!
+//! What it does with the streams of accelerators is added by [`crate::matching::accelerators`].
+//!
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
 //! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
+use crate::matching::accelerators::{ProcessAccelerators, Unpaired};
 use crate::matching::channels::Trust;
 use crate::matching::sync::EventCoordinates;
-use clc_trace::{CommId, Event, EventNumber, RegionId, ThreadEvent, ThreadLock};
+use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,6 +32,8 @@ struct ThreadStep {
 
 #[derive(Debug, Clone, Copy)]
 enum What {
+    /// What the process does with an accelerator, or a stream of one.
+    Accelerator,
     Thread(ThreadEvent),
     Arrive(RegionId),
     Depart,
@@ -55,13 +60,16 @@ impl ThreadCount {
 
 /// Counts by kind of step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCounts(pub BTreeMap<Trust, ThreadCount>);
+pub struct ThreadCounts(pub BTreeMap<Trust, ThreadCount>, pub BTreeMap<Unpaired, u64>);
 
 impl ThreadCounts {
     /// Adds those of another process.
     pub fn merge(&mut self, other: &ThreadCounts) {
         for (&kind, count) in &other.0 {
             self.0.entry(kind).or_default().add(count);
+        }
+        for (why, count) in &other.1 {
+            *self.1.entry(why.clone()).or_default() += count;
         }
     }
 
@@ -79,10 +87,10 @@ impl ThreadCounts {
 
 /// Two steps of which the first is before the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct OrderedSteps {
-    kind: Trust,
-    from: usize,
-    to: usize,
+pub(super) struct OrderedSteps {
+    pub(super) kind: Trust,
+    pub(super) from: usize,
+    pub(super) to: usize,
 }
 
 /// A barrier of a team: where its threads arrive, and where they depart.
@@ -94,10 +102,18 @@ struct Barrier {
 
 /// All pairs of a process.
 #[derive(Debug, Default)]
-struct StepOrders {
-    pairs: Vec<OrderedSteps>,
+pub(super) struct StepOrders {
+    pub(super) pairs: Vec<OrderedSteps>,
     barriers: Vec<Barrier>,
     counts: ThreadCounts,
+}
+
+impl StepOrders {
+    /// Leaves so many steps out, and says why.
+    pub(super) fn leave(&mut self, kind: Trust, why: Unpaired, steps: u64) {
+        self.counts.of(kind).left_out += steps;
+        *self.counts.1.entry(why).or_default() += steps;
+    }
 }
 
 /// The steps of all threads of a process.
@@ -107,6 +123,8 @@ pub struct ProcessThreadSteps<'a> {
     barriers: &'a [RegionId],
     /// Location after location, each in its order.
     steps: Vec<ThreadStep>,
+    /// What it does with accelerators, if it has any.
+    accelerators: Option<ProcessAccelerators<'a>>,
 }
 
 /// An order that a replay has to keep: kind, and the visited events.
@@ -134,8 +152,30 @@ impl Divided {
 
 impl<'a> ProcessThreadSteps<'a> {
     /// No steps; the regions of `barriers` (ascending) are barriers.
-    pub fn new(barriers: &'a [RegionId]) -> Self {
-        ProcessThreadSteps { barriers, steps: Vec::new() }
+    pub fn new(barriers: &'a [RegionId], accelerators: Option<ProcessAccelerators<'a>>) -> Self {
+        ProcessThreadSteps { barriers, steps: Vec::new(), accelerators }
+    }
+
+    /// The attributes by which calls name the streams of accelerators, ascending; `None` if the process has no streams.
+    pub fn stream_references(&self) -> Option<&'a [AttributeId]> {
+        self.accelerators.as_ref().map(ProcessAccelerators::references)
+    }
+
+    /// Whether an event of a location matters to accelerators.
+    #[inline]
+    pub fn takes_of_accelerators(&self, location: u32, event: &Event) -> bool {
+        self.accelerators.as_ref().is_some_and(|accelerators| accelerators.takes(location, event))
+    }
+
+    /// Reads such an event, with the stream that it names; those of a location come in their order, one location after the other.
+    pub fn add_of_accelerators(&mut self, at: EventCoordinates, event: &Event, stream: Option<LocationId>) {
+        let Self { steps, accelerators, .. } = self;
+        if let Some(accelerators) = accelerators {
+            accelerators.read(at, event, stream, || {
+                steps.push(ThreadStep { at, what: What::Accelerator });
+                steps.len() - 1
+            });
+        }
     }
 
     /// Whether an event is a step.
@@ -168,6 +208,14 @@ impl<'a> ProcessThreadSteps<'a> {
         let time = |step: usize| self.steps[step].at.time;
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
+        // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
+        for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
+            let is_stream = |location: usize| {
+                self.accelerators.as_ref().is_some_and(|accelerators| accelerators.is_stream(location as u32))
+            };
+            let streams = [pair.from, pair.to].map(location).into_iter().filter(|&l| is_stream(l) && !stays(l));
+            streams.for_each(|l| own[l] = true);
+        }
         // Those that contradict threads which stay have another clock; of those that contradict only each other, nobody knows which.
         for with_stays in [true, false] {
             let known = own.clone();
@@ -333,6 +381,9 @@ impl ProcessThreadSteps<'_> {
         self.teams(&mut found);
         self.locks(&mut found);
         self.starts(&mut found);
+        if let Some(accelerators) = &self.accelerators {
+            accelerators.find(&mut found);
+        }
         found
     }
 
@@ -342,6 +393,9 @@ impl ProcessThreadSteps<'_> {
         let mut location = None;
         let mut open = OpenConstructs::default();
         for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
+            if matches!(what, What::Accelerator) {
+                continue;
+            }
             if location.replace(at.location) != Some(at.location) {
                 open = OpenConstructs::default();
             }
@@ -402,7 +456,7 @@ impl ProcessThreadSteps<'_> {
                     }
                     None => {}
                 },
-                What::Thread(_) => {}
+                What::Thread(_) | What::Accelerator => {}
             }
         }
         for team in teams.into_values() {
