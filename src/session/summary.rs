@@ -13,13 +13,12 @@ use crate::report::{
 use crate::session::Session;
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
-use clc_engine::matching::accelerators::Unpaired;
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
-use clc_engine::matching::threads::ThreadCount;
+use clc_engine::matching::steps::{ThreadCount, Unpaired};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::passes::Passes;
 use clc_engine::replay::survey::Survey;

@@ -6,9 +6,10 @@ use crate::reference::against::write_with;
 use crate::reference::model::{
     CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, HIP_LAUNCH, IDLE, KERNEL, Process, Recorded, STREAM_WAIT, Trace,
 };
+use clc_otf2::{ArchiveWriter, CreateOptions, MappingTable, Otf2Archive};
 use clc_trace::{
-    CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, Message, ParameterId, RegionId, Window,
-    WindowId, WindowTransfer,
+    AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message,
+    ParameterId, RegionId, Window, WindowId, WindowTransfer,
 };
 use std::process::Command;
 
@@ -213,4 +214,88 @@ fn a_trace_with_windows_and_clocks_of_streams_is_corrected() {
     let mut trace = one_kernel(-50);
     trace.windows.push(Window { id: WindowId(0), name: "w".into(), comm: CommId(0) });
     assert_corrected(&trace, ISSUE, 1, 1);
+}
+
+/// `check`, a correction, and `evaluate` of a simulated pattern; returns how many of `kind` were violated before, and the error after, in microseconds.
+fn simulated(arguments: &str, kinds: &[&str]) -> (u64, f64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    let line = format!("simulate in {arguments} --ranks 4 --ranks-per-node 2 --events 4k --seed 5 -q");
+    run(alone().args(line.split_whitespace()).current_dir(at)).expect(0, arguments);
+    let before = report(&at.join("in"), &["check", "--presync", "linear"], 1);
+    run(alone().args("in -o out -q".split_whitespace()).current_dir(at)).expect(0, "correct");
+    let after = report(&at.join("out"), &["check", "--presync", "none"], 0);
+    let mut violated = 0;
+    for kind in kinds {
+        let (checked, wrong) = found(&after, kind);
+        assert!(checked > 100 && wrong == 0, "{kind}: {checked}, {wrong}");
+        violated += found(&before, kind).1;
+    }
+    let steps = after["matching"]["threads"].as_array().expect("a list");
+    assert!(steps.iter().all(|steps| steps["left_out"] == 0), "{steps:?}");
+    let line = "evaluate out --truth in -q --report -".split_whitespace();
+    let evaluated = run(alone().args(line).current_dir(at)).expect(0, "evaluate").stdout;
+    let evaluated: serde_json::Value = serde_json::from_str(&evaluated).expect("JSON");
+    let phases = evaluated["phases"].as_array().expect("a list");
+    let error = &phases.last().expect("a phase")["clock"]["rms_seconds"];
+    (violated, error.as_f64().unwrap_or_else(|| panic!("{evaluated}")) * 1e6)
+}
+
+#[test]
+fn simulated_accelerators_are_corrected() {
+    let (violated, error) = simulated("--pattern offload --threads 3 --clock linear", &[ISSUE, WAIT]);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 20.0, "{error} us");
+}
+
+#[test]
+fn simulated_teams_of_threads_are_corrected() {
+    let kinds = ["fork", "thread_barrier"];
+    let (violated, error) = simulated("--pattern hybrid --threads 4 --clock linear --thread-clocks", &kinds);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 20.0, "{error} us");
+}
+
+/// Locations may have numbers of their own for parameters, attributes and locations.
+#[test]
+fn numbers_of_locations_are_mapped() {
+    let here = LocationId(7 << 33);
+    let stream = LocationId((7 << 33) + 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default()).expect("an archive");
+    let mut file = archive.events(here).expect("a file");
+    let enter = Event::Enter(RegionId(1));
+    file.event_on_stream(10, &enter, AttributeId(1), LocationId(2)).expect("an event");
+    let parameter = |parameter| CallParameter { parameter: ParameterId(parameter), value: 1 << 40 };
+    file.event(11, &Event::Parameter(parameter(1))).expect("an event");
+    // Another attribute, and one that is not in the table of locations.
+    file.event_on_stream(12, &enter, AttributeId(0), LocationId(2)).expect("an event");
+    file.event_on_stream(13, &enter, AttributeId(1), LocationId(3)).expect("an event");
+    let count = file.finish().expect("a file");
+    let table = |kind, ids: &[(u64, u64)]| MappingTable { kind, ids: ids.to_vec() };
+    let tables =
+        [table(1, &[(0, 9), (1, 4)]), table(2, &[(2, stream.0)]), table(3, &[(1, 5)]), table(7, &[(0, 8), (1, 3)])];
+    archive.local_definitions_with_tables(here, &tables, &[]).expect("a file");
+    let trace = Trace { processes: vec![Process { node: 0, locations: vec![Vec::new()] }], ..Trace::default() };
+    let mut definitions = trace.definitions();
+    definitions.locations[0].id = here;
+    definitions.processes[0] = here;
+    archive.finish(&definitions, &[(here, count)].into()).expect("an archive");
+
+    let archive = Otf2Archive::open(&path).expect("an archive");
+    let (definitions, _) = archive.read_definitions().expect("definitions");
+    assert_eq!(definitions.callsites, [ParameterId(3)]);
+    assert_eq!(definitions.stream_references, [AttributeId(4)]);
+    let local = archive.local_definitions(here).expect("definitions");
+    let mut seen = Vec::new();
+    archive
+        .scan_on_streams(here, &local, &definitions.stream_references, |_, _, event, stream| {
+            seen.push((event, stream));
+            Ok(())
+        })
+        .expect("events");
+    let enter = Event::Enter(RegionId(5));
+    let parameter = Event::Parameter(parameter(3));
+    assert_eq!(seen, [(enter, Some(stream)), (parameter, None), (enter, None), (enter, Some(LocationId(3)))]);
 }

@@ -16,11 +16,11 @@
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
 //! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
-use crate::matching::accelerators::{ProcessAccelerators, Unpaired};
+use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
+use crate::matching::steps::{Barrier, OrderedSteps, StepOrders, ThreadCounts};
 use crate::matching::sync::EventCoordinates;
 use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One step of a thread.
@@ -37,83 +37,6 @@ enum What {
     Thread(ThreadEvent),
     Arrive(RegionId),
     Depart,
-}
-
-/// How many pairs of steps were found, and how many steps found no partner.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCount {
-    /// Pairs whose threads share a timeline: in order as recorded, and in any correction.
-    pub shared: u64,
-    /// Pairs of steps of different timelines, which a replay keeps; of those that follow from others none.
-    pub apart: u64,
-    /// Steps without a partner.
-    pub left_out: u64,
-}
-
-impl ThreadCount {
-    fn add(&mut self, other: &ThreadCount) {
-        self.shared += other.shared;
-        self.apart += other.apart;
-        self.left_out += other.left_out;
-    }
-}
-
-/// Counts by kind of step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCounts(pub BTreeMap<Trust, ThreadCount>, pub BTreeMap<Unpaired, u64>);
-
-impl ThreadCounts {
-    /// Adds those of another process.
-    pub fn merge(&mut self, other: &ThreadCounts) {
-        for (&kind, count) in &other.0 {
-            self.0.entry(kind).or_default().add(count);
-        }
-        for (why, count) in &other.1 {
-            *self.1.entry(why.clone()).or_default() += count;
-        }
-    }
-
-    /// Leaves out pairs of different timelines.
-    pub fn leave(&mut self, kind: Trust, pairs: u64) {
-        let count = self.of(kind);
-        count.apart = count.apart.saturating_sub(pairs);
-        count.left_out += pairs;
-    }
-
-    fn of(&mut self, kind: Trust) -> &mut ThreadCount {
-        self.0.entry(kind).or_default()
-    }
-}
-
-/// Two steps of which the first is before the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct OrderedSteps {
-    pub(super) kind: Trust,
-    pub(super) from: usize,
-    pub(super) to: usize,
-}
-
-/// A barrier of a team: where its threads arrive, and where they depart.
-#[derive(Debug, Default)]
-struct Barrier {
-    arrivals: Vec<usize>,
-    departures: Vec<usize>,
-}
-
-/// All pairs of a process.
-#[derive(Debug, Default)]
-pub(super) struct StepOrders {
-    pub(super) pairs: Vec<OrderedSteps>,
-    barriers: Vec<Barrier>,
-    counts: ThreadCounts,
-}
-
-impl StepOrders {
-    /// Leaves so many steps out, and says why.
-    pub(super) fn leave(&mut self, kind: Trust, why: Unpaired, steps: u64) {
-        self.counts.of(kind).left_out += steps;
-        *self.counts.1.entry(why).or_default() += steps;
-    }
 }
 
 /// The steps of all threads of a process.
