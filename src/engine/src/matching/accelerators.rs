@@ -122,6 +122,12 @@ struct Work {
     to_host: bool,
 }
 
+/// Calls that issue work, and the places of that work.
+type Class<'a> = (Vec<&'a Issue>, Vec<usize>);
+
+/// For each location that issues and each stream: the numbers of the calls, and the steps at which their work ends.
+type IssuedWork = BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>>;
+
 /// A call that waits.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
@@ -331,13 +337,12 @@ impl<'a> ProcessAccelerators<'a> {
 
     /// Finds the pairs.
     pub(super) fn find(&self, found: &mut StepOrders) {
-        // For each location that issues and each stream: the calls, and the ends of the work.
-        let mut done: BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>> = BTreeMap::new();
+        let mut done = IssuedWork::new();
         let mut paired = vec![false; self.works.len()];
         for kind in [Kind::Kernel, Kind::Copy] {
             let issues: Vec<&Issue> = self.issues.iter().filter(|issue| issue.kind == kind).collect();
             let named = issues.iter().all(|issue| issue.stream.is_some());
-            let mut classes: BTreeMap<(Option<u32>, Option<u64>), (Vec<&Issue>, Vec<usize>)> = BTreeMap::new();
+            let mut classes: BTreeMap<(Option<u32>, Option<u64>), Class<'_>> = BTreeMap::new();
             for issue in issues {
                 classes.entry((issue.stream.filter(|_| named), issue.callsite)).or_default().0.push(issue);
             }
@@ -376,12 +381,7 @@ impl<'a> ProcessAccelerators<'a> {
     }
 
     /// Who has waited for what was issued before by the same location.
-    fn find_waits(
-        &self,
-        done: &BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>>,
-        paired: &[bool],
-        found: &mut StepOrders,
-    ) {
+    fn find_waits(&self, done: &IssuedWork, paired: &[bool], found: &mut StepOrders) {
         let mut unknown = vec![false; self.groups.len()];
         for (work, paired) in self.works.iter().zip(paired) {
             unknown[work.stream as usize] |= !paired;
@@ -471,8 +471,11 @@ mod tests {
         (time, Event::Parameter(CallParameter { parameter: ParameterId(1), value }), None)
     }
 
-    /// Pairs in order, pairs that are not and lie between timelines, and what is left out, of a kind; which locations have clocks of their own; why things are left out.
-    fn found(locations: [&[(i64, Event, Option<u64>)]; 3]) -> ([[u64; 3]; 2], Vec<u32>, Vec<(Unpaired, u64)>) {
+    /// Of calls before work and of work before waits: pairs within a timeline, pairs between timelines, what is left out. Then the timelines of
+    /// locations, and why things are left out.
+    type Found = ([[u64; 3]; 2], Vec<u32>, Vec<(Unpaired, u64)>);
+
+    fn found(locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
         let definitions = definitions();
         let calls = AcceleratorCalls::of(&definitions);
         let accelerators = ProcessAccelerators::new(&calls, &definitions, &[0, 1, 2]);
