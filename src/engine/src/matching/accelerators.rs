@@ -438,14 +438,14 @@ mod tests {
         "kernel",
     ];
 
-    /// A thread and two streams of one device.
-    fn definitions() -> Definitions {
+    /// So many threads, and streams of one device: three locations.
+    fn definitions(threads: u64) -> Definitions {
         let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
         let location = |id: u64| Location {
             id: LocationId(id),
             name: String::new(),
-            kind: if id == 0 { LocationKind::CpuThread } else { LocationKind::AcceleratorStream },
-            group: LocationGroupId(u32::from(id > 0)),
+            kind: if id < threads { LocationKind::CpuThread } else { LocationKind::AcceleratorStream },
+            group: LocationGroupId(u32::from(id >= threads)),
             claimed_events: 0,
         };
         let region = |(id, name): (u32, &&str)| Region { id: RegionId(id), name: (*name).into() };
@@ -476,7 +476,11 @@ mod tests {
     type Found = ([[u64; 3]; 2], Vec<u32>, Vec<(Unpaired, u64)>);
 
     fn found(locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
-        let definitions = definitions();
+        found_with(1, locations)
+    }
+
+    fn found_with(threads: u64, locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
+        let definitions = definitions(threads);
         let calls = AcceleratorCalls::of(&definitions);
         let accelerators = ProcessAccelerators::new(&calls, &definitions, &[0, 1, 2]);
         let mut steps = ProcessThreadSteps::new(&[], accelerators);
@@ -559,6 +563,14 @@ mod tests {
         // What is never complete is not waited for.
         let open = [(12, Event::RmaPut(transfer(41)), None), done(25)];
         assert_eq!(found([&host, &open, &[]]), ([[1, 0, 0], [0, 0, 0]], vec![0; 3], vec![]));
+    }
+
+    #[test]
+    fn it_is_the_stream_that_is_wrong() {
+        // Of a thread that is not the main one, too.
+        let host = [enter(10, "cuLaunchKernel"), leave(12, "cuLaunchKernel")];
+        let kernel = [enter(5, "kernel"), leave(8, "kernel")];
+        assert_eq!(found_with(2, [&[], &host, &kernel]), ([[0, 1, 0], [0; 3]], vec![0, 0, 1], vec![]));
     }
 
     #[test]
