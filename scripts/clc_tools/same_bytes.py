@@ -45,6 +45,8 @@ SIMULATED = {
     "rma-fence": "--ranks 6 --ranks-per-node 1 --pattern rma-fence --clock sine",
     "rma-pscw": "--ranks 6 --ranks-per-node 1 --pattern rma-pscw --clock linear",
     "rma-lock": "--ranks 6 --ranks-per-node 1 --pattern rma-lock --clock walk",
+    "hybrid": "--ranks 4 --threads 4 --pattern hybrid --clock linear --thread-clocks",
+    "offload": "--ranks 4 --threads 3 --pattern offload --clock linear",
     "threads": "--ranks 4 --threads 4 --pattern halo2d --clock linear",
     "perfect": "--ranks 8 --ranks-per-node 1 --pattern halo2d --clock perfect",
     "asymmetric": "--ranks 6 --ranks-per-node 1 --pattern random --clock walk --asymmetry 0.5 --measurements 0",

@@ -303,7 +303,7 @@ impl LocationScan<'_, '_> {
                 let time = if is_mpi { self.times.map(number, raw) } else { [0; 2] };
                 self.leave(time);
             }
-            Event::Other | Event::Thread(_) => {}
+            Event::Other | Event::Thread(_) | Event::Parameter(_) | Event::RmaOpCompleteBlocking(..) => {}
             _ => self.communication(number, raw, event)?,
         }
         while self.next < self.sync.len() && self.sync.number(self.next) <= number {

@@ -82,7 +82,12 @@ impl<'a> ProcessThreads<'a> {
     /// Nothing yet; the regions of `barriers` (ascending) are barriers of threads.
     pub fn new(barriers: &'a [RegionId]) -> Self {
         let own = OwnSteps::default();
-        ProcessThreads { steps: ProcessThreadSteps::new(barriers), times: Vec::new(), serial: BTreeMap::new(), own }
+        ProcessThreads {
+            steps: ProcessThreadSteps::new(barriers, None),
+            times: Vec::new(),
+            serial: BTreeMap::new(),
+            own,
+        }
     }
 
     /// The events of a location follow; those of the main one, 0, come first. `by_type` is how many of each record type it has.

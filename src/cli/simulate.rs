@@ -38,8 +38,14 @@ pub struct SimulateOptions {
     pub ranks_per_node: u32,
 
     /// Locations per process: the first one calls MPI, the others only compute
+    ///
+    /// Of the pattern hybrid they form teams, of offload they are streams of an accelerator; these have at least 2.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1, value_parser = value_parser!(u32).range(1..), help_heading = APPLICATION)]
     pub threads: u32,
+
+    /// Give every thread but the first of a process a clock of its own; streams of accelerators always have one
+    #[arg(long, help_heading = CLOCKS)]
+    pub thread_clocks: bool,
 
     /// Events per process, on average: 5000, 100k, 2M
     ///
@@ -52,7 +58,8 @@ pub struct SimulateOptions {
     /// solver exchanges with two neighbours and has several kinds of collective operations beside it; collectives has nothing else; mix uses every class of MPI operation, on the
     /// world and on sub-communicators; subsets has many small communicators; coupled has two groups
     /// and an inter-communicator; ssend-pipeline passes work on with synchronous sends; rma-fence, rma-pscw and rma-lock access windows between
-    /// fences, in post/start/complete/wait epochs, and under exclusive locks; the others are communication skeletons of common kinds of programs.
+    /// fences, in post/start/complete/wait epochs, and under exclusive locks; hybrid computes in teams of OpenMP threads and offload on streams of
+    /// accelerators; the others are communication skeletons of common kinds of programs.
     #[arg(long, default_value = "halo2d", help_heading = APPLICATION,
           value_parser = PossibleValuesParser::new(PatternKind::ALL.iter().map(|p| p.name())).try_map(|n| PatternKind::from_str(&n)))]
     pub pattern: PatternKind,
@@ -221,6 +228,7 @@ impl SimulateOptions {
             ranks,
             ranks_per_node: self.ranks_per_node,
             threads: self.threads,
+            thread_clocks: self.thread_clocks,
             events: self.events,
             pattern: self.pattern,
             communicators: self.communicators,
@@ -253,6 +261,7 @@ impl SimulateOptions {
             ("ranks", self.ranks.to_string()),
             ("ranks-per-node", self.ranks_per_node.to_string()),
             ("threads", self.threads.to_string()),
+            ("thread-clocks", self.thread_clocks.to_string()),
             ("events", self.events.to_string()),
             ("pattern", self.pattern.name().to_owned()),
             ("communicators", self.communicators.to_string()),

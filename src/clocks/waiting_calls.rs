@@ -168,7 +168,11 @@ fn of_timeline(
                         found.push((sends, at.abs_diff(call.other as u64) as i64, call));
                     }
                 }
-                Event::Other | Event::MpiRequestTest(_) | Event::Thread(_) => {}
+                Event::Other
+                | Event::MpiRequestTest(_)
+                | Event::Thread(_)
+                | Event::Parameter(_)
+                | Event::RmaOpCompleteBlocking(..) => {}
                 _ => {
                     let event_here = events.next_if(|wanted| wanted.1 == number).map(|wanted| wanted.2);
                     let Some(region) = regions.last_mut() else { return Ok(()) };

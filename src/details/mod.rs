@@ -121,6 +121,8 @@ pub fn collective_kind(op: CollectiveOp, alltoallv: bool) -> Option<CollectiveKi
         CollectiveOp::THREAD_CREATE => return Some(CollectiveKind::ThreadCreation),
         CollectiveOp::THREAD_TASK => return Some(CollectiveKind::Task),
         CollectiveOp::THREAD_LOCK => return Some(CollectiveKind::ThreadLock),
+        CollectiveOp::ACCELERATOR_ISSUE => return Some(CollectiveKind::AcceleratorIssue),
+        CollectiveOp::ACCELERATOR_WAIT => return Some(CollectiveKind::AcceleratorWait),
         _ => {}
     }
     match CollectiveClass::of(op, alltoallv) {

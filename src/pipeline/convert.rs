@@ -119,16 +119,22 @@ impl ConvertJob<'_> {
         let mut writer = NativeWriter::within(self.target, resolution).events(id)?;
         let mut without_fields = [0u64; 256];
         let mut attributes = [0u64; 256];
-        let summary = archive.scan_parts(id, &local, |parts| {
+        let references = &self.opened.definitions.stream_references;
+        let summary = archive.scan_parts(id, &local, references, |parts| {
+            let mut kept = 0;
             let record = match (parts.event, parts.flush_stop) {
                 (Event::Other, Some(stop)) => NativeRecord::BufferFlush(stop),
                 (Event::Other, None) => {
                     without_fields[usize::from(parts.kind)] += 1;
                     NativeRecord::other(parts.kind).unwrap_or(NativeRecord::Other(0))
                 }
-                (event, _) => NativeRecord::Event(event),
+                (event, _) => {
+                    let on_stream = NativeRecord::on_stream(event, parts.stream);
+                    kept = u64::from(on_stream.is_some());
+                    on_stream.unwrap_or(NativeRecord::Event(event))
+                }
             };
-            attributes[usize::from(parts.kind)] += parts.attributes;
+            attributes[usize::from(parts.kind)] += parts.attributes - kept;
             writer.record(parts.time, &record)
         })?;
         for (kind, (fields, attributes)) in (0..=u8::MAX).zip(without_fields.into_iter().zip(attributes)) {
@@ -146,9 +152,14 @@ impl ConvertJob<'_> {
             ArchiveWriter::within(self.target, NAME, CreateOptions::default().fitting(&self.opened.definitions));
         let mut writer = archive.events(id)?;
         let order = writer.order();
+        let references = &self.opened.definitions.stream_references;
         let mut dropped = [0u64; 256];
         let summary = trace.scan_records(id, |_, time, record| match record {
             NativeRecord::Event(event) if event != Event::Other => writer.event(time, &event),
+            NativeRecord::OnStream(_, stream, _) => match references.first() {
+                Some(&attribute) => writer.event_on_stream(time, &record.event(), attribute, stream),
+                None => writer.event(time, &record.event()),
+            },
             NativeRecord::BufferFlush(stop) => writer.raw(time, BUFFER_FLUSH, &order.bytes(stop)),
             other => {
                 dropped[usize::from(other.kind())] += 1;

@@ -68,7 +68,8 @@ impl Trace {
 
     /// Ends the event files, with the clock offsets of each location, and writes the definitions.
     fn finish(self, scenario: &Scenario, definitions: &Definitions, offsets: &[Vec<ClockOffset>]) -> Result<()> {
-        let offsets_of = |index: usize| offsets.get(index / scenario.threads as usize).map_or(&[][..], Vec::as_slice);
+        let offsets_of =
+            |index: usize| offsets.get(index / scenario.locations() as usize).map_or(&[][..], Vec::as_slice);
         match self {
             Trace::Otf2(archive, events) => {
                 for (index, (events, location)) in events.into_iter().zip(&definitions.locations).enumerate() {

@@ -6,6 +6,7 @@ use crate::report::Warnings;
 use clc_archive::ScanSummary;
 use clc_clock::{Clock, LinearClock, Method, RANGE, RefinedClocks};
 use clc_engine::comm::{ReduceOp, Transport, agree, all_gather_values};
+use clc_engine::matching::accelerators::{AcceleratorCalls, ProcessAccelerators};
 use clc_engine::matching::calls::Calls;
 use clc_engine::matching::collectives::{Rules, match_collectives};
 use clc_engine::matching::communicators::{CommTable, join_everywhere};
@@ -154,7 +155,9 @@ pub(crate) fn load_with(
         .fold(0, u64::saturating_add);
     progress.phase("scan", expected);
     let calls = Calls::of(&opened.definitions);
-    let run = |calls: KnownCalls<'_>| {
+    let accelerators = AcceleratorCalls::of(&opened.definitions);
+    let run = |mpi: MpiCalls<'_>| {
+        let calls = KnownCalls { mpi, accelerators: &accelerators };
         opened.workers.run(hosted.len(), progress, |job, advance| {
             let timeline = TimelineNumber((hosted.start + job) as u32);
             let clocks = refined.map(|refined| (refined, timeline));
@@ -162,14 +165,14 @@ pub(crate) fn load_with(
         })
     };
     let synchronous = calls.synchronous();
-    let mut scanned = agree(transport, run(KnownCalls::Sought(&synchronous)))?;
+    let mut scanned = agree(transport, run(MpiCalls::Sought(&synchronous)))?;
     // Few traces have what only regions tell; those are read once more.
     let divided = |scanned: &TimelineScan| scanned.extract.part_of.iter().any(|&part| part > 0);
     let mut found = [i64::from(scanned.iter().any(TimelineScan::has_orders)), i64::from(scanned.iter().any(divided))];
     transport.all_reduce(ReduceOp::Max, &mut found)?;
     let [with_orders, with_own] = found.map(|found| found != 0);
     if with_orders {
-        scanned = agree(transport, run(KnownCalls::All(&calls)))?;
+        scanned = agree(transport, run(MpiCalls::All(&calls)))?;
     }
     progress.finish();
     let (mut extracts, mut locations) = (Vec::with_capacity(hosted.len()), Vec::with_capacity(hosted.len()));
@@ -287,9 +290,16 @@ struct TimelineScan {
     warnings: Warnings,
 }
 
-/// What is known of calls of MPI when a timeline is scanned.
+/// What is known of calls when a timeline is scanned.
 #[derive(Clone, Copy)]
-enum KnownCalls<'a> {
+struct KnownCalls<'a> {
+    mpi: MpiCalls<'a>,
+    accelerators: &'a AcceleratorCalls,
+}
+
+/// What is known of calls of MPI.
+#[derive(Clone, Copy)]
+enum MpiCalls<'a> {
     /// Only which regions (ascending) would be worth another scan.
     Sought(&'a [RegionId]),
     /// All of them matter.
@@ -330,9 +340,9 @@ fn scan(
         .find(|offsets| !offsets.is_empty())
         .cloned()
         .unwrap_or_default();
-    let (calls, sought) = match known {
-        KnownCalls::Sought(regions) => (None, regions),
-        KnownCalls::All(calls) => (Some(calls), &[][..]),
+    let (calls, sought) = match known.mpi {
+        MpiCalls::Sought(regions) => (None, regions),
+        MpiCalls::All(calls) => (Some(calls), &[][..]),
     };
     let mut extractor = Extractor::new(table, timeline.process).with_calls(calls);
     // A refined clock can bring neighbours closer by a tick.
@@ -342,7 +352,7 @@ fn scan(
     };
     let mut several: Option<Vec<Visit>> = (timeline.locations.len() > 1).then(Vec::new);
     let mut loaded: Vec<LoadedLocation> = Vec::new();
-    let mut threads = Threads::new(opened, timeline.locations.len());
+    let mut threads = Threads::new(opened, known.accelerators, &timeline.locations);
     for (number, (&index, local)) in timeline.locations.iter().zip(&locals).enumerate() {
         let id = opened.definitions.locations[index].id;
         let own = &local.clock_offsets;
@@ -369,14 +379,24 @@ fn scan(
         };
         let summary = match &mut several {
             // Regions tell when a location posted a receive that another location may have been ahead of.
-            Some(list) => archive.scan_with(id, local, |event_number, raw, event| {
-                count(1);
-                within.look(&event);
-                if threads.takes(number, &event) {
-                    threads.steps.add(visits.place(event_number, raw)?, &event);
+            Some(list) => {
+                let references = threads.steps.stream_references().unwrap_or_default();
+                let mut visit = |event_number, raw, event: Event, stream| {
+                    count(1);
+                    within.look(&event);
+                    if threads.takes(number, &event) {
+                        threads.steps.add(visits.place(event_number, raw)?, &event);
+                    }
+                    if threads.steps.takes_of_accelerators(number as u32, &event) {
+                        threads.steps.add_of_accelerators(visits.place(event_number, raw)?, &event, stream);
+                    }
+                    visits.collect(event_number, raw, &event, list)
+                };
+                match references {
+                    [] => archive.scan_with(id, local, |number, raw, event| visit(number, raw, event, None)),
+                    references => archive.scan_on_streams(id, local, references, visit),
                 }
-                visits.collect(event_number, raw, &event, list)
-            }),
+            }
             None if calls.is_some() => archive.scan_with(id, local, |event_number, raw, event| {
                 count(1);
                 visits.feed(event_number, raw, &event, &mut extractor)
@@ -448,9 +468,11 @@ struct Threads<'a> {
 }
 
 impl<'a> Threads<'a> {
-    fn new(opened: &'a TraceHandle, locations: usize) -> Self {
-        let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers);
-        Threads { steps, wanted: locations > 1, bound: TiedLocations::default() }
+    fn new(opened: &'a TraceHandle, calls: &'a AcceleratorCalls, locations: &[usize]) -> Self {
+        let wanted = locations.len() > 1;
+        let accelerators = wanted.then(|| ProcessAccelerators::new(calls, &opened.definitions, locations)).flatten();
+        let steps = ProcessThreadSteps::new(&opened.definitions.thread_barriers, accelerators);
+        Threads { steps, wanted, bound: TiedLocations::default() }
     }
 
     /// Whether an event is a step; takes note of what binds its location to the process.

@@ -102,6 +102,8 @@ impl Plan {
                 .collect(),
             groups: windows.groups(),
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         }
     }
 

@@ -18,11 +18,11 @@ use clc_engine::matching::collectives::CollectiveCounts;
 use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
-use clc_engine::matching::threads::ThreadCount;
+use clc_engine::matching::steps::{ThreadCount, Unpaired};
 use clc_engine::matching::undefined::UndefinedPeer;
 use clc_engine::replay::passes::Passes;
 use clc_engine::replay::survey::Survey;
-use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, LocationKind, Result, Ticks, TimelineNumber};
+use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, RegionId, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
 use serde::{Deserialize, Serialize};
@@ -229,18 +229,14 @@ fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
             left.undefined_peer,
         );
     }
-
-    let accelerators = opened.definitions.locations.iter().filter(|l| l.kind == LocationKind::AcceleratorStream);
-    sum.warnings.add_many(
-        "locations are accelerator streams: the calls that launch their activities are not interpreted, so they get \
-        the clock and the correction of the process that drives them, unless recorded clock offsets say otherwise",
-        accelerators.count() as u64,
-    );
+    for (why, count) in std::mem::take(&mut sum.messages.threads.1) {
+        sum.warnings.add_many(unpaired(&why, &opened.definitions), count);
+    }
     let counted = [
         (
             left.foreign_accesses,
-            "one-sided operations on windows without MPI processes (such as between hosts and accelerators) are \
-            ignored",
+            "one-sided operations on windows without MPI processes (such as between hosts and accelerators) order no \
+            processes",
         ),
         (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
         (left.open_collectives, "collective operations without a begin or an end are ignored"),
@@ -256,6 +252,39 @@ fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
             name_of(&opened.definitions, comm),
             instance + 1
         ));
+    }
+}
+
+/// Why something that an accelerator does has no known order with its process.
+fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
+    let name = |region: &RegionId| {
+        let found = definitions.regions.iter().find(|known| known.id == *region);
+        found.map_or_else(|| format!("region {region}"), |region| region.name.clone())
+    };
+    match why {
+        Unpaired::Numbers => {
+            "kernels or copies of accelerators are compared with no call, because there are not as many \
+            recorded calls that issue them"
+                .into()
+        }
+        Unpaired::Streams => {
+            "kernels or copies of accelerators are compared with no call, because the calls do not name \
+            their streams, and there are several"
+                .into()
+        }
+        Unpaired::Locations => "kernels or copies of accelerators are compared with no call, because several threads \
+            issue them to one stream"
+            .into(),
+        Unpaired::UnknownStream(region) => {
+            format!("calls of {} are compared with no work, because the trace does not name the stream", name(region))
+        }
+        Unpaired::UnknownDevice(region) => {
+            format!("calls of {} are compared with no work, because the process has several accelerators", name(region))
+        }
+        Unpaired::UnknownWork(region) => format!(
+            "calls of {} are compared with no work, because the calls that issued it are not known",
+            name(region)
+        ),
     }
 }
 

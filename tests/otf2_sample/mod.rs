@@ -71,6 +71,8 @@ pub fn definitions() -> Definitions {
         windows: Vec::new(),
         groups: Vec::new(),
         thread_barriers: Vec::new(),
+        callsites: Vec::new(),
+        stream_references: Vec::new(),
         regions: ["main", "MPI_Send", "läuft"]
             .iter()
             .zip(0..)

@@ -11,6 +11,7 @@ mod otf2_sample;
 #[path = "../reference/mod.rs"]
 mod reference;
 
+mod accelerators;
 mod analyze;
 mod bad_options;
 mod by_hand;

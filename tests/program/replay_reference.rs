@@ -60,7 +60,7 @@ fn read(path: &Path) -> Trace {
         })
         .collect();
     let (windows, groups) = (definitions.windows, definitions.groups);
-    Trace { processes, communicators: definitions.communicators, windows, groups }
+    Trace { processes, communicators: definitions.communicators, windows, groups, ..Trace::default() }
 }
 
 #[test]

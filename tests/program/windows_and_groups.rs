@@ -37,6 +37,7 @@ fn trace(processes: &[Recording]) -> Trace {
         ],
         windows: vec![Window { id: WINDOW, name: "w".into(), comm: WORLD }],
         groups: (0..count).map(single).collect(),
+        ..Trace::default()
     }
 }
 

@@ -241,7 +241,11 @@ fn messages_of(timeline: &Timeline) -> (Vec<(usize, Message)>, Vec<Receive>) {
         match entry.event {
             Event::Enter(_) => inside.push((index, false)),
             Event::Leave(_) => drop(inside.pop()),
-            Event::Other | Event::MpiRequestTest(_) | Event::Thread(_) => {}
+            Event::Other
+            | Event::MpiRequestTest(_)
+            | Event::Thread(_)
+            | Event::Parameter(_)
+            | Event::RmaOpCompleteBlocking(..) => {}
             Event::MpiSend(_) | Event::MpiIsend(..) | Event::MpiIsendComplete(_) => {}
             _ => inside.iter_mut().for_each(|region| region.1 = true),
         }

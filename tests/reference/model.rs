@@ -1,16 +1,18 @@
 //! A trace as plain data: processes, their locations, what each recorded, and who is in which communicator.
 
 use clc_trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location, LocationGroup,
-    LocationGroupId, LocationId, LocationKind, Region, RegionId, SystemTreeNode, SystemTreeNodeId, Window,
+    AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, ParameterId, Region, RegionId, SystemTreeNode,
+    SystemTreeNodeId, Window,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Regions of the application in generated traces have the ids `0..REGIONS`.
 pub const REGIONS: u32 = 4;
 
 /// The names of all regions, by their ids.
-pub const REGION_NAMES: [&str; 13] = [
+pub const REGION_NAMES: [&str; 20] = [
     "region 0",
     "region 1",
     "region 2",
@@ -24,7 +26,26 @@ pub const REGION_NAMES: [&str; 13] = [
     "MPI_Win_complete",
     "MPI_Win_wait",
     "!$omp implicit barrier",
+    "cuLaunchKernel",
+    "hipLaunchKernel",
+    "cuStreamSynchronize",
+    "hipDeviceSynchronize",
+    "hipMemcpyDtoH",
+    "GPU IDLE",
+    "a kernel",
 ];
+
+/// Regions of accelerators.
+pub const CU_LAUNCH: u32 = 13;
+pub const HIP_LAUNCH: u32 = 14;
+pub const STREAM_WAIT: u32 = 15;
+pub const DEVICE_WAIT: u32 = 16;
+pub const COPY_TO_HOST: u32 = 17;
+pub const IDLE: u32 = 18;
+pub const KERNEL: u32 = 19;
+/// The parameter of call sites, and the attribute that names streams.
+pub const CALLSITE: u32 = 3;
+pub const STREAM_REFERENCE: u32 = 4;
 
 /// The one in which the threads of a team wait for each other.
 pub const BARRIER: u32 = 12;
@@ -51,6 +72,10 @@ pub struct Trace {
     /// Windows of one-sided communication, and groups that events on them name.
     pub windows: Vec<Window>,
     pub groups: Vec<(GroupId, Arc<[u32]>)>,
+    /// Locations (process, location) that are streams of accelerators, with the number of the device in the process.
+    pub streams: BTreeMap<(usize, usize), u32>,
+    /// Events (process, location, number) that name a stream of their process.
+    pub references: BTreeMap<(usize, usize, usize), usize>,
 }
 
 /// An event in the merged stream of its process, and where it comes from.
@@ -119,16 +144,22 @@ impl Trace {
         LocationId((processes * (location + 1) - process) as u64)
     }
 
+    /// The location group of a device.
+    fn device_group(&self, process: usize, device: u32) -> LocationGroupId {
+        LocationGroupId(1000 * (process as u32 + 1) + device)
+    }
+
     /// The same definitions as an archive would hold them: all locations of process 0, then of process 1, ...
     pub fn definitions(&self) -> Definitions {
         let mut locations = Vec::new();
         for (p, process) in self.processes.iter().enumerate() {
             for (l, events) in process.locations.iter().enumerate() {
+                let device = self.streams.get(&(p, l));
                 locations.push(Location {
                     id: self.location_id(p, l),
                     name: format!("thread {l}"),
-                    kind: LocationKind::CpuThread,
-                    group: LocationGroupId(p as u32),
+                    kind: device.map_or(LocationKind::CpuThread, |_| LocationKind::AcceleratorStream),
+                    group: device.map_or(LocationGroupId(p as u32), |&device| self.device_group(p, device)),
                     claimed_events: events.len() as u64,
                 });
             }
@@ -146,6 +177,15 @@ impl Trace {
             class: class.to_string(),
             parent,
         };
+        let mut devices: Vec<(usize, u32)> = self.streams.iter().map(|(&(p, _), &device)| (p, device)).collect();
+        devices.dedup();
+        let device = |(p, device): (usize, u32)| LocationGroup {
+            id: self.device_group(p, device),
+            name: format!("device {device}"),
+            accelerator: true,
+            parent: Some(SystemTreeNodeId(self.processes[p].node + 1)),
+            creator: Some(LocationGroupId(p as u32)),
+        };
         let nodes = self.processes.iter().map(|p| p.node + 1).max().unwrap_or(0);
         let mut system_tree = vec![node(0, "machine".into(), "machine", None)];
         system_tree.extend((0..nodes).map(|n| node(n + 1, format!("node {n}"), "node", Some(SystemTreeNodeId(0)))));
@@ -159,13 +199,21 @@ impl Trace {
                 realtime: None,
             },
             locations,
-            location_groups: self.processes.iter().enumerate().map(group).collect(),
+            location_groups: self
+                .processes
+                .iter()
+                .enumerate()
+                .map(group)
+                .chain(devices.into_iter().map(device))
+                .collect(),
             system_tree,
             processes: (0..self.processes.len()).map(|p| self.location_id(p, 0)).collect(),
             communicators: self.communicators.clone(),
             windows: self.windows.clone(),
             groups: self.groups.clone(),
             thread_barriers: vec![RegionId(BARRIER)],
+            callsites: vec![ParameterId(CALLSITE)],
+            stream_references: vec![AttributeId(STREAM_REFERENCE)],
             regions: (0..)
                 .zip(REGION_NAMES)
                 .map(|(id, name)| Region { id: RegionId(id), name: name.to_owned() })

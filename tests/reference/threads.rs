@@ -3,10 +3,13 @@
 //! The generator knows who waits for whom, so nothing has to be matched here.
 
 use super::matching::{Dependency, Kind, Matching};
-use super::model::{BARRIER, EventRef, Process, Recorded, Trace};
+use super::model::{
+    BARRIER, CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, EventRef, HIP_LAUNCH, IDLE, KERNEL, Process, Recorded,
+    STREAM_WAIT, Trace,
+};
 use clc_trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root, ThreadEvent,
-    ThreadLock, ThreadStart, ThreadTask,
+    CallParameter, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, ParameterId, RegionId,
+    Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, WindowId, WindowTransfer,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +41,27 @@ impl Numbers {
     }
 }
 
+/// How calls of a process and the kernels of its streams are known to belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Both tell the call site.
+    Callsite,
+    /// The calls name their streams.
+    Reference,
+    /// There is one stream only, of one thread.
+    OneStream,
+}
+
+/// What a process does with its accelerator.
+#[derive(Debug, Clone)]
+struct Streams {
+    known: Known,
+    /// For each stream its location, and the thread that uses it.
+    of: Vec<(usize, usize)>,
+    /// The end of the last work of each.
+    last: Vec<Option<At>>,
+}
+
 /// The communicator of the team of a process.
 fn team(process: usize) -> CommId {
     CommId(10 + process as u32)
@@ -48,6 +72,9 @@ struct Run {
     hybrid: Hybrid,
     /// The moment of each location.
     now: Vec<Vec<i64>>,
+    /// How many threads each process has; its streams follow.
+    threads: Vec<usize>,
+    streams: Vec<Streams>,
     orders: u32,
 }
 
@@ -90,7 +117,7 @@ impl Run {
         let mut forks = Vec::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
         for p in 0..processes {
-            let all = self.now[p].len() - 1;
+            let all = self.threads[p] - 1;
             // A team of all threads, or of the first ones.
             let size = if self.numbers.chance(4) { 1 + self.numbers.below(all as u64) as usize } else { all };
             members.push((0..size).collect());
@@ -116,6 +143,9 @@ impl Run {
             for _ in 0..self.numbers.below(3) {
                 self.barrier(p, members);
                 self.locks(p, members);
+            }
+            for _ in 0..self.numbers.below(4) {
+                self.offload(p);
             }
         }
         for (p, members) in members.iter().enumerate() {
@@ -182,6 +212,70 @@ impl Run {
         self.step((p, runner), 0, ThreadEvent::TaskComplete(task));
     }
 
+    /// The thread of a stream launches a kernel or copies, and may wait.
+    fn offload(&mut self, p: usize) {
+        let Streams { known, of, .. } = self.streams[p].clone();
+        if of.is_empty() {
+            return;
+        }
+        let chosen = self.numbers.below(of.len() as u64) as usize;
+        let (stream, thread) = of[chosen];
+        let (host, stream) = ((p, thread), (p, stream));
+        let region =
+            |id: u32, enters: bool| if enters { Event::Enter(RegionId(id)) } else { Event::Leave(RegionId(id)) };
+        let callsite = CallParameter { parameter: ParameterId(CALLSITE), value: 70 + chosen as u64 };
+        // Only names and single streams tell whose copy it is.
+        let copies = known != Known::Callsite && self.numbers.chance(3);
+        let call = if copies { COPY_TO_HOST } else { [CU_LAUNCH, HIP_LAUNCH][p % 2] };
+        let issued = self.record(host, 0, region(call, true));
+        if known == Known::Callsite {
+            self.record(host, 0, Event::Parameter(callsite));
+        }
+        let least = self.time(issued);
+        let (first, last) = if copies {
+            let matching = 42;
+            let transfer = WindowTransfer { window: WindowId(0), remote: 0, bytes: 9, matching };
+            let first = self.record(stream, least, Event::RmaPut(transfer));
+            (first, self.record(stream, 0, Event::RmaOpCompleteBlocking(WindowId(0), matching)))
+        } else {
+            if self.numbers.chance(4) {
+                self.record(stream, 0, region(IDLE, true));
+                self.record(stream, least, region(IDLE, false));
+            }
+            let first = self.record(stream, least, region(KERNEL, true));
+            if known == Known::Callsite {
+                self.record(stream, 0, Event::Parameter(callsite));
+            }
+            (first, self.record(stream, 0, region(KERNEL, false)))
+        };
+        self.pair(issued, first);
+        let ended = self.time(last);
+        let left = self.record(host, if copies { ended } else { 0 }, region(call, false));
+        if copies {
+            self.pair(last, left);
+        }
+        if known == Known::Reference {
+            // Copies are named as they are left.
+            let named = if copies { left } else { issued };
+            self.hybrid.trace.references.insert(named, stream.1);
+        }
+        self.streams[p].last[chosen] = Some(last);
+        if self.numbers.chance(3) {
+            let one = known == Known::Reference && self.numbers.chance(2);
+            let wait = if one { STREAM_WAIT } else { DEVICE_WAIT };
+            self.record(host, 0, region(wait, true));
+            let waited = |&(place, &(_, user)): &(usize, &(usize, usize))| user == thread && (!one || place == chosen);
+            let places: Vec<usize> = of.iter().enumerate().filter(waited).map(|(place, _)| place).collect();
+            let ends: Vec<At> = places.iter().filter_map(|&place| self.streams[p].last[place]).collect();
+            let least = ends.iter().map(|&end| self.time(end)).max().unwrap_or(0);
+            let left = self.record(host, least, region(wait, false));
+            if one {
+                self.hybrid.trace.references.insert(left, stream.1);
+            }
+            ends.into_iter().for_each(|end| self.pair(end, left));
+        }
+    }
+
     fn pair(&mut self, from: At, to: At) {
         if from.1 != to.1 {
             self.hybrid.pairs.push((from, to));
@@ -195,14 +289,28 @@ pub fn hybrid(seed: u64) -> Hybrid {
     let processes = 2 + numbers.below(3) as usize;
     let threads: Vec<usize> = (0..processes).map(|_| 3 + numbers.below(3) as usize).collect();
     let mut hybrid = Hybrid::default();
+    let streams: Vec<Streams> = threads
+        .iter()
+        .map(|&count| {
+            let known = [Known::Callsite, Known::Reference, Known::OneStream][numbers.below(3) as usize];
+            let most = if known == Known::OneStream { 2 } else { 3 };
+            let streams = numbers.below(most) as usize;
+            let mut user = |place| (count + place, numbers.below(count as u64 - 1) as usize);
+            let of: Vec<(usize, usize)> = (0..streams).map(&mut user).collect();
+            Streams { known, last: vec![None; of.len()], of }
+        })
+        .collect();
+    let count_of = |(p, &count): (usize, &usize)| count + streams[p].of.len();
+    let locations: Vec<usize> = threads.iter().enumerate().map(count_of).collect();
+    hybrid.trace.streams = (0..).zip(&streams).flat_map(|(p, s)| s.of.iter().map(move |&(l, _)| ((p, l), 0))).collect();
     let process = |(p, &count): (usize, &usize)| Process { node: p as u32 / 2, locations: vec![Vec::new(); count] };
-    hybrid.trace.processes = threads.iter().enumerate().map(process).collect();
+    hybrid.trace.processes = locations.iter().enumerate().map(process).collect();
     let world: Vec<u32> = (0..processes as u32).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     hybrid.trace.communicators.push(communicator(CommId(0), CommMembers::Intra(world.into())));
     hybrid.trace.communicators.extend((0..processes).map(|p| communicator(team(p), CommMembers::NotMpi)));
-    let now = threads.iter().map(|&count| vec![20_000; count]).collect();
-    let mut run = Run { numbers, hybrid, now, orders: 0 };
+    let now = locations.iter().map(|&count| vec![20_000; count]).collect();
+    let mut run = Run { numbers, hybrid, now, threads: threads.clone(), streams, orders: 0 };
     let created: Vec<(At, ThreadStart)> = (0..processes)
         .map(|p| {
             let start = ThreadStart { contingent: team(p), sequence: 1 };
@@ -256,7 +364,12 @@ pub fn with_own_clocks(hybrid: &Hybrid) -> Vec<(usize, usize)> {
         pairs.extend(arrivals.iter().flat_map(|&from| departures.iter().map(move |&to| (from, to))));
     }
     pairs.retain(|&(from, to)| from.1 != to.1 && time(from) > time(to));
-    let mut own: BTreeSet<(usize, usize)> = BTreeSet::new();
+    // Streams first: what they contradict is not their own clock.
+    let streams = &hybrid.trace.streams;
+    let ends = pairs.iter().flat_map(|&(from, to)| [from, to]).map(|(p, l, _)| (p, l));
+    let mut own: BTreeSet<(usize, usize)> = ends.filter(|place| streams.contains_key(place)).collect();
+    let apart = own.clone();
+    pairs.retain(|(from, to)| [from, to].iter().all(|at| !apart.contains(&(at.0, at.1))));
     for &(from, to) in pairs.iter().filter(|(from, to)| from.1 == 0 || to.1 == 0) {
         own.insert((from.0, from.1.max(to.1)));
     }

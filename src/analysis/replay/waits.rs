@@ -61,6 +61,7 @@ pub fn waits(
             Trust::Implied => {}
             // Of threads, and only of those that have timelines of their own.
             Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked => {}
+            Trust::Issued | Trust::Awaited => {}
         }
     })?;
     search.late_receivers(transport)?;

@@ -6,7 +6,9 @@ use crate::native::{self, NativeTrace};
 use crate::{Marker, ScanSummary, Sibling, SynchronisationVisitor, TimeMap, copy};
 use crate::{WRITTEN_LIST, truth};
 use clc_otf2::{LocalDefinitions, Otf2Archive};
-use clc_trace::{ClockOffset, ClockProperties, Definitions, Error, Event, EventNumber, LocationId, RegionId, Result};
+use clc_trace::{
+    AttributeId, ClockOffset, ClockProperties, Definitions, Error, Event, EventNumber, LocationId, RegionId, Result,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -226,6 +228,24 @@ impl Archive {
         match self {
             Archive::Otf2(archive) => archive.scan_with(location, local, visit),
             Archive::Native(trace) => trace.scan_with(location, visit),
+        }
+    }
+
+    /// As [`Archive::scan_with`], with the stream of an accelerator that an event refers to; `references` are [`Definitions::stream_references`].
+    ///
+    /// # Errors
+    /// As [`Archive::scan_with`].
+    pub fn scan_on_streams(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        references: &[AttributeId],
+        mut visit: impl FnMut(EventNumber, u64, Event, Option<LocationId>) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        match self {
+            Archive::Otf2(archive) => archive.scan_on_streams(location, local, references, visit),
+            Archive::Native(trace) => trace
+                .scan_records(location, |number, time, record| visit(number, time, record.event(), record.stream())),
         }
     }
 

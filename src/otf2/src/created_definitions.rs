@@ -1,7 +1,7 @@
 //! The global definitions of an archive that is written from nothing.
 
 use crate::definition_writer::DefinitionWriter;
-use crate::definitions::{BARRIERS, OPENMP, kind};
+use crate::definitions::{BARRIERS, CALLSITE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, UNSIGNED, kind};
 use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, Result};
 use std::collections::HashMap;
 
@@ -98,6 +98,23 @@ impl DefinitionWriter<'_> {
                 payload.u8(role);
                 payload.u8(paradigm);
                 payload.u32(0);
+            })?;
+        }
+        for parameter in &definitions.callsites {
+            let name = self.string(CALLSITE)?;
+            self.write(kind::PARAMETER, |payload| {
+                payload.u32(parameter.0);
+                payload.u32(name);
+                payload.u8(UNSIGNED);
+            })?;
+        }
+        for attribute in &definitions.stream_references {
+            let name = self.string(STREAM_REFERENCE)?;
+            self.write(kind::ATTRIBUTE, |payload| {
+                payload.u32(attribute.0);
+                payload.u32(name);
+                payload.u8(TYPE_LOCATION);
+                payload.u32(empty);
             })?;
         }
         self.metrics()?;

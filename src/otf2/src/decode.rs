@@ -5,8 +5,8 @@ use crate::chunks::Record;
 use crate::interpret::root_of;
 use crate::local::LocalDefinitions;
 use clc_trace::{
-    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
-    WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    CallParameter, Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, ParameterId, RegionId, Result,
+    Root, ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 
 /// Whether events of a type can take part in the synchronisation of processes, or belong to requests that do.
@@ -45,8 +45,13 @@ pub fn decode_fields(kind: u8, reader: &mut Reader<'_>, local: &LocalDefinitions
         21 => Event::MpiRequestCancelled(reader.u64()?),
         22 => Event::MpiCollectiveBegin,
         23 => Event::MpiCollectiveEnd(collective(reader, local)?),
+        34 => Event::Parameter(CallParameter {
+            parameter: ParameterId(local.parameters.map(reader.u32()?)),
+            value: reader.u64()?,
+        }),
         37 => Event::RmaCollectiveBegin,
         38..=43 | 46..=48 => one_sided(kind, reader, local)?,
+        49 => Event::RmaOpCompleteBlocking(WindowId(local.windows.map(reader.u32()?)), reader.u64()?),
         53..=65 => Event::Thread(thread(kind, reader, local)?),
         85 => Event::NonBlockingCollectiveRequest(reader.u64()?),
         86 => {

@@ -3,9 +3,9 @@
 use crate::bytes::Reader;
 use crate::chunks::{FileKind, RecordReader};
 use clc_trace::{
-    ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location, LocationGroup,
-    LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode, SystemTreeNodeId, Window,
-    WindowId,
+    AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, ParameterId, Region, RegionId, Result, SystemTreeNode,
+    SystemTreeNodeId, Window, WindowId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,11 +16,13 @@ pub mod kind {
     pub const CLOCK_PROPERTIES: u8 = 5;
     pub const STRING: u8 = 10;
     pub const SYSTEM_TREE_NODE: u8 = 12;
+    pub const ATTRIBUTE: u8 = 11;
     pub const LOCATION_GROUP: u8 = 13;
     pub const LOCATION: u8 = 14;
     pub const REGION: u8 = 15;
     pub const GROUP: u8 = 18;
     pub const COMM: u8 = 22;
+    pub const PARAMETER: u8 = 23;
     pub const RMA_WIN: u8 = 24;
     pub const INTER_COMM: u8 = 43;
 }
@@ -50,6 +52,9 @@ pub(super) struct Tables {
     locations: Vec<(u64, u32, u8, u64, u32)>,
     regions: Vec<(u32, u32)>,
     thread_barriers: Vec<u32>,
+    /// Parameters of unsigned integers, and attributes that are locations: ids and names.
+    parameters: Vec<(u32, u32)>,
+    attributes: Vec<(u32, u32)>,
     groups: Vec<GroupDefinition>,
     comms: Vec<(u32, u32, u32)>,
     inter_comms: Vec<(u32, u32, u32, u32)>,
@@ -78,6 +83,15 @@ pub fn read(bytes: &[u8], chunk_size: u64, announced: u64) -> Result<(Definition
 pub(super) const BARRIERS: [u8; 2] = [15, 16];
 /// OTF2 `Paradigm`: OpenMP.
 pub(super) const OPENMP: u8 = 3;
+
+/// OTF2 `ParameterType`: unsigned 64-bit integer.
+pub(super) const UNSIGNED: u8 = 2;
+/// OTF2 `Type`: a location.
+pub(super) const TYPE_LOCATION: u8 = 13;
+/// The parameter by which Score-P tells where kernels of accelerators are launched.
+pub(super) const CALLSITE: &str = "callsite id";
+/// The attribute by which Score-P names the CUDA stream that a call refers to.
+pub(super) const STREAM_REFERENCE: &str = "CUDA_STREAM_REF";
 
 /// Whether the definition of a region, of which id and name have been read, is that of a barrier of OpenMP. Records of OTF2 1.0 do not tell.
 fn is_thread_barrier(reader: &mut Reader<'_>) -> bool {
@@ -137,6 +151,16 @@ impl Tables {
                     self.thread_barriers.push(id);
                 }
             }
+            // Nothing that every trace needs depends on these: damage is no reason to refuse it.
+            kind::PARAMETER | kind::ATTRIBUTE => {
+                if let (Ok(id), Ok(name), Ok(of)) = (reader.u32(), reader.u32(), reader.u8()) {
+                    match (kind, of) {
+                        (kind::PARAMETER, UNSIGNED) => self.parameters.push((id, name)),
+                        (kind::ATTRIBUTE, TYPE_LOCATION) => self.attributes.push((id, name)),
+                        _ => {}
+                    }
+                }
+            }
             kind::GROUP => self.group(reader)?,
             kind::COMM => self.comms.push((reader.u32()?, reader.u32()?, reader.u32()?)),
             kind::RMA_WIN => self.windows.push((reader.u32()?, reader.u32()?, reader.u32()?)),
@@ -181,6 +205,20 @@ impl Tables {
             group.paradigm == MPI && (group.kind == COMM_LOCATIONS || members)
         };
         self.groups.iter().filter(|group| !kept(group)).count() as u64
+    }
+
+    /// The parameters and attributes that tell what calls do with accelerators, ascending.
+    pub(super) fn of_accelerators(&self) -> (Vec<ParameterId>, Vec<AttributeId>) {
+        let named = |list: &[(u32, u32)], wanted: &str| -> Vec<u32> {
+            let is = |&&(_, name): &&(u32, u32)| self.strings.get(&name).is_some_and(|name| name == wanted);
+            let mut ids: Vec<u32> = list.iter().filter(is).map(|&(id, _)| id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        };
+        let callsites = named(&self.parameters, CALLSITE).into_iter().map(ParameterId).collect();
+        let references = named(&self.attributes, STREAM_REFERENCE).into_iter().map(AttributeId).collect();
+        (callsites, references)
     }
 
     /// Refuses a file of few bytes in which a long text is the name of many things: each of them has its own copy.
@@ -272,6 +310,7 @@ impl Tables {
         let mut thread_barriers: Vec<RegionId> = self.thread_barriers.iter().map(|&id| RegionId(id)).collect();
         thread_barriers.sort_unstable();
         thread_barriers.dedup();
+        let (callsites, stream_references) = self.of_accelerators();
         let definitions = Definitions {
             clock,
             locations,
@@ -283,6 +322,8 @@ impl Tables {
             windows,
             groups,
             thread_barriers,
+            callsites,
+            stream_references,
         };
         Ok((definitions, warnings))
     }

@@ -1,11 +1,10 @@
 //! All event records of OTF2 1.0 to 3.0, from one table.
 
 use crate::fields::{
-    CallingContextId, Few, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, ParameterId, Stamp,
-    StringId,
+    CallingContextId, Few, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, Stamp, StringId,
 };
 use crate::table::records;
-use clc_trace::{CommId, GroupId, RegionId, WindowId};
+use clc_trace::{CommId, GroupId, ParameterId, RegionId, WindowId};
 
 records! {
     /// An event, with the fields and the names of its record. Ranks, tags, requests, locks and the like are what the program knows them by; references

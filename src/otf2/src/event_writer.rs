@@ -1,10 +1,11 @@
 //! Writing the events of one location from nothing.
 
 use crate::bytes::{ByteOrder, Reader, Writer};
+use crate::definitions::TYPE_LOCATION;
 use crate::event_record::EventRecord;
 use crate::framing::{attribute_bound, bound, control, singleton_width};
 use crate::writer::ChunkWriter;
-use clc_trace::{Error, Event, EventNumber, Result};
+use clc_trace::{AttributeId, Error, Event, EventNumber, LocationId, Result};
 
 /// The event file of one location.
 #[derive(Debug)]
@@ -32,6 +33,28 @@ impl EventFileWriter {
     pub fn event(&mut self, time: u64, event: &Event) -> Result<()> {
         let record = EventRecord::of(event).ok_or_else(|| Error::new("this event has no OTF2 record"))?;
         self.record(time, &record)
+    }
+
+    /// As [`EventFileWriter::event`], with an attribute that names the stream of an accelerator which the event refers to.
+    ///
+    /// # Errors
+    /// As [`EventFileWriter::event`].
+    pub fn event_on_stream(
+        &mut self,
+        time: u64,
+        event: &Event,
+        attribute: AttributeId,
+        stream: LocationId,
+    ) -> Result<()> {
+        let record = EventRecord::of(event).ok_or_else(|| Error::new("this event has no OTF2 record"))?;
+        let mut attributes = Writer::new(self.order());
+        attributes.u32(1);
+        attributes.u32(attribute.0);
+        attributes.u8(TYPE_LOCATION);
+        attributes.u64(stream.0);
+        let mut payload = Writer::new(self.order());
+        let kind = record.write(&mut payload);
+        self.append(time, Some(&attributes.bytes), kind, &payload.bytes)
     }
 
     /// Appends a record of any type.

@@ -107,7 +107,7 @@ impl Iterator for Events {
 }
 
 /// The attributes before a record.
-fn attributes(record: &Record<'_>) -> Result<Vec<(u32, Typed)>> {
+pub(crate) fn attributes(record: &Record<'_>) -> Result<Vec<(u32, Typed)>> {
     let mut rest = Reader::new(record.raw.get(..record.attributes).unwrap_or_default(), record.order);
     let mut all = Vec::new();
     while !rest.is_empty() {

@@ -2,7 +2,9 @@
 
 use crate::bytes::{Reader, Writer};
 use crate::local::LocalDefinitions;
-use clc_trace::{CommId, Error, GroupId, LocationGroupId, LocationId, RegionId, Result, SystemTreeNodeId, WindowId};
+use clc_trace::{
+    CommId, Error, GroupId, LocationGroupId, LocationId, ParameterId, RegionId, Result, SystemTreeNodeId, WindowId,
+};
 use std::ops::Deref;
 
 /// A field of a record.
@@ -101,6 +103,7 @@ macro_rules! reference {
 reference!(RegionId, 3);
 reference!(GroupId, 4);
 reference!(CommId, 6);
+reference!(ParameterId, 7);
 reference!(WindowId, 8);
 reference!(
     /// A string (OTF2 `String`).
@@ -109,10 +112,6 @@ reference!(
 reference!(
     /// A class or an instance of metrics (OTF2 `MetricClass`, `MetricInstance`).
     new MetricId, 5
-);
-reference!(
-    /// A parameter (OTF2 `Parameter`).
-    new ParameterId, 7
 );
 reference!(
     /// A calling context (OTF2 `CallingContext`).

@@ -2,8 +2,8 @@
 
 use crate::event_record::EventRecord;
 use clc_trace::{
-    Collective, CollectiveOp, Event, Message, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, WindowAtomic,
-    WindowCollective, WindowGroup, WindowLock, WindowTransfer,
+    CallParameter, Collective, CollectiveOp, Event, Message, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask,
+    WindowAtomic, WindowCollective, WindowGroup, WindowLock, WindowTransfer,
 };
 
 /// The field of a root, or what it stands for (OTF2 `OTF2_UNDEFINED_UINT32` and its neighbours).
@@ -86,6 +86,8 @@ impl From<&EventRecord> for Event {
             R::RmaAtomic { window, remote, kind, sent, received, matching } => {
                 Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching })
             }
+            R::ParameterUnsignedInt { parameter, value } => Event::Parameter(CallParameter { parameter, value }),
+            R::RmaOpCompleteBlocking { window, matching } => Event::RmaOpCompleteBlocking(window, matching),
             R::NonBlockingCollectiveRequest { request } => Event::NonBlockingCollectiveRequest(request),
             R::NonBlockingCollectiveComplete { operation, communicator, root, sent, received, request } => {
                 Event::NonBlockingCollectiveComplete(collective(operation, communicator, root, sent, received), request)
@@ -173,7 +175,9 @@ impl EventRecord {
             Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching }) => {
                 R::RmaAtomic { window, remote, kind, sent, received, matching }
             }
+            Event::RmaOpCompleteBlocking(window, matching) => R::RmaOpCompleteBlocking { window, matching },
             Event::Thread(step) => of_thread(&step),
+            Event::Parameter(CallParameter { parameter, value }) => R::ParameterUnsignedInt { parameter, value },
             Event::NonBlockingCollectiveRequest(request) => R::NonBlockingCollectiveRequest { request },
             Event::NonBlockingCollectiveComplete(
                 Collective { op, comm: communicator, root, sent, received },

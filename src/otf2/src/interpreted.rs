@@ -9,8 +9,9 @@ use crate::files::Otf2Archive;
 use crate::framing::BUFFER_FLUSH;
 use crate::local::LocalDefinitions;
 use crate::local_file::{CLOCK_OFFSET, MAPPING_TABLE};
+use crate::scan::stream_of;
 use crate::{MappedFile, ScanSummary};
-use clc_trace::{Error, Event, LocationId, Result};
+use clc_trace::{AttributeId, Error, Event, LocationId, Result};
 use std::path::Path;
 
 /// Name of a definition record.
@@ -34,10 +35,12 @@ pub struct EventParts {
     pub flush_stop: Option<u64>,
     /// Number of attributes.
     pub attributes: u64,
+    /// The stream of an accelerator that one of them names.
+    pub stream: Option<LocationId>,
 }
 
 impl Otf2Archive {
-    /// Calls `visit` with the parts of every event of a location, in order.
+    /// Calls `visit` with the parts of every event of a location, in order; `references` are [`clc_trace::Definitions::stream_references`].
     ///
     /// # Errors
     /// The file is missing or damaged; whatever `visit` returns.
@@ -45,6 +48,7 @@ impl Otf2Archive {
         &self,
         location: LocationId,
         local: &LocalDefinitions,
+        references: &[AttributeId],
         mut visit: impl FnMut(&EventParts) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan_records(location, local, |record, event| {
@@ -53,7 +57,8 @@ impl Otf2Archive {
                 _ => None,
             };
             let attributes = if record.attributes == 0 { 0 } else { attributes(record) };
-            visit(&EventParts { time: record.time, kind: record.kind, event, flush_stop, attributes })
+            let stream = stream_of(record, local, references)?;
+            visit(&EventParts { time: record.time, kind: record.kind, event, flush_stop, attributes, stream })
         })
     }
 
@@ -79,14 +84,16 @@ impl Otf2Archive {
         let path = self.definition_path();
         let bytes = MappedFile::open(&path)?;
         let mut tables = Tables::default();
+        let mut of_calls = [0u64; 2];
         each_definition(&path, &bytes, self.anchor().definition_chunk, |record| {
             let mut reader = Reader::new(record.payload, record.order);
             match record.kind {
-                kind::CLOCK_PROPERTIES
-                | kind::STRING
-                | kind::SYSTEM_TREE_NODE
-                | kind::LOCATION_GROUP
-                | kind::LOCATION => {}
+                kind::STRING => tables.record(record.kind, reader)?,
+                kind::PARAMETER | kind::ATTRIBUTE => {
+                    of_calls[usize::from(record.kind == kind::ATTRIBUTE)] += 1;
+                    tables.record(record.kind, reader)?;
+                }
+                kind::CLOCK_PROPERTIES | kind::SYSTEM_TREE_NODE | kind::LOCATION_GROUP | kind::LOCATION => {}
                 kind::REGION => loss.add(Lost::DefinitionFields, "Region: all but id and name", 1),
                 kind::GROUP | kind::COMM | kind::INTER_COMM | kind::RMA_WIN => {
                     tables.record(record.kind, reader)?;
@@ -100,6 +107,9 @@ impl Otf2Archive {
             }
             Ok(())
         })?;
+        let (callsites, references) = tables.of_accelerators();
+        loss.add(Lost::Definitions, "Parameter", of_calls[0].saturating_sub(callsites.len() as u64));
+        loss.add(Lost::Definitions, "Attribute", of_calls[1].saturating_sub(references.len() as u64));
         loss.add(Lost::Definitions, "Group (none of an MPI communicator)", tables.other_groups());
         Ok(())
     }

@@ -43,6 +43,8 @@
 //!     windows: Vec::new(),
 //!     groups: Vec::new(),
 //!     thread_barriers: Vec::new(),
+//!     callsites: Vec::new(),
+//!     stream_references: Vec::new(),
 //! };
 //! let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default())?;
 //! let mut events = archive.events(LocationId(0))?;
@@ -104,8 +106,8 @@ pub use event_record::EventRecord;
 pub use event_writer::EventFileWriter;
 pub use events::{Events, RecordedEvent};
 pub use fields::{
-    CallingContextId, Few, Field, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, ParameterId,
-    Properties, Stamp, StringId, Typed,
+    CallingContextId, Few, Field, InterruptGeneratorId, IoFileId, IoHandleId, Many, MetricId, MetricValue, Properties,
+    Stamp, StringId, Typed,
 };
 pub use files::{Otf2Archive, event_file_size};
 pub use framing::name as event_name;

@@ -3,12 +3,18 @@
 use clc_trace::ClockOffset;
 use std::collections::{BTreeMap, HashMap};
 
+/// Kind of a mapping table of attributes.
+pub(crate) const ATTRIBUTES: u8 = 1;
+/// Kind of the mapping table of locations.
+pub(crate) const LOCATIONS: u8 = 2;
 /// Kind of a mapping table of regions.
 pub(crate) const REGIONS: u8 = 3;
 /// Kind of a mapping table of groups.
 pub(crate) const GROUPS: u8 = 4;
 /// Kind of a mapping table of communicators.
 pub(crate) const COMMUNICATORS: u8 = 6;
+/// Kind of a mapping table of parameters.
+pub(crate) const PARAMETERS: u8 = 7;
 /// Kind of a mapping table of windows.
 pub(crate) const WINDOWS: u8 = 8;
 
@@ -44,6 +50,12 @@ pub struct LocalDefinitions {
     pub windows: IdMap,
     /// Groups.
     pub groups: IdMap,
+    /// Parameters.
+    pub parameters: IdMap,
+    /// Attributes.
+    pub attributes: IdMap,
+    /// Locations, whose global ids have 64 bits: those that are not the same.
+    pub locations: BTreeMap<u64, u64>,
     /// All other tables, by kind (OTF2 `MappingType`); only [`LocalDefinitions::read_in_full`] reads them.
     pub others: BTreeMap<u8, IdMap>,
     /// What is odd.
@@ -58,6 +70,8 @@ impl LocalDefinitions {
             COMMUNICATORS => Some(&self.communicators),
             WINDOWS => Some(&self.windows),
             GROUPS => Some(&self.groups),
+            PARAMETERS => Some(&self.parameters),
+            ATTRIBUTES => Some(&self.attributes),
             other => self.others.get(&other),
         };
         table.map_or(id, |table| table.map(id))

@@ -2,8 +2,11 @@
 
 use crate::bytes::{ByteOrder, Reader, Writer};
 use crate::chunks::{FileKind, RecordReader};
-use crate::local::{COMMUNICATORS, GROUPS, IdMap, LocalDefinitions, REGIONS, WINDOWS};
+use crate::local::{
+    ATTRIBUTES, COMMUNICATORS, GROUPS, IdMap, LOCATIONS, LocalDefinitions, PARAMETERS, REGIONS, WINDOWS,
+};
 use clc_trace::{ClockOffset, Error, Result};
+use std::collections::BTreeMap;
 
 /// OTF2 local definition `MappingTable`.
 pub const MAPPING_TABLE: u8 = 5;
@@ -19,6 +22,13 @@ pub(super) fn clock_offset_record(offset: &ClockOffset, order: ByteOrder) -> Vec
     let mut record = Writer::new(order);
     record.record(CLOCK_OFFSET, &payload.bytes, payload.bytes.len());
     record.bytes
+}
+
+/// A table of 64-bit ids.
+fn read_locations(reader: &mut Reader<'_>) -> Result<BTreeMap<u64, u64>> {
+    let (count, dense) = (reader.u64()?, reader.u8()? == 0);
+    // Every entry takes at least a byte, as below.
+    (0..count).map(|place| Ok((if dense { place } else { reader.u64()? }, reader.u64()?))).collect()
 }
 
 impl IdMap {
@@ -83,6 +93,10 @@ impl LocalDefinitions {
                         COMMUNICATORS => local.communicators = IdMap::read(&mut reader)?,
                         WINDOWS => local.windows = IdMap::read(&mut reader)?,
                         GROUPS => local.groups = IdMap::read(&mut reader)?,
+                        // What accelerators do is found by these; without them it is left out.
+                        PARAMETERS => local.parameters = IdMap::read(&mut reader).unwrap_or_default(),
+                        ATTRIBUTES => local.attributes = IdMap::read(&mut reader).unwrap_or_default(),
+                        LOCATIONS => local.locations = read_locations(&mut reader).unwrap_or_default(),
                         // Nothing that is corrected depends on them: damage there is no reason to refuse the trace.
                         other if in_full => {
                             if let Ok(map) = IdMap::read(&mut reader) {

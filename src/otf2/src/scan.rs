@@ -3,10 +3,13 @@
 use crate::ScanSummary;
 use crate::chunks::{FileKind, Record, RecordReader};
 use crate::decode::decode;
+use crate::definitions::TYPE_LOCATION;
+use crate::events::attributes;
+use crate::fields::Typed;
 use crate::files::Otf2Archive;
 use crate::local::LocalDefinitions;
 use crate::source::Source;
-use clc_trace::{Event, EventNumber, LocationId, Result};
+use clc_trace::{AttributeId, Event, EventNumber, LocationId, Result};
 
 /// What is known before the first record.
 pub(crate) fn empty(local: &LocalDefinitions) -> ScanSummary {
@@ -29,6 +32,23 @@ pub(crate) fn finish<S: Source>(summary: &mut ScanSummary, records: &RecordReade
     }
 }
 
+/// The location that an attribute among `references` names before a record.
+#[inline]
+pub(crate) fn stream_of(
+    record: &Record<'_>,
+    local: &LocalDefinitions,
+    references: &[AttributeId],
+) -> Result<Option<LocationId>> {
+    if record.attributes == 0 || references.is_empty() {
+        return Ok(None);
+    }
+    let refers = |&&(id, value): &&(u32, Typed)| {
+        value.kind == TYPE_LOCATION && references.binary_search(&AttributeId(local.attributes.map(id))).is_ok()
+    };
+    let stream = attributes(record)?.iter().find(refers).map(|(_, value)| value.bits);
+    Ok(stream.map(|id| LocationId(local.locations.get(&id).copied().unwrap_or(id))))
+}
+
 impl Otf2Archive {
     /// Calls `visit` with number, raw local time and contents of every event of a location, in order.
     ///
@@ -41,6 +61,24 @@ impl Otf2Archive {
         mut visit: impl FnMut(EventNumber, u64, Event) -> Result<()>,
     ) -> Result<ScanSummary> {
         self.scan_records(location, local, |record, event| visit(record.event(), record.time, event))
+    }
+
+    /// As [`Otf2Archive::scan_with`], with the stream of an accelerator that an event refers to by one of the attributes `references`
+    /// ([`clc_trace::Definitions::stream_references`]).
+    ///
+    /// # Errors
+    /// As [`Otf2Archive::scan_with`].
+    pub fn scan_on_streams(
+        &self,
+        location: LocationId,
+        local: &LocalDefinitions,
+        references: &[AttributeId],
+        mut visit: impl FnMut(EventNumber, u64, Event, Option<LocationId>) -> Result<()>,
+    ) -> Result<ScanSummary> {
+        self.scan_records(location, local, |record, event| {
+            let stream = stream_of(record, local, references)?;
+            visit(record.event(), record.time, event, stream)
+        })
     }
 
     /// As [`Otf2Archive::scan_with`], with the record itself.

@@ -70,6 +70,8 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
             windows: Vec::new(),
             groups: Vec::new(),
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         };
         let directory = tempfile::tempdir().unwrap();
         let options = CreateOptions::default().fitting(&definitions);

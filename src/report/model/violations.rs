@@ -109,11 +109,15 @@ pub enum CollectiveKind {
     Task,
     /// A thread acquires a lock after the one before has released it.
     ThreadLock,
+    /// A kernel of an accelerator, or a copy, begins after the call that issues it; counted by pairs.
+    AcceleratorIssue,
+    /// A call that waits for a stream of an accelerator ends after the work that it has waited for; counted by pairs.
+    AcceleratorWait,
 }
 
 impl CollectiveKind {
     /// All kinds, in the order of the report.
-    pub const ALL: [CollectiveKind; 12] = [
+    pub const ALL: [CollectiveKind; 14] = [
         Self::OneToN,
         Self::NToOne,
         Self::NToN,
@@ -126,6 +130,8 @@ impl CollectiveKind {
         Self::ThreadCreation,
         Self::Task,
         Self::ThreadLock,
+        Self::AcceleratorIssue,
+        Self::AcceleratorWait,
     ];
 
     /// The name in the text.
@@ -143,6 +149,8 @@ impl CollectiveKind {
             Self::ThreadCreation => "thread creations",
             Self::Task => "tasks",
             Self::ThreadLock => "thread locks",
+            Self::AcceleratorIssue => "kernels, copies",
+            Self::AcceleratorWait => "waits for streams",
         }
     }
 }
@@ -177,6 +185,10 @@ pub enum WorstKind {
     Task,
     /// See [`CollectiveKind::ThreadLock`].
     ThreadLock,
+    /// See [`CollectiveKind::AcceleratorIssue`].
+    AcceleratorIssue,
+    /// See [`CollectiveKind::AcceleratorWait`].
+    AcceleratorWait,
 }
 
 impl From<CollectiveKind> for WorstKind {
@@ -194,6 +206,8 @@ impl From<CollectiveKind> for WorstKind {
             CollectiveKind::ThreadCreation => Self::ThreadCreation,
             CollectiveKind::Task => Self::Task,
             CollectiveKind::ThreadLock => Self::ThreadLock,
+            CollectiveKind::AcceleratorIssue => Self::AcceleratorIssue,
+            CollectiveKind::AcceleratorWait => Self::AcceleratorWait,
         }
     }
 }

@@ -206,6 +206,8 @@ fn violations(report: &Report) -> String {
             WorstKind::ThreadCreation => ("the begin of a thread, or the wait for its end", ["before", "after"]),
             WorstKind::Task => ("the run of a task", ["created", "run"]),
             WorstKind::ThreadLock => ("a lock of threads", ["released", "acquired"]),
+            WorstKind::AcceleratorIssue => ("a kernel or copy of an accelerator", ["issued", "begun"]),
+            WorstKind::AcceleratorWait => ("a wait for a stream of an accelerator", ["done", "ended"]),
         };
         let _ = writeln!(text, "Worst {stage}: {what}, {} too early", duration(worst.seconds));
         for (verb, at) in verbs.into_iter().zip([&worst.from, &worst.to]) {

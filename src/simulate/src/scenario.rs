@@ -22,8 +22,11 @@ pub struct Scenario {
     pub ranks: u32,
     /// Processes per node, in blocks: ranks 0 to n-1 on node 0, and so on. Locations of a node share a clock.
     pub ranks_per_node: u32,
-    /// Locations per process: the first makes the MPI calls, the others join in computation.
+    /// Locations per process: the first makes the MPI calls, the others join in computation; of [`PatternKind::Offload`] they are streams of an
+    /// accelerator. [`PatternKind::Hybrid`] and [`PatternKind::Offload`] have at least two ([`Scenario::locations`]).
     pub threads: u32,
+    /// Every further thread of a process has a clock of its own. Streams of accelerators always have.
+    pub thread_clocks: bool,
     /// Events per process, on average over all processes and counting all its locations. The run ends with the first step
     /// that reaches this.
     pub events: u64,
@@ -59,6 +62,7 @@ impl Default for Scenario {
             ranks: 16,
             ranks_per_node: 4,
             threads: 1,
+            thread_clocks: false,
             events: 10_000,
             pattern: PatternKind::Halo2d,
             communicators: 64,
@@ -103,7 +107,7 @@ impl Scenario {
             return Err(Error::new(message).hint("use more ranks, or another pattern"));
         }
         check(self.ranks_per_node >= 1, "0 ranks per node".into(), "at least 1")?;
-        let locations = u64::from(self.ranks) * u64::from(self.threads);
+        let locations = u64::from(self.ranks) * u64::from(self.locations());
         check(
             self.threads >= 1 && locations <= u64::from(MOST),
             format!("{} threads per rank", self.threads),
@@ -133,6 +137,11 @@ impl Scenario {
         self.latency.validate()
     }
 
+    /// Locations per process.
+    pub fn locations(&self) -> u32 {
+        if self.pattern.has_parts() { self.threads.max(2) } else { self.threads }
+    }
+
     /// The node that each rank runs on.
     pub fn nodes(&self) -> Vec<u32> {
         (0..self.ranks).map(|rank| rank / self.ranks_per_node.max(1)).collect()
@@ -145,9 +154,18 @@ impl Scenario {
     pub fn run<S: EventSink + ?Sized>(&self, sink: &mut S) -> Result<RunSummary> {
         self.validate()?;
         let length = self.estimate_length()?;
-        let locations = self.nodes().into_iter().flat_map(|node| std::iter::repeat_n(node, self.threads as usize));
+        let per_process = self.locations();
+        let own = self.thread_clocks || self.pattern == PatternKind::Offload;
+        // What has a clock of its own counts as a node of its own, after all nodes.
+        let clock_of = |(rank, node): (u32, u32)| {
+            (0..per_process).map(move |location| match location {
+                location if location > 0 && own => MOST + rank * per_process + location,
+                _ => node,
+            })
+        };
+        let locations = (0..).zip(self.nodes()).flat_map(clock_of);
         // Every location has a clock of its own that shows the same as its node's: locations are simulated in turns.
-        let mut clocks: Vec<SimulatedClock> = Vec::with_capacity(self.ranks as usize * self.threads as usize);
+        let mut clocks: Vec<SimulatedClock> = Vec::with_capacity(self.ranks as usize * per_process as usize);
         let mut last = None;
         for node in locations {
             let clock = match (last, clocks.last()) {
@@ -172,7 +190,7 @@ impl Scenario {
             return Ok(Scenario { idle: 0, ..self.clone() }.estimate_length()? + self.idle);
         }
         let target = self.events.saturating_mul(u64::from(self.ranks));
-        let perfect = || vec![SimulatedClock::perfect(); self.ranks as usize * self.threads as usize];
+        let perfect = || vec![SimulatedClock::perfect(); self.ranks as usize * self.locations() as usize];
         // The first steps fill pipelines; the rate is that of the steps after them.
         let filling = self.simulate(perfect(), target, TRIAL_STEPS / 2, &mut Discard)?;
         let trial = self.simulate(perfect(), target, TRIAL_STEPS, &mut Discard)?;
@@ -206,7 +224,9 @@ impl Scenario {
         let setup = Setup {
             rate,
             network: PreparedLatencyModel::new(&self.latency),
-            threads: self.threads as usize,
+            threads: self.locations() as usize,
+            streams: self.pattern == PatternKind::Offload,
+            teams: self.pattern == PatternKind::Hybrid,
             calls: self.calls,
             clocks,
             nodes,

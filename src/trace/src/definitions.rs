@@ -1,6 +1,8 @@
 //! Global definitions of an archive, as far as a correction needs them.
 
-use crate::{CommId, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId};
+use crate::{
+    AttributeId, CommId, GroupId, LocationGroupId, LocationId, ParameterId, RegionId, SystemTreeNodeId, WindowId,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -148,6 +150,10 @@ pub struct Definitions {
     pub groups: Vec<(GroupId, Arc<[u32]>)>,
     /// Regions in which the threads of an OpenMP team wait for each other (OTF2 region roles barrier and implicit barrier), ascending.
     pub thread_barriers: Vec<RegionId>,
+    /// Parameters that tell at which call site a kernel of an accelerator was launched, with the launching call and with the kernel; ascending.
+    pub callsites: Vec<ParameterId>,
+    /// Attributes of calls that name the stream of an accelerator which they refer to; ascending.
+    pub stream_references: Vec<AttributeId>,
 }
 
 /// Definitions on their way to another rank: a list of members that communicators share is sent once.
@@ -204,6 +210,8 @@ impl Definitions {
             windows: Vec::new(),
             groups: Vec::new(),
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an event says, as far as this program interprets it.
 
-use crate::{CommId, GroupId, RegionId, ThreadEvent, WindowId};
+use crate::{CommId, GroupId, ParameterId, RegionId, ThreadEvent, WindowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -53,6 +53,10 @@ impl CollectiveOp {
     pub const THREAD_TASK: Self = Self(0x7A);
     /// The release of a lock by a thread and the next acquisition.
     pub const THREAD_LOCK: Self = Self(0x79);
+    /// A call that issues work to a stream of an accelerator, and the begin of that work: no collective operation, and in no file.
+    pub const ACCELERATOR_ISSUE: Self = Self(0x78);
+    /// The end of work of a stream, and that of a call that has waited for it.
+    pub const ACCELERATOR_WAIT: Self = Self(0x77);
     /// A collective operation that this program does not know.
     pub const UNKNOWN: Self = Self(0x7F);
     /// The bit that tells collective operations on windows from those on communicators. It occurs in no file.
@@ -60,7 +64,7 @@ impl CollectiveOp {
 
     /// An operation on a communicator with the number that a file has for it.
     pub fn on_communicator(self) -> Self {
-        if self.0 < Self::THREAD_LOCK.0 { self } else { Self::UNKNOWN }
+        if self.0 < Self::ACCELERATOR_WAIT.0 { self } else { Self::UNKNOWN }
     }
 
     /// An operation on a window with the number that a file has for it.
@@ -117,6 +121,8 @@ impl CollectiveOp {
             Self::THREAD_CREATE => return "thread_create_wait",
             Self::THREAD_TASK => return "thread_task",
             Self::THREAD_LOCK => return "thread_lock",
+            Self::ACCELERATOR_ISSUE => return "accelerator_issue",
+            Self::ACCELERATOR_WAIT => return "accelerator_wait",
             _ => {}
         }
         if self.0 >= Self::ON_WINDOW {
@@ -246,6 +252,15 @@ pub struct WindowLock {
     pub kind: u8,
 }
 
+/// A value that was recorded of the region that the location is in (OTF2 `ParameterUnsignedInt`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallParameter {
+    /// What it is a value of, as a global definition id.
+    pub parameter: ParameterId,
+    /// The value.
+    pub value: u64,
+}
+
 /// The part of an event that this program interprets, with global definition ids. Everything else is [`Event::Other`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
@@ -295,12 +310,16 @@ pub enum Event {
     RmaGet(WindowTransfer),
     /// OTF2 `RmaAtomic`.
     RmaAtomic(WindowAtomic),
+    /// OTF2 `RmaOpCompleteBlocking`: the operation on this window with that matching id is complete.
+    RmaOpCompleteBlocking(WindowId, u64),
     /// OTF2 `NonBlockingCollectiveRequest` (3.0): a non-blocking collective begins, with its request id.
     NonBlockingCollectiveRequest(u64),
     /// OTF2 `NonBlockingCollectiveComplete` (3.0), with its request id.
     NonBlockingCollectiveComplete(Collective, u64),
     /// A step of a thread (OTF2 `ThreadFork` and others).
     Thread(ThreadEvent),
+    /// OTF2 `ParameterUnsignedInt`.
+    Parameter(CallParameter),
 }
 
 /// One measured clock offset (OTF2 local definition `ClockOffset`).

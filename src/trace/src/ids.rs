@@ -32,6 +32,14 @@ number! {
     RegionId(u32)
 }
 number! {
+    /// A parameter of calls by its global definition id (OTF2 `Parameter`).
+    ParameterId(u32)
+}
+number! {
+    /// An attribute of events by its global definition id (OTF2 `Attribute`).
+    AttributeId(u32)
+}
+number! {
     /// An event of a location by its place in the location's order: 1 is the first one, as otf2-print and libotf2 count.
     EventNumber(u64)
 }

@@ -47,12 +47,13 @@ pub use definitions::{
 pub use duration::Duration;
 pub use error::{Error, Result};
 pub use event::{
-    ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective, WindowGroup,
-    WindowLock, WindowTransfer,
+    CallParameter, ClockOffset, Collective, CollectiveOp, Event, Message, Root, WindowAtomic, WindowCollective,
+    WindowGroup, WindowLock, WindowTransfer,
 };
 pub use fixed::Fraction;
 pub use ids::{
-    CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, RegionId, SystemTreeNodeId, WindowId,
+    AttributeId, CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, ParameterId, RegionId,
+    SystemTreeNodeId, WindowId,
 };
 pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};
 pub use places::Places;

@@ -181,6 +181,8 @@ mod tests {
             windows: Vec::new(),
             groups: Vec::new(),
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         }
     }
 

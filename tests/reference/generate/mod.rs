@@ -115,7 +115,13 @@ pub fn generate_with(seed: u64, options: Options) -> Generated {
         truth.push(streams.iter().map(|stream| stream.iter().map(|&(time, _)| time).collect()).collect());
     }
     let mut generated = Generated {
-        trace: Trace { processes, communicators: run.communicators, windows: run.windows, groups: run.groups },
+        trace: Trace {
+            processes,
+            communicators: run.communicators,
+            windows: run.windows,
+            groups: run.groups,
+            ..Trace::default()
+        },
         truth,
         options,
     };

@@ -1,10 +1,10 @@
 //! One event as bytes. Types of events have the numbers that OTF2 gives to its event records.
 
 use super::numbers::{ByteReader, put};
-use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
+use super::{FIRST_VERSION, VERSION, WITH_STREAMS, WITH_THREADS, WITH_WINDOWS};
 use clc_trace::{
-    Collective, CollectiveOp, CommId, Error, Event, GroupId, Message, RegionId, Result, Root, ThreadEvent,
-    WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    CallParameter, Collective, CollectiveOp, CommId, Error, Event, GroupId, LocationId, Message, ParameterId, RegionId,
+    Result, Root, ThreadEvent, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 
 /// Most bytes of an event: its time and six fields, each of ten bytes at most, and two single bytes.
@@ -12,6 +12,9 @@ pub const LONGEST_EVENT: usize = 7 * super::numbers::LONGEST + 2;
 
 /// What stands for an event of which not even the type is known.
 const UNSPECIFIED: u8 = 0;
+/// Types of [`NativeRecord::OnStream`]: an enter, a leave.
+const ENTER_ON_STREAM: u8 = 1;
+const LEAVE_ON_STREAM: u8 = 2;
 /// Types of interpreted events.
 mod kind {
     pub const BUFFER_FLUSH: u8 = 10;
@@ -27,6 +30,7 @@ mod kind {
     pub const MPI_REQUEST_CANCELLED: u8 = 21;
     pub const MPI_COLLECTIVE_BEGIN: u8 = 22;
     pub const MPI_COLLECTIVE_END: u8 = 23;
+    pub const PARAMETER: u8 = 34;
     pub const RMA_COLLECTIVE_BEGIN: u8 = 37;
     pub const RMA_COLLECTIVE_END: u8 = 38;
     pub const RMA_GROUP_SYNC: u8 = 39;
@@ -37,6 +41,7 @@ mod kind {
     pub const RMA_PUT: u8 = 46;
     pub const RMA_GET: u8 = 47;
     pub const RMA_ATOMIC: u8 = 48;
+    pub const RMA_OP_COMPLETE_BLOCKING: u8 = 49;
     pub const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
     pub const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 }
@@ -46,6 +51,8 @@ mod kind {
 pub enum NativeRecord {
     /// An interpreted event; [`Event::Other`] is written as `NativeRecord::Other(0)`.
     Event(Event),
+    /// A region was entered, or left if the last part is false, by a call that refers to this stream of an accelerator.
+    OnStream(RegionId, LocationId, bool),
     /// The measurement system wrote its buffer to disk until this time (OTF2 `BufferFlush`).
     BufferFlush(u64),
     /// An event that is not interpreted: its time and type are kept, its fields are not. The number is that of the OTF2 event record,
@@ -73,7 +80,26 @@ impl NativeRecord {
     pub fn event(&self) -> Event {
         match self {
             NativeRecord::Event(event) => *event,
+            NativeRecord::OnStream(region, _, true) => Event::Enter(*region),
+            NativeRecord::OnStream(region, _, false) => Event::Leave(*region),
             NativeRecord::BufferFlush(_) | NativeRecord::Other(_) => Event::Other,
+        }
+    }
+
+    /// An enter or leave by a call that refers to a stream.
+    pub fn on_stream(event: Event, stream: Option<LocationId>) -> Option<NativeRecord> {
+        match (event, stream?) {
+            (Event::Enter(region), stream) => Some(NativeRecord::OnStream(region, stream, true)),
+            (Event::Leave(region), stream) => Some(NativeRecord::OnStream(region, stream, false)),
+            _ => None,
+        }
+    }
+
+    /// The stream of an accelerator that the call refers to.
+    pub fn stream(&self) -> Option<LocationId> {
+        match self {
+            NativeRecord::OnStream(_, stream, _) => Some(*stream),
+            _ => None,
         }
     }
 
@@ -107,7 +133,11 @@ impl NativeRecord {
                 Event::NonBlockingCollectiveRequest(_) => kind::NON_BLOCKING_COLLECTIVE_REQUEST,
                 Event::NonBlockingCollectiveComplete(..) => kind::NON_BLOCKING_COLLECTIVE_COMPLETE,
                 Event::Thread(step) => step.kind(),
+                Event::Parameter(_) => kind::PARAMETER,
+                Event::RmaOpCompleteBlocking(..) => kind::RMA_OP_COMPLETE_BLOCKING,
             },
+            NativeRecord::OnStream(_, _, true) => kind::ENTER,
+            NativeRecord::OnStream(_, _, false) => kind::LEAVE,
             NativeRecord::BufferFlush(_) => kind::BUFFER_FLUSH,
             NativeRecord::Other(kind) => *kind,
         }
@@ -124,8 +154,13 @@ impl NativeRecord {
         {
             return Err(Error::new(format!("events of type {kind} cannot be stored without their fields")));
         }
-        into.push(self.kind());
+        into.push(match self {
+            NativeRecord::OnStream(_, _, true) => ENTER_ON_STREAM,
+            NativeRecord::OnStream(_, _, false) => LEAVE_ON_STREAM,
+            other => other.kind(),
+        });
         match self {
+            NativeRecord::OnStream(region, stream, _) => put_all(into, &[u64::from(region.0), stream.0]),
             NativeRecord::Other(_) => {}
             // Modulo 2^64, for a stop before its own event.
             NativeRecord::BufferFlush(stop) => put(into, stop.wrapping_sub(time)),
@@ -172,6 +207,8 @@ impl NativeRecord {
                     let (fields, count) = step.fields();
                     put_all(into, &fields[..count]);
                 }
+                Event::RmaOpCompleteBlocking(window, matching) => put_all(into, &[u64::from(window.0), *matching]),
+                Event::Parameter(p) => put_all(into, &[u64::from(p.parameter.0), p.value]),
                 Event::NonBlockingCollectiveComplete(c, request) => {
                     put_collective(into, c)?;
                     put(into, *request);
@@ -187,6 +224,10 @@ impl NativeRecord {
         let kind = bytes.byte()?;
         if version < has_fields_since(kind) {
             return NativeRecord::other_in(version, kind);
+        }
+        if let ENTER_ON_STREAM | LEAVE_ON_STREAM = kind {
+            let (region, stream) = (RegionId(bytes.number32()?), LocationId(bytes.number()?));
+            return Some(NativeRecord::OnStream(region, stream, kind == ENTER_ON_STREAM));
         }
         Some(NativeRecord::Event(match kind {
             kind::ENTER => Event::Enter(RegionId(bytes.number32()?)),
@@ -232,6 +273,12 @@ impl NativeRecord {
                     matching: bytes.number()?,
                 })
             }
+            kind::RMA_OP_COMPLETE_BLOCKING => {
+                Event::RmaOpCompleteBlocking(WindowId(bytes.number32()?), bytes.number()?)
+            }
+            kind::PARAMETER => {
+                Event::Parameter(CallParameter { parameter: ParameterId(bytes.number32()?), value: bytes.number()? })
+            }
             53..=65 => {
                 let mut fields = [0; 3];
                 for field in fields.iter_mut().take(ThreadEvent::field_count(kind)) {
@@ -254,6 +301,7 @@ fn has_fields_since(kind: u8) -> u32 {
     match kind {
         37..=43 | 46..=48 => WITH_WINDOWS,
         53..=65 => WITH_THREADS,
+        ENTER_ON_STREAM | LEAVE_ON_STREAM | kind::PARAMETER | kind::RMA_OP_COMPLETE_BLOCKING => WITH_STREAMS,
         _ => FIRST_VERSION,
     }
 }

@@ -30,6 +30,10 @@ pub enum Trust {
     Tasked,
     /// No messages: release of a lock by a thread, and the next acquisition.
     Locked,
+    /// No messages: a call that issues work to a stream of an accelerator, and the begin of that work.
+    Issued,
+    /// No messages: the end of work of a stream, and that of a call that has waited for it.
+    Awaited,
 }
 
 /// The sending end of a channel.
@@ -72,9 +76,15 @@ impl Trust {
         matches!(self, Trust::Aligned | Trust::Implied) || self.of_threads()
     }
 
-    /// Whether the pairs are of threads of one process, between which there is no minimum latency.
+    /// Whether the pairs are of threads or streams of one process, between which there is no minimum latency.
     pub(crate) fn of_threads(self) -> bool {
         matches!(self, Trust::Forked | Trust::Barrier | Trust::Created | Trust::Tasked | Trust::Locked)
+            || self.of_accelerators()
+    }
+
+    /// Whether the pairs are of a process and a stream of an accelerator.
+    pub(crate) fn of_accelerators(self) -> bool {
+        matches!(self, Trust::Issued | Trust::Awaited)
     }
 
     /// Whether the pairs are messages.
@@ -92,6 +102,8 @@ impl Trust {
             Trust::Created => Some(CollectiveOp::THREAD_CREATE),
             Trust::Tasked => Some(CollectiveOp::THREAD_TASK),
             Trust::Locked => Some(CollectiveOp::THREAD_LOCK),
+            Trust::Issued => Some(CollectiveOp::ACCELERATOR_ISSUE),
+            Trust::Awaited => Some(CollectiveOp::ACCELERATOR_WAIT),
             Trust::Sound | Trust::Aligned | Trust::Implied => None,
         }
     }

@@ -104,7 +104,16 @@ impl<'a> Extractor<'a> {
     /// Whether `event` can matter here.
     #[inline]
     pub fn is_relevant(event: &Event) -> bool {
-        !matches!(event, Event::Other | Event::Enter(_) | Event::Leave(_) | Event::MpiRequestTest(_) | Event::Thread(_))
+        !matches!(
+            event,
+            Event::Other
+                | Event::Enter(_)
+                | Event::Leave(_)
+                | Event::MpiRequestTest(_)
+                | Event::Thread(_)
+                | Event::Parameter(_)
+                | Event::RmaOpCompleteBlocking(..)
+        )
     }
 
     /// Adds an event that is visited only because it is close to its neighbour.
@@ -243,7 +252,12 @@ impl<'a> Extractor<'a> {
             Event::RmaGroupSync(sync) => Ok(self.group_sync(at, sync)),
             Event::Enter(region) => self.enter(at, *region),
             Event::Leave(region) => self.leave(at, *region),
-            Event::Other | Event::MpiRequestTest(_) | Event::RmaTryLock(_) | Event::Thread(_) => Ok(false),
+            Event::Other
+            | Event::MpiRequestTest(_)
+            | Event::RmaTryLock(_)
+            | Event::Thread(_)
+            | Event::Parameter(_)
+            | Event::RmaOpCompleteBlocking(..) => Ok(false),
         }
     }
 
@@ -576,6 +590,8 @@ mod tests {
             windows: Vec::new(),
             groups: Vec::new(),
             thread_barriers: Vec::new(),
+            callsites: Vec::new(),
+            stream_references: Vec::new(),
         }
     }
 

@@ -3,10 +3,12 @@
 //! [`extract`] turns the events of one timeline into its synchronisation events ([`extracted`]); [`messages`] joins sends and receives over all
 //! analysis ranks to [`channels`], which [`matched`] gathers (`doubts` and `align` where records are missing), `orders` what is no message but orders two
 //! processes as well, [`collectives`] the members of collective instances (`groups`
-//! of inter-communicators, [`fences`] of windows). What threads of a process do with each other is in [`threads`], and [`split`] gives those whose clocks
+//! of inter-communicators, [`fences`] of windows). What threads of a process do with each other is in [`threads`], with streams of accelerators in
+//! [`accelerators`] (both make [`steps`]), and [`split`] gives those whose clocks
 //! differ timelines of their own. Uses the transport, the semantics of operations and
 //! the trace's vocabulary; knows neither files nor clocks.
 
+pub mod accelerators;
 mod align;
 pub mod calls;
 mod channel_ends;
@@ -31,6 +33,7 @@ mod orders;
 pub mod placement;
 pub mod requests;
 pub mod split;
+pub mod steps;
 pub mod sync;
 pub mod threads;
 pub mod undefined;

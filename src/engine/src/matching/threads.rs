@@ -11,14 +11,18 @@
 //! | a task is created | it runs first |
 //! | a lock is released | it is acquired the next time |
 //!
+//! What it does with the streams of accelerators is added by [`crate::matching::accelerators`].
+//!
 //! All of them are between threads of one process, which share a clock. So they need no replay, unless one of them is violated as recorded: then
 //! the clocks differ, which is found out here ([`ProcessThreadSteps::divide`]).
 
+use crate::matching::accelerators::ProcessAccelerators;
 use crate::matching::channels::Trust;
+use crate::matching::steps::{Barrier, OrderedSteps, StepOrders, ThreadCounts};
+pub use crate::matching::steps::{ParallelRegion, ThreadConstructs};
 use crate::matching::sync::EventCoordinates;
-use clc_trace::{CommId, Event, EventNumber, RegionId, ThreadEvent, ThreadLock};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use clc_trace::{AttributeId, CommId, Event, EventNumber, LocationId, RegionId, ThreadEvent, ThreadLock};
+use std::collections::BTreeMap;
 
 /// One step of a thread.
 #[derive(Debug, Clone, Copy)]
@@ -29,103 +33,11 @@ struct ThreadStep {
 
 #[derive(Debug, Clone, Copy)]
 enum What {
+    /// What the process does with an accelerator, or a stream of one.
+    Accelerator,
     Thread(ThreadEvent),
     Arrive(RegionId),
     Depart,
-}
-
-/// How many pairs of steps were found, and how many steps found no partner.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCount {
-    /// Pairs whose threads share a timeline: in order as recorded, and in any correction.
-    pub shared: u64,
-    /// Pairs of steps of different timelines, which a replay keeps; of those that follow from others none.
-    pub apart: u64,
-    /// Steps without a partner.
-    pub left_out: u64,
-}
-
-impl ThreadCount {
-    fn add(&mut self, other: &ThreadCount) {
-        self.shared += other.shared;
-        self.apart += other.apart;
-        self.left_out += other.left_out;
-    }
-}
-
-/// Counts by kind of step.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCounts(pub BTreeMap<Trust, ThreadCount>);
-
-impl ThreadCounts {
-    /// Adds those of another process.
-    pub fn merge(&mut self, other: &ThreadCounts) {
-        for (&kind, count) in &other.0 {
-            self.0.entry(kind).or_default().add(count);
-        }
-    }
-
-    /// Leaves out pairs of different timelines.
-    pub fn leave(&mut self, kind: Trust, pairs: u64) {
-        let count = self.of(kind);
-        count.apart = count.apart.saturating_sub(pairs);
-        count.left_out += pairs;
-    }
-
-    fn of(&mut self, kind: Trust) -> &mut ThreadCount {
-        self.0.entry(kind).or_default()
-    }
-}
-
-/// Two steps of which the first is before the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct OrderedSteps {
-    kind: Trust,
-    from: usize,
-    to: usize,
-}
-
-/// A barrier of a team: where its threads arrive, and where they depart.
-#[derive(Debug, Default)]
-struct Barrier {
-    arrivals: Vec<usize>,
-    departures: Vec<usize>,
-}
-
-/// A parallel region of the main location of a process, as the places of its steps, see [`ProcessThreadSteps::constructs`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParallelRegion {
-    /// Where it is forked.
-    pub fork: usize,
-    /// Where it is joined.
-    pub join: usize,
-    /// How many other threads are in its team.
-    pub others: u32,
-}
-
-/// What the threads of a process do together, with steps as their places in the order in which they were added.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct ThreadConstructs {
-    /// Barriers: arrival and departure of each thread of the team.
-    pub barriers: Vec<Vec<(usize, usize)>>,
-    /// A lock was released by one thread, and next acquired by another.
-    pub locks: Vec<(usize, usize)>,
-    /// Parallel regions of the main location that are not within others.
-    pub regions: Vec<ParallelRegion>,
-    /// How many other threads are in any team of the main location.
-    pub workers: u32,
-}
-
-/// All pairs of a process.
-#[derive(Debug, Default)]
-struct StepOrders {
-    pairs: Vec<OrderedSteps>,
-    barriers: Vec<Barrier>,
-    /// Of the main location, whose teams are complete.
-    regions: Vec<ParallelRegion>,
-    /// Other locations in teams of the main one.
-    workers: BTreeSet<u32>,
-    counts: ThreadCounts,
 }
 
 /// The steps of all threads of a process.
@@ -135,6 +47,8 @@ pub struct ProcessThreadSteps<'a> {
     barriers: &'a [RegionId],
     /// Location after location, each in its order.
     steps: Vec<ThreadStep>,
+    /// What it does with accelerators, if it has any.
+    accelerators: Option<ProcessAccelerators<'a>>,
 }
 
 /// An order that a replay has to keep: kind, and the visited events.
@@ -162,8 +76,30 @@ impl Divided {
 
 impl<'a> ProcessThreadSteps<'a> {
     /// No steps; the regions of `barriers` (ascending) are barriers.
-    pub fn new(barriers: &'a [RegionId]) -> Self {
-        ProcessThreadSteps { barriers, steps: Vec::new() }
+    pub fn new(barriers: &'a [RegionId], accelerators: Option<ProcessAccelerators<'a>>) -> Self {
+        ProcessThreadSteps { barriers, steps: Vec::new(), accelerators }
+    }
+
+    /// The attributes by which calls name the streams of accelerators, ascending; `None` if the process has no streams.
+    pub fn stream_references(&self) -> Option<&'a [AttributeId]> {
+        self.accelerators.as_ref().map(ProcessAccelerators::references)
+    }
+
+    /// Whether an event of a location matters to accelerators.
+    #[inline]
+    pub fn takes_of_accelerators(&self, location: u32, event: &Event) -> bool {
+        self.accelerators.as_ref().is_some_and(|accelerators| accelerators.takes(location, event))
+    }
+
+    /// Reads such an event, with the stream that it names; those of a location come in their order, one location after the other.
+    pub fn add_of_accelerators(&mut self, at: EventCoordinates, event: &Event, stream: Option<LocationId>) {
+        let Self { steps, accelerators, .. } = self;
+        if let Some(accelerators) = accelerators {
+            accelerators.read(at, event, stream, || {
+                steps.push(ThreadStep { at, what: What::Accelerator });
+                steps.len() - 1
+            });
+        }
     }
 
     /// Whether an event is a step.
@@ -196,6 +132,14 @@ impl<'a> ProcessThreadSteps<'a> {
         let time = |step: usize| self.steps[step].at.time;
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
+        // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
+        for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
+            let is_stream = |location: usize| {
+                self.accelerators.as_ref().is_some_and(|accelerators| accelerators.is_stream(location as u32))
+            };
+            let streams = [pair.from, pair.to].map(location).into_iter().filter(|&l| is_stream(l) && !stays(l));
+            streams.for_each(|l| own[l] = true);
+        }
         // Those that contradict threads which stay have another clock; of those that contradict only each other, nobody knows which.
         for with_stays in [true, false] {
             let known = own.clone();
@@ -380,6 +324,9 @@ impl ProcessThreadSteps<'_> {
         self.teams(&mut found);
         self.locks(&mut found);
         self.starts(&mut found);
+        if let Some(accelerators) = &self.accelerators {
+            accelerators.find(&mut found);
+        }
         found
     }
 
@@ -389,6 +336,9 @@ impl ProcessThreadSteps<'_> {
         let mut location = None;
         let mut open = OpenConstructs::default();
         for (step, ThreadStep { at, what }) in self.steps.iter().enumerate() {
+            if matches!(what, What::Accelerator) {
+                continue;
+            }
             if location.replace(at.location) != Some(at.location) {
                 open = OpenConstructs::default();
             }
@@ -449,7 +399,7 @@ impl ProcessThreadSteps<'_> {
                     }
                     None => {}
                 },
-                What::Thread(_) => {}
+                What::Thread(_) | What::Accelerator => {}
             }
         }
         let main = |step: usize| self.steps[step].at.location == 0;

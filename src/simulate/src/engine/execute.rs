@@ -64,6 +64,8 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             }
             Op::Fence => return self.run_fence(rank, first),
             Op::Put(target, bytes) => self.put(rank, *target, *bytes)?,
+            Op::Team(duration) => self.team(rank, *duration)?,
+            Op::Offload(duration, bytes) => self.offload(rank, *duration, *bytes)?,
             Op::Epoch(step) => return self.run_epoch(rank, *step, first),
             Op::Recv(from) => return self.run_receive(rank, from, first),
             Op::Sendrecv(to, from) => return self.run_sendrecv(rank, to, from, first),

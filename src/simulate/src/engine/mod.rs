@@ -9,10 +9,12 @@ mod collective;
 mod execute;
 mod messages;
 mod ops;
+mod parts;
 mod windows;
 
 pub(super) use collective::cost_of as collective_bytes;
-pub(super) use ops::{CollectiveCall, Epoch, NO_ROOT, Op, Transfer, WaitOrder, regions};
+pub(super) use ops::{CollectiveCall, Epoch, NO_ROOT, Op, Transfer, WaitOrder, regions, thread_barriers};
+pub(super) use parts::CALLSITE;
 pub(super) use windows::{WINDOW, group_of};
 
 use crate::clocks::SimulatedClock;
@@ -25,6 +27,7 @@ use collective::CommState;
 use messages::{MessageInFlight, OpenRequest, PostedReceive};
 use ops::region;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Time that recording one event takes, in picoseconds: at least this, plus up to 65 ns at random.
 const RECORDING: i64 = 60_000;
@@ -75,6 +78,12 @@ pub(super) struct Engine<'a, S: ?Sized> {
     rate: TickRate,
     network: PreparedLatencyModel,
     threads: usize,
+    /// The further locations of a process are streams of its accelerator.
+    streams: bool,
+    /// Its threads work in teams only.
+    teams: bool,
+    /// Until when each location is busy, if it is a stream.
+    busy: Vec<i64>,
     calls: u32,
     /// One clock per location.
     clocks: Vec<SimulatedClock>,
@@ -94,7 +103,12 @@ pub(super) struct Engine<'a, S: ?Sized> {
 pub(super) struct Setup {
     pub(super) rate: TickRate,
     pub(super) network: PreparedLatencyModel,
+    /// Locations per process.
     pub(super) threads: usize,
+    /// All but the first one are streams of an accelerator.
+    pub(super) streams: bool,
+    /// Threads work in teams only.
+    pub(super) teams: bool,
     pub(super) calls: u32,
     pub(super) clocks: Vec<SimulatedClock>,
     pub(super) nodes: Vec<u32>,
@@ -136,6 +150,9 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             rate: setup.rate,
             network: setup.network,
             threads: setup.threads,
+            streams: setup.streams,
+            teams: setup.teams,
+            busy: vec![0; setup.clocks.len()],
             calls: setup.calls,
             counts: vec![0; setup.clocks.len()],
             clocks: setup.clocks,
@@ -179,11 +196,17 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
         self.emit(rank, Event::Leave(region))
     }
 
+    /// The threads of a process beside its first one.
+    fn further_threads(&self) -> Range<usize> {
+        1..if self.streams { 1 } else { self.threads }
+    }
+
     /// Lets a process compute for `duration` picoseconds; its other threads join in for part of it.
     pub(super) fn compute(&mut self, rank: usize, duration: i64) -> Result<()> {
         self.enter(rank, region::COMPUTE)?;
         let start = self.processes[rank].now;
-        for thread in 1..self.threads {
+        let threads = if self.teams { 1..1 } else { self.further_threads() };
+        for thread in threads {
             let location = rank * self.threads + thread;
             // Between half and all of the time: the rest is the imbalance of the threads.
             let share = (1 << 31) + (self.processes[rank].random.next() >> 33) as i64;
@@ -208,7 +231,7 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
     /// Start of every process: `main` is entered and MPI initialised.
     pub(super) fn initialise(&mut self) -> Result<()> {
         for rank in 0..self.processes.len() {
-            for thread in 1..self.threads {
+            for thread in self.further_threads() {
                 let now = self.processes[rank].now;
                 self.record(rank * self.threads + thread, now, Event::Enter(region::THREAD))?;
             }
@@ -230,7 +253,7 @@ impl<'a, S: EventSink + ?Sized> Engine<'a, S> {
             self.processes[rank].now = end;
             self.leave(rank, region::FINALIZE)?;
             self.leave(rank, region::MAIN)?;
-            for thread in 1..self.threads {
+            for thread in self.further_threads() {
                 let now = self.processes[rank].now;
                 self.record(rank * self.threads + thread, now, Event::Leave(region::THREAD))?;
             }

@@ -81,6 +81,10 @@ pub(crate) enum Op {
     Put(u32, u64),
     /// A step of the synchronisation of groups on the window with the neighbours of a process in a chain.
     Epoch(Epoch),
+    /// The team of threads of the process computes for so many picoseconds.
+    Team(i64),
+    /// The accelerator of the process computes for so many picoseconds, and so many bytes are copied.
+    Offload(i64, u64),
 }
 
 /// MPI_Win_post, and so on.
@@ -125,6 +129,9 @@ const FURTHER: [&str; 9] = [
     "MPI_Win_lock",
     "MPI_Win_unlock",
 ];
+/// Names of regions of threads and accelerators, after those: only patterns that use them define them.
+const PARTS: [&str; 5] =
+    ["!$omp implicit barrier", "hipLaunchKernel", "stencil", "hipMemcpyDtoH", "hipDeviceSynchronize"];
 /// Number of collective operations that have a region.
 const OPERATIONS: u32 = 17;
 
@@ -158,6 +165,13 @@ pub(crate) mod region {
     pub(crate) const LOCK: RegionId = RegionId(FURTHER + 7);
     pub(crate) const UNLOCK: RegionId = RegionId(FURTHER + 8);
 
+    const PARTS: u32 = FURTHER + super::FURTHER.len() as u32;
+    pub(crate) const THREAD_BARRIER: RegionId = RegionId(PARTS);
+    pub(crate) const LAUNCH: RegionId = RegionId(PARTS + 1);
+    pub(crate) const KERNEL: RegionId = RegionId(PARTS + 2);
+    pub(crate) const COPY: RegionId = RegionId(PARTS + 3);
+    pub(crate) const DEVICE_WAIT: RegionId = RegionId(PARTS + 4);
+
     /// MPI_Win_post and so on.
     pub(crate) fn epoch(step: super::Epoch) -> RegionId {
         RegionId(FURTHER + 3 + step as u32)
@@ -174,8 +188,13 @@ pub(crate) mod region {
     }
 }
 
-/// The definitions of all regions; those of synchronous sends and windows only with `further`.
-pub(crate) fn regions(further: bool) -> Vec<Region> {
+/// The regions in which threads wait for each other.
+pub(crate) fn thread_barriers() -> Vec<RegionId> {
+    vec![region::THREAD_BARRIER]
+}
+
+/// The definitions of all regions; those of synchronous sends and windows only with `further`, those of threads and accelerators with `parts`.
+pub(crate) fn regions(further: bool, parts: bool) -> Vec<Region> {
     let fixed = NAMES.iter().map(|name| (*name).to_string());
     let operations = |prefix: &'static str, capital: bool| {
         (0..OPERATIONS as u8).map(move |op| {
@@ -186,6 +205,7 @@ pub(crate) fn regions(further: bool) -> Vec<Region> {
         })
     };
     let names = fixed.chain(operations("MPI_", true)).chain(operations("MPI_I", false));
-    let names = names.chain(FURTHER.iter().filter(|_| further).map(|name| (*name).to_string()));
+    let names = names.chain(FURTHER.iter().filter(|_| further || parts).map(|name| (*name).to_string()));
+    let names = names.chain(PARTS.iter().filter(|_| parts).map(|name| (*name).to_string()));
     names.zip(0..).map(|(name, id)| Region { id: RegionId(id), name }).collect()
 }

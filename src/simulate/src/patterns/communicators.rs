@@ -68,6 +68,9 @@ pub(crate) fn communicators(
     }
     if kind != PatternKind::Mix {
         if kind != PatternKind::Coupled {
+            if kind.has_parts() {
+                list.extend(communicators_of_parts(kind, ranks));
+            }
             return (list, families);
         }
         let (first, second) = world.split_at(world.len() / 2);
@@ -101,6 +104,17 @@ pub(crate) fn communicators(
     some.truncate((some.len() * 2).div_ceil(3));
     add(vec![("some".into(), some)]);
     (list, families)
+}
+
+/// What no MPI process is a member of: the team of each process, or what hosts and streams have in common.
+fn communicators_of_parts(kind: PatternKind, ranks: u32) -> impl Iterator<Item = Communicator> {
+    let teams = kind == PatternKind::Hybrid;
+    (1..=if teams { ranks } else { 1 }).map(move |id| Communicator {
+        id: CommId(id),
+        name: if teams { format!("team of rank {}", id - 1) } else { "HIP".into() },
+        members: CommMembers::NotMpi,
+        global_ranks: false,
+    })
 }
 
 /// `count` communicators of two to eight processes in random order. A process is in several of them.

@@ -39,7 +39,14 @@ impl ProcessGrid {
         }
     }
 
-    pub(super) fn step(&self, work: &Work, number: u64, processes: &mut [Process]) {
+    /// Posts receives, does what `compute` adds to the program, sends, waits.
+    pub(super) fn step(
+        &self,
+        work: &Work,
+        number: u64,
+        processes: &mut [Process],
+        compute: impl Fn(&Work, usize, &mut Process),
+    ) {
         let directions = 2 * self.dimensions;
         for (rank, process) in processes.iter_mut().enumerate() {
             let turn = process.random.below(directions as u64) as usize;
@@ -53,7 +60,7 @@ impl ProcessGrid {
                     any = true;
                 }
             }
-            work.compute(rank, process);
+            compute(work, rank, process);
             for direction in 0..directions {
                 if let Some(peer) = self.neighbour(rank, direction / 2, direction % 2 == 1) {
                     process.program.push(Op::Isend(Transfer::world(peer, direction as u32, work.bytes)));

@@ -91,6 +91,10 @@ patterns! {
     RmaPscw "rma-pscw" 2,
     /// Puts to a common target under exclusive locks, and a barrier.
     RmaLock "rma-lock" 2,
+    /// Non-blocking exchange with two neighbours; in between, teams of OpenMP threads compute.
+    Hybrid "hybrid" 2,
+    /// Non-blocking exchange with two neighbours; in between, accelerators compute.
+    Offload "offload" 2,
 }
 
 impl PatternKind {
@@ -102,6 +106,11 @@ impl PatternKind {
     /// Whether there are synchronous sends or windows.
     pub(crate) fn is_beyond_messages(self) -> bool {
         self.has_window() || self == PatternKind::SsendPipeline
+    }
+
+    /// Whether further locations of a process do more than to compute.
+    pub(crate) fn has_parts(self) -> bool {
+        matches!(self, PatternKind::Hybrid | PatternKind::Offload)
     }
 }
 
@@ -168,6 +177,8 @@ pub(super) enum Pattern {
     RmaFence,
     RmaPscw,
     RmaLock(rma::Targets),
+    /// The grid, and whether accelerators compute.
+    Parts(halo::ProcessGrid, bool),
 }
 
 impl Pattern {
@@ -193,6 +204,8 @@ impl Pattern {
             PatternKind::RmaFence => Pattern::RmaFence,
             PatternKind::RmaPscw => Pattern::RmaPscw,
             PatternKind::RmaLock => Pattern::RmaLock(rma::Targets::default()),
+            PatternKind::Hybrid => Pattern::Parts(halo::ProcessGrid::new(ranks, 1), false),
+            PatternKind::Offload => Pattern::Parts(halo::ProcessGrid::new(ranks, 1), true),
         }
     }
 
@@ -204,7 +217,15 @@ impl Pattern {
         let processes = &mut engine.processes;
         match self {
             Pattern::Ring => ring::step(work, processes),
-            Pattern::Halo(grid) => grid.step(work, number, processes),
+            Pattern::Halo(grid) => grid.step(work, number, processes, Work::compute),
+            Pattern::Parts(grid, offload) => {
+                let offload = *offload;
+                grid.step(work, number, processes, |work, rank, process| {
+                    let duration = work.duration(rank, &mut process.random);
+                    let op = if offload { Op::Offload(duration, work.bytes) } else { Op::Team(duration) };
+                    process.program.push(op);
+                });
+            }
             Pattern::Solver(solver) => solver.step(work, number, processes),
             Pattern::Collectives => collectives::step(work, number, processes),
             Pattern::Wavefront => wavefront::step(work, number, processes),

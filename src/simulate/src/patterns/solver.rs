@@ -25,7 +25,7 @@ impl Solver {
     }
 
     pub(super) fn step(&self, work: &Work, number: u64, processes: &mut [Process]) {
-        self.0.step(work, number, processes);
+        self.0.step(work, number, processes, Work::compute);
         let size = processes.len() as u64;
         let mut collective = |op: CollectiveOp, root: u32, bytes: u64| {
             for (rank, process) in (0..).zip(processes.iter_mut()) {

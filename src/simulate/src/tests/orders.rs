@@ -1,8 +1,8 @@
 //! Synchronous sends, fences, epochs of groups and locks in true time, by the names of regions and without any code of the simulator.
 
-use super::EventCollector;
+use super::{EventCollector, Record};
 use crate::Scenario;
-use clc_trace::{Event, Message};
+use clc_trace::{Event, Message, RegionId};
 use std::collections::{BTreeMap, HashMap};
 
 /// Its order goes through the target.
@@ -26,7 +26,10 @@ struct Done {
 pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> usize {
     let definitions = scenario.definitions();
     let names: HashMap<_, _> = definitions.regions.iter().map(|region| (region.id, region.name.clone())).collect();
-    let threads = scenario.threads as usize;
+    let threads = scenario.locations() as usize;
+    if scenario.pattern.has_parts() {
+        return run.0.chunks(threads).map(|process| check_parts(&names, process)).sum();
+    }
     let mut all: Vec<Done> = Vec::new();
     for records in run.0.iter().step_by(threads) {
         let mut done = Done::default();
@@ -102,6 +105,52 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> usize {
     locks.sort_unstable();
     for pair in locks.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         after((pair[0].3, pair[0].2), (pair[1].3, pair[1].1), LOCK);
+    }
+    orders
+}
+
+/// When a location did something of a kind, in order.
+fn times(records: &[Record], of: impl Fn(&Event) -> bool) -> Vec<i64> {
+    records.iter().filter(|record| of(&record.2)).map(|record| record.0.0).collect()
+}
+
+/// The k-th of one list is not after the k-th of the other; returns how many there are.
+fn before(from: &[i64], to: &[i64], what: &str) -> usize {
+    assert_eq!(from.len(), to.len(), "{what}");
+    from.iter().zip(to).for_each(|(from, to)| assert!(from <= to, "{what}: {to} is before {from}"));
+    from.len()
+}
+
+/// What the locations of one process do with each other: the first one forks and joins teams with the others, or issues work to them and waits.
+fn check_parts(names: &HashMap<RegionId, String>, process: &[Vec<Record>]) -> usize {
+    let enters = |name: &'static str| move |event: &Event| matches!(event, Event::Enter(r) if names[r] == name);
+    let leaves = |name: &'static str| move |event: &Event| matches!(event, Event::Leave(r) if names[r] == name);
+    let step = |kind: u8| move |event: &Event| matches!(event, Event::Thread(step) if step.kind() == kind);
+    let main = &process[0];
+    let (launches, waits) = (times(main, enters("hipLaunchKernel")), times(main, leaves("hipDeviceSynchronize")));
+    let mut orders = 0;
+    let barrier = "!$omp implicit barrier";
+    for (place, location) in process.iter().enumerate() {
+        // Fork, team begin, team end, join.
+        orders += before(&times(main, step(53)), &times(location, step(55)), "a fork");
+        orders += before(&times(location, step(56)), &times(main, step(54)), "a join");
+        for other in process {
+            orders += before(&times(location, enters(barrier)), &times(other, leaves(barrier)), "a barrier");
+        }
+        if place > 0 && !launches.is_empty() {
+            let streams = process.len() - 1;
+            let own: Vec<i64> = launches.iter().skip(place - 1).step_by(streams).copied().collect();
+            orders += before(&own, &times(location, enters("stencil")), "a launch");
+            orders += before(&times(location, leaves("stencil")), &waits, "a wait");
+            let site = |event: &Event| matches!(event, Event::Parameter(p) if p.value == place as u64);
+            assert_eq!(times(location, site).len(), times(main, site).len(), "call sites");
+        }
+    }
+    let copies = times(main, enters("hipMemcpyDtoH"));
+    if !copies.is_empty() {
+        orders += before(&copies, &times(&process[1], |e| matches!(e, Event::RmaPut(_))), "a copy");
+        let done = times(&process[1], |e| matches!(e, Event::RmaOpCompleteBlocking(..)));
+        orders += before(&done, &times(main, leaves("hipMemcpyDtoH")), "the end of a copy");
     }
     orders
 }

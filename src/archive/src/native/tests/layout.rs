@@ -20,9 +20,11 @@ fn the_definition_file_is_what_the_documentation_says() {
         b"\x01\x03\x01w\x04",
         b"\x01\x06\x01\x00",
         b"\x01\x09",
+        b"\x01\x02",
+        b"\x01\x05",
     ];
     let payload = payload.concat();
-    let mut expected = b"CLCDEFIN\x03\0\0\0".to_vec();
+    let mut expected = b"CLCDEFIN\x04\0\0\0".to_vec();
     expected.extend((payload.len() as u64).to_le_bytes());
     expected.extend(payload);
     expected.extend(crc32fast::hash(&expected).to_le_bytes());
@@ -52,7 +54,7 @@ fn the_event_file_is_what_the_documentation_says() {
         offsets.extend(offset.to_le_bytes());
         offsets.extend(1.5f64.to_le_bytes());
     }
-    let mut header = b"CLCEVENT\x03\0\0\0\0\0\0\0".to_vec();
+    let mut header = b"CLCEVENT\x04\0\0\0\0\0\0\0".to_vec();
     for field in [7, RESOLUTION, 6, 64 + block.len() as u64] {
         header.extend(field.to_le_bytes());
     }
@@ -63,12 +65,44 @@ fn the_event_file_is_what_the_documentation_says() {
     assert_eq!(bytes, [header, block, offsets].concat());
 }
 
+/// What version 1 has of the definitions.
+fn first_definitions() -> Definitions {
+    let (windows, groups, thread_barriers) = (Vec::new(), Vec::new(), Vec::new());
+    let (callsites, stream_references) = (Vec::new(), Vec::new());
+    Definitions { windows, groups, thread_barriers, callsites, stream_references, ..definitions() }
+}
+
+/// Definitions of version 3 end before the parameters and attributes, and its events of type 34 have no fields; it has no events of types 1 and 2.
+#[test]
+fn version_3_is_read() {
+    let header = TraceHeader { creator: "test".into(), description: String::new() };
+    let without = Definitions { callsites: Vec::new(), stream_references: Vec::new(), ..definitions() };
+    let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
+    bytes.truncate(bytes.len() - 6); // two empty lists and the checksum
+    bytes[8] = 3;
+    let length = bytes.len() as u64 - 20;
+    bytes[12..20].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    assert_eq!(crate::native::definitions::read(&bytes).unwrap(), (header, without));
+
+    let decode = |bytes: &[u8], version| {
+        let mut reader = crate::native::numbers::ByteReader(bytes);
+        NativeRecord::decode(&mut reader, 0, version).map(|record| (record, reader.0.len()))
+    };
+    assert_eq!(decode(&[34, 2, 7], 3), Some((NativeRecord::Other(34), 2)));
+    let parameter = CallParameter { parameter: ParameterId(2), value: 7 };
+    assert_eq!(decode(&[34, 2, 7], 4), Some((NativeRecord::Event(Event::Parameter(parameter)), 0)));
+    assert_eq!(decode(&[1, 9, 7], 3), None);
+    assert_eq!(decode(&[1, 9, 7], 4), Some((NativeRecord::OnStream(RegionId(9), HERE, true), 0)));
+    assert_eq!(decode(&[2, 9, 7], 4), Some((NativeRecord::OnStream(RegionId(9), HERE, false), 0)));
+}
+
 /// A trace of version 1, as its documentation said: no windows and groups, and events of windows without fields.
 fn first_version(directory: &Path) -> NativeTrace {
     let header = TraceHeader { creator: "test".into(), description: String::new() };
-    let without = Definitions { windows: Vec::new(), groups: Vec::new(), thread_barriers: Vec::new(), ..definitions() };
+    let without = first_definitions();
     let mut bytes = crate::native::definitions::definition_bytes(&header, &without).unwrap();
-    bytes.truncate(bytes.len() - 7); // three empty lists and the checksum
+    bytes.truncate(bytes.len() - 9); // five empty lists and the checksum
     bytes[8] = 1;
     let length = bytes.len() as u64 - 20;
     bytes[12..20].copy_from_slice(&length.to_le_bytes());
@@ -106,7 +140,7 @@ fn the_first_version_is_read_and_written_again() {
         (895, event(Event::Leave(RegionId(9)))),
     ];
     assert_eq!(read(&trace).unwrap(), (expected.clone(), Vec::new()));
-    let without = Definitions { windows: Vec::new(), groups: Vec::new(), thread_barriers: Vec::new(), ..definitions() };
+    let without = first_definitions();
     assert_eq!(trace.read_definitions().unwrap(), without);
 
     // Types that have fields by now stay what they are: events are written again in the version that they have.
@@ -117,7 +151,7 @@ fn the_first_version_is_read_and_written_again() {
     let shifted = NativeTrace::open(other.path()).unwrap();
     let moved: Vec<_> = expected.into_iter().map(|(time, record)| (time + 3, record)).collect();
     assert_eq!(read(&shifted).unwrap(), (moved, Vec::new()));
-    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 3);
+    assert_eq!(std::fs::read(other.path().join(DEFINITIONS)).unwrap()[8], 4);
     let offsets = [ClockOffset { time: 5, offset: 6, standard_deviation: 0.0 }];
     trace.replace_clock_offsets(HERE, other.path(), &offsets).unwrap();
     assert_eq!(shifted.clock_offsets(HERE).unwrap(), offsets);

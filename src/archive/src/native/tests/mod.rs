@@ -6,10 +6,10 @@ mod layout;
 use super::*;
 use crate::TimeMap;
 use clc_trace::{
-    ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Error,
-    Event, EventNumber, GroupId, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region,
-    RegionId, Result, Root, SystemTreeNode, SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective,
-    WindowGroup, WindowId, WindowLock, WindowTransfer,
+    AttributeId, CallParameter, ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers,
+    Communicator, Definitions, Error, Event, EventNumber, GroupId, Location, LocationGroup, LocationGroupId,
+    LocationId, LocationKind, Message, ParameterId, Region, RegionId, Result, Root, SystemTreeNode, SystemTreeNodeId,
+    ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -81,6 +81,7 @@ fn one_sided() -> impl Strategy<Value = Event> {
         lock().prop_map(Event::RmaReleaseLock),
         transfer().prop_map(Event::RmaPut),
         transfer().prop_map(Event::RmaGet),
+        (window(), number()).prop_map(|(window, matching)| Event::RmaOpCompleteBlocking(window, matching)),
         (window(), number32(), any::<u8>(), number(), number(), number()).prop_map(
             |(window, remote, kind, sent, received, matching)| {
                 Event::RmaAtomic(WindowAtomic { window, remote, kind, sent, received, matching })
@@ -109,10 +110,16 @@ fn record() -> impl Strategy<Value = NativeRecord> {
             ThreadEvent::from_fields(kind, fields.map(u64::from)).map(Event::Thread)
         }),
         (collective(), number()).prop_map(|(c, request)| Event::NonBlockingCollectiveComplete(c, request)),
+        (number32(), number()).prop_map(|(parameter, value)| {
+            Event::Parameter(CallParameter { parameter: ParameterId(parameter), value })
+        }),
     ];
     prop_oneof![
         8 => event.prop_map(NativeRecord::Event),
         1 => number().prop_map(NativeRecord::BufferFlush),
+        1 => (number32(), number(), any::<bool>()).prop_map(|(region, stream, enter)| {
+            NativeRecord::OnStream(RegionId(region), LocationId(stream), enter)
+        }),
         1 => any::<u8>().prop_filter_map("a type of its own", NativeRecord::other),
     ]
 }
@@ -171,6 +178,8 @@ fn definitions() -> Definitions {
         windows: vec![Window { id: WindowId(3), name: "w".into(), comm: CommId(4) }],
         groups: vec![(GroupId(6), [0].into())],
         thread_barriers: vec![RegionId(9)],
+        callsites: vec![ParameterId(2)],
+        stream_references: vec![AttributeId(5)],
     }
 }
 

@@ -1,0 +1,590 @@
+//! What a process and the streams of its accelerators do with each other.
+//!
+//! | from | to |
+//! | --- | --- |
+//! | a call that launches a kernel, or copies, is entered | that work begins on its stream |
+//! | work of a stream ends | a call that has waited for it is left |
+//!
+//! A stream works in the order in which work was issued. So what is issued is paired with what has been done one by one, wherever the trace leaves no
+//! choice: the calls name their streams, or kernels and calls name the call site, or there is only one stream; all calls are of one location, and there are as many
+//! of them as there is work. Whatever is not certain is left out, and counted with the reason.
+
+use crate::matching::channels::Trust;
+use crate::matching::steps::{OrderedSteps, StepOrders, Unpaired};
+use crate::matching::sync::EventCoordinates;
+use clc_trace::{
+    AttributeId, Definitions, Event, EventNumber, LocationGroupId, LocationId, LocationKind, ParameterId, RegionId,
+    WindowId,
+};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// What a region of an accelerator's interface does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AcceleratorCall {
+    /// Launches a kernel.
+    Launch,
+    /// Copies between host and device; whether it returns only when the copy is complete (towards the host).
+    Copy { blocks: bool },
+    /// Waits for a stream, or for an event of one; which one, only an attribute can tell.
+    WaitForStream,
+    /// Waits for all streams of a device.
+    WaitForDevice,
+    /// On a stream: it does nothing.
+    Idle,
+}
+
+/// The regions of accelerators' interfaces among those of a trace, and how calls name streams and call sites.
+#[derive(Debug, Default)]
+pub struct AcceleratorCalls {
+    regions: HashMap<RegionId, AcceleratorCall>,
+    callsites: Vec<ParameterId>,
+    references: Vec<AttributeId>,
+}
+
+impl AcceleratorCalls {
+    /// Those of a trace, by the names of CUDA's driver and runtime, of HIP, and of OpenCL.
+    pub fn of(definitions: &Definitions) -> AcceleratorCalls {
+        let call = |name: &str| {
+            use AcceleratorCall as C;
+            // The driver of CUDA numbers versions of its functions.
+            let name = ["_v2", "_v3"].iter().find_map(|version| name.strip_suffix(version)).unwrap_or(name);
+            Some(match name {
+                "cuLaunchKernel" | "cuLaunchGrid" | "cuLaunchGridAsync" | "cuLaunch" => C::Launch,
+                "hipLaunchKernel"
+                | "hipModuleLaunchKernel"
+                | "hipExtModuleLaunchKernel"
+                | "hipHccModuleLaunchKernel" => C::Launch,
+                "clEnqueueNDRangeKernel" | "clEnqueueTask" => C::Launch,
+                "hipMemcpy" | "hipMemcpyWithStream" | "hipMemcpyDtoH" | "hipMemcpyHtoD" | "hipMemcpyFromSymbol" => {
+                    C::Copy { blocks: true }
+                }
+                "cuMemcpyDtoH" | "cuMemcpyHtoD" => C::Copy { blocks: true },
+                "hipMemcpyAsync" | "hipMemcpyHtoDAsync" | "hipMemcpyDtoHAsync" | "hipMemcpyFromSymbolAsync" => {
+                    C::Copy { blocks: false }
+                }
+                "cuMemcpyAsync" | "cuMemcpyHtoDAsync" | "cuMemcpyDtoHAsync" => C::Copy { blocks: false },
+                "cuStreamSynchronize" | "cudaStreamSynchronize" | "hipStreamSynchronize" | "clFinish" => {
+                    C::WaitForStream
+                }
+                "cuEventSynchronize" | "cudaEventSynchronize" | "hipEventSynchronize" | "clWaitForEvents" => {
+                    C::WaitForStream
+                }
+                "cuCtxSynchronize"
+                | "cudaDeviceSynchronize"
+                | "cudaThreadSynchronize"
+                | "hipDeviceSynchronize"
+                | "DEVICE SYNCHRONIZE" => C::WaitForDevice,
+                "COMPUTE IDLE" | "GPU IDLE" => C::Idle,
+                _ => return None,
+            })
+        };
+        AcceleratorCalls {
+            regions: definitions.regions.iter().filter_map(|r| Some((r.id, call(&r.name)?))).collect(),
+            callsites: definitions.callsites.clone(),
+            references: definitions.stream_references.clone(),
+        }
+    }
+
+    /// The attributes by which calls name streams, ascending.
+    pub fn references(&self) -> &[AttributeId] {
+        &self.references
+    }
+}
+
+/// A kernel or a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Kernel,
+    Copy,
+}
+
+/// A call that issues work.
+#[derive(Debug, Clone, Copy)]
+struct Issue {
+    kind: Kind,
+    location: u32,
+    number: EventNumber,
+    /// The step at which it is entered, and left if it is blocked until then.
+    entered: usize,
+    left: Option<usize>,
+    callsite: Option<u64>,
+    stream: Option<u32>,
+}
+
+/// What a stream does.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    kind: Kind,
+    stream: u32,
+    begin: usize,
+    end: Option<usize>,
+    callsite: Option<u64>,
+    to_host: bool,
+}
+
+/// Calls that issue work, and the places of that work.
+type Class<'a> = (Vec<&'a Issue>, Vec<usize>);
+
+/// For each location that issues and each stream: the numbers of the calls, and the steps at which their work ends.
+type IssuedWork = BTreeMap<(u32, u32), Vec<(EventNumber, Option<usize>)>>;
+
+/// A call that waits.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    region: RegionId,
+    location: u32,
+    entered: EventNumber,
+    left: usize,
+    /// Which stream, if it is not the device.
+    on: Option<u32>,
+    device: bool,
+}
+
+/// A call of the present location that is open.
+#[derive(Debug, Clone, Copy)]
+struct OpenCall {
+    region: RegionId,
+    call: AcceleratorCall,
+    entered: EventNumber,
+    stream: Option<u32>,
+    /// Its place among all [`Issue`]s.
+    issue: Option<usize>,
+    /// Another one that waits was within it.
+    waited: bool,
+}
+
+/// What calls and streams of a process do. Locations are read one after the other.
+#[derive(Debug)]
+pub struct ProcessAccelerators<'a> {
+    calls: &'a AcceleratorCalls,
+    /// By location: the accelerator, if it is a stream.
+    groups: Vec<Option<LocationGroupId>>,
+    place_of: HashMap<LocationId, u32>,
+    /// The location that is read, and what is open there.
+    location: u32,
+    open: Vec<OpenCall>,
+    /// On a stream: how many regions are open, the kernel, and the copies by window and matching id.
+    depth: u32,
+    kernel: Option<usize>,
+    copies: HashMap<(WindowId, u64), VecDeque<usize>>,
+    issues: Vec<Issue>,
+    works: Vec<Work>,
+    waits: Vec<Wait>,
+}
+
+impl<'a> ProcessAccelerators<'a> {
+    /// Nothing yet; `locations` are those of the process. `None` if none of them is a stream.
+    pub fn new(
+        calls: &'a AcceleratorCalls,
+        definitions: &Definitions,
+        locations: &[usize],
+    ) -> Option<ProcessAccelerators<'a>> {
+        let location = |&index: &usize| &definitions.locations[index];
+        let group = |index: &usize| {
+            let of = location(index);
+            (of.kind == LocationKind::AcceleratorStream).then_some(of.group)
+        };
+        let groups: Vec<Option<LocationGroupId>> = locations.iter().map(group).collect();
+        groups.iter().any(Option::is_some).then(|| ProcessAccelerators {
+            calls,
+            groups,
+            place_of: locations.iter().map(|index| location(index).id).zip(0..).collect(),
+            location: 0,
+            open: Vec::new(),
+            depth: 0,
+            kernel: None,
+            copies: HashMap::new(),
+            issues: Vec::new(),
+            works: Vec::new(),
+            waits: Vec::new(),
+        })
+    }
+
+    /// The attributes by which calls name streams, ascending.
+    pub fn references(&self) -> &'a [AttributeId] {
+        self.calls.references()
+    }
+
+    /// Whether a location is a stream.
+    pub(super) fn is_stream(&self, location: u32) -> bool {
+        self.groups[location as usize].is_some()
+    }
+
+    /// Whether an event of a location matters.
+    #[inline]
+    pub fn takes(&self, location: u32, event: &Event) -> bool {
+        match event {
+            Event::Enter(region) | Event::Leave(region) => {
+                self.is_stream(location) || self.calls.regions.contains_key(region)
+            }
+            Event::Parameter(parameter) => self.calls.callsites.binary_search(&parameter.parameter).is_ok(),
+            Event::RmaPut(_) | Event::RmaGet(_) | Event::RmaOpCompleteBlocking(..) => self.is_stream(location),
+            _ => false,
+        }
+    }
+
+    /// Reads an event; those of a location come in their order, one location after the other. `step` makes it a step, by which pairs name it.
+    pub(super) fn read(
+        &mut self,
+        at: EventCoordinates,
+        event: &Event,
+        stream: Option<LocationId>,
+        mut step: impl FnMut() -> usize,
+    ) {
+        if std::mem::replace(&mut self.location, at.location) != at.location {
+            self.open.clear();
+            self.copies.clear();
+            (self.depth, self.kernel) = (0, None);
+        }
+        if self.is_stream(at.location) {
+            return self.read_stream(at, event, step);
+        }
+        // A stream of another process, or none at all, is not known.
+        let stream = stream.and_then(|id| self.place_of.get(&id).copied()).filter(|&place| self.is_stream(place));
+        match event {
+            Event::Enter(region) => {
+                let Some(&call) = self.calls.regions.get(region) else { return };
+                let kind = match call {
+                    AcceleratorCall::Launch => Some(Kind::Kernel),
+                    AcceleratorCall::Copy { .. } => Some(Kind::Copy),
+                    _ => None,
+                };
+                let issue = kind.map(|kind| {
+                    let (location, number) = (at.location, at.number);
+                    let entered = step();
+                    self.issues.push(Issue { kind, location, number, entered, left: None, callsite: None, stream });
+                    self.issues.len() - 1
+                });
+                self.open.push(OpenCall { region: *region, call, entered: at.number, stream, issue, waited: false });
+            }
+            Event::Leave(region) => {
+                if self.open.last().is_none_or(|open| open.region != *region) {
+                    return;
+                }
+                let Some(open) = self.open.pop() else { return };
+                let stream = stream.or(open.stream);
+                if let Some(issue) = open.issue {
+                    self.issues[issue].stream = stream;
+                    if open.call == (AcceleratorCall::Copy { blocks: true }) {
+                        self.issues[issue].left = Some(step());
+                    }
+                }
+                let device = open.call == AcceleratorCall::WaitForDevice;
+                if device || open.call == AcceleratorCall::WaitForStream {
+                    if let Some(outer) = self.open.last_mut() {
+                        outer.waited = true;
+                    }
+                    // What an inner call has waited for is said by that one.
+                    if stream.is_some() || !open.waited {
+                        let (region, location, entered) = (open.region, at.location, open.entered);
+                        let on = stream.filter(|_| !device);
+                        self.waits.push(Wait { region, location, entered, left: step(), on, device });
+                    }
+                }
+            }
+            Event::Parameter(parameter) => {
+                // It belongs to the call that was entered last.
+                if let Some(issue) = self.open.last().and_then(|open| open.issue) {
+                    self.issues[issue].callsite.get_or_insert(parameter.value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn read_stream(&mut self, at: EventCoordinates, event: &Event, mut step: impl FnMut() -> usize) {
+        let stream = at.location;
+        let idle =
+            |region: &RegionId| self.calls.regions.get(region).is_some_and(|call| *call == AcceleratorCall::Idle);
+        match event {
+            Event::Enter(region) | Event::Leave(region) if idle(region) => {}
+            Event::Enter(_) => {
+                self.depth += 1;
+                if self.depth == 1 {
+                    self.kernel = Some(self.works.len());
+                    let (kind, begin) = (Kind::Kernel, step());
+                    self.works.push(Work { kind, stream, begin, end: None, callsite: None, to_host: false });
+                }
+            }
+            Event::Leave(_) => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0
+                    && let Some(kernel) = self.kernel.take()
+                {
+                    self.works[kernel].end = Some(step());
+                }
+            }
+            Event::Parameter(parameter) if self.depth == 1 => {
+                if let Some(kernel) = self.kernel {
+                    self.works[kernel].callsite.get_or_insert(parameter.value);
+                }
+            }
+            Event::RmaPut(transfer) | Event::RmaGet(transfer) => {
+                let open = self.copies.entry((transfer.window, transfer.matching)).or_default();
+                open.push_back(self.works.len());
+                let to_host = matches!(event, Event::RmaPut(_));
+                let (kind, begin) = (Kind::Copy, step());
+                self.works.push(Work { kind, stream, begin, end: None, callsite: None, to_host });
+            }
+            Event::RmaOpCompleteBlocking(window, matching) => {
+                if let Some(work) = self.copies.get_mut(&(*window, *matching)).and_then(VecDeque::pop_front) {
+                    self.works[work].end = Some(step());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds the pairs.
+    pub(super) fn find(&self, found: &mut StepOrders) {
+        let mut done = IssuedWork::new();
+        let mut paired = vec![false; self.works.len()];
+        for kind in [Kind::Kernel, Kind::Copy] {
+            let issues: Vec<&Issue> = self.issues.iter().filter(|issue| issue.kind == kind).collect();
+            let named = issues.iter().all(|issue| issue.stream.is_some());
+            let mut classes: BTreeMap<(Option<u32>, Option<u64>), Class<'_>> = BTreeMap::new();
+            for issue in issues {
+                classes.entry((issue.stream.filter(|_| named), issue.callsite)).or_default().0.push(issue);
+            }
+            for (place, work) in self.works.iter().enumerate().filter(|(_, work)| work.kind == kind) {
+                classes.entry((Some(work.stream).filter(|_| named), work.callsite)).or_default().1.push(place);
+            }
+            for (issues, works) in classes.into_values() {
+                let why = if issues.len() != works.len() {
+                    Some(Unpaired::Numbers)
+                } else if works.iter().any(|&work| self.works[work].stream != self.works[works[0]].stream) {
+                    Some(Unpaired::Streams)
+                } else if issues.iter().any(|issue| issue.location != issues[0].location) {
+                    Some(Unpaired::Locations)
+                } else {
+                    None
+                };
+                if let Some(why) = why {
+                    // Calls whose work was not recorded have nothing to be compared with.
+                    found.leave(Trust::Issued, why, works.len() as u64);
+                    continue;
+                }
+                for (issue, place) in issues.into_iter().zip(works) {
+                    let work = &self.works[place];
+                    paired[place] = true;
+                    found.pairs.push(OrderedSteps { kind: Trust::Issued, from: issue.entered, to: work.begin });
+                    // A copy to a device may be complete later than its call, which has only read what is copied.
+                    if let (Some(end), Some(left), true) = (work.end, issue.left, work.to_host) {
+                        found.pairs.push(OrderedSteps { kind: Trust::Awaited, from: end, to: left });
+                    }
+                    done.entry((issue.location, work.stream)).or_default().push((issue.number, work.end));
+                }
+            }
+        }
+        done.values_mut().for_each(|list| list.sort_unstable());
+        self.find_waits(&done, &paired, found);
+    }
+
+    /// Who has waited for what was issued before by the same location.
+    fn find_waits(&self, done: &IssuedWork, paired: &[bool], found: &mut StepOrders) {
+        let mut unknown = vec![false; self.groups.len()];
+        for (work, paired) in self.works.iter().zip(paired) {
+            unknown[work.stream as usize] |= !paired;
+        }
+        let mut groups: Vec<LocationGroupId> = self.groups.iter().flatten().copied().collect();
+        groups.sort_unstable();
+        groups.dedup();
+        if self.works.is_empty() {
+            return;
+        }
+        for wait in &self.waits {
+            let streams: Vec<u32> = match wait.on {
+                Some(stream) => vec![stream],
+                None if !wait.device => {
+                    found.leave(Trust::Awaited, Unpaired::UnknownStream(wait.region), 1);
+                    continue;
+                }
+                None if groups.len() > 1 => {
+                    found.leave(Trust::Awaited, Unpaired::UnknownDevice(wait.region), 1);
+                    continue;
+                }
+                None => (0..).zip(&self.groups).filter(|(_, group)| group.is_some()).map(|(l, _)| l).collect(),
+            };
+            let mut known = false;
+            for &stream in &streams {
+                let Some(list) = done.get(&(wait.location, stream)) else { continue };
+                let before = list.partition_point(|(number, _)| *number < wait.entered);
+                if let Some(end) = list[..before].iter().rev().find_map(|(_, end)| *end) {
+                    found.pairs.push(OrderedSteps { kind: Trust::Awaited, from: end, to: wait.left });
+                    known = true;
+                }
+            }
+            if !known && streams.iter().any(|&stream| unknown[stream as usize]) {
+                found.leave(Trust::Awaited, Unpaired::UnknownWork(wait.region), 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::threads::ProcessThreadSteps;
+    use clc_trace::{CallParameter, ClockProperties, Location, Region, WindowTransfer};
+
+    /// Regions by their places.
+    const NAMES: [&str; 7] = [
+        "cuLaunchKernel",
+        "cudaStreamSynchronize",
+        "cuStreamSynchronize",
+        "cuCtxSynchronize",
+        "cuMemcpyDtoH_v2",
+        "COMPUTE IDLE",
+        "kernel",
+    ];
+
+    /// So many threads, and streams of one device: three locations.
+    fn definitions(threads: u64) -> Definitions {
+        let clock = ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None };
+        let location = |id: u64| Location {
+            id: LocationId(id),
+            name: String::new(),
+            kind: if id < threads { LocationKind::CpuThread } else { LocationKind::AcceleratorStream },
+            group: LocationGroupId(u32::from(id >= threads)),
+            claimed_events: 0,
+        };
+        let region = |(id, name): (u32, &&str)| Region { id: RegionId(id), name: (*name).into() };
+        Definitions {
+            locations: (0..3).map(location).collect(),
+            regions: (0..).zip(&NAMES).map(region).collect(),
+            callsites: vec![ParameterId(1)],
+            ..Definitions::empty(clock)
+        }
+    }
+
+    fn enter(time: i64, name: &str) -> (i64, Event, Option<u64>) {
+        let region = NAMES.iter().position(|known| *known == name).unwrap();
+        (time, Event::Enter(RegionId(region as u32)), None)
+    }
+
+    fn leave(time: i64, name: &str) -> (i64, Event, Option<u64>) {
+        let (_, Event::Enter(region), _) = enter(time, name) else { unreachable!() };
+        (time, Event::Leave(region), None)
+    }
+
+    fn site(time: i64, value: u64) -> (i64, Event, Option<u64>) {
+        (time, Event::Parameter(CallParameter { parameter: ParameterId(1), value }), None)
+    }
+
+    /// Of calls before work and of work before waits: pairs within a timeline, pairs between timelines, what is left out. Then the timelines of
+    /// locations, and why things are left out.
+    type Found = ([[u64; 3]; 2], Vec<u32>, Vec<(Unpaired, u64)>);
+
+    fn found(locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
+        found_with(1, locations)
+    }
+
+    fn found_with(threads: u64, locations: [&[(i64, Event, Option<u64>)]; 3]) -> Found {
+        let definitions = definitions(threads);
+        let calls = AcceleratorCalls::of(&definitions);
+        let accelerators = ProcessAccelerators::new(&calls, &definitions, &[0, 1, 2]);
+        let mut steps = ProcessThreadSteps::new(&[], accelerators);
+        for (location, events) in (0..).zip(locations) {
+            for (number, &(time, event, stream)) in (1..).zip(events) {
+                let at = EventCoordinates { time, raw: time, number: EventNumber(number), location };
+                if steps.takes_of_accelerators(location, &event) {
+                    steps.add_of_accelerators(at, &event, stream.map(LocationId));
+                }
+            }
+        }
+        let divided = steps.divide(&[false; 3], &[false; 3]);
+        let counts = divided.counts;
+        let of = |kind| counts.0.get(&kind).map_or([0; 3], |count| [count.shared, count.apart, count.left_out]);
+        ([of(Trust::Issued), of(Trust::Awaited)], divided.part_of, counts.1.into_iter().collect())
+    }
+
+    #[test]
+    fn call_sites_tell_whose_kernel_it_is() {
+        let host = [
+            enter(10, "cuLaunchKernel"),
+            site(10, 5),
+            leave(12, "cuLaunchKernel"),
+            enter(20, "cuLaunchKernel"),
+            site(20, 6),
+            leave(22, "cuLaunchKernel"),
+            enter(30, "cuCtxSynchronize"),
+            leave(50, "cuCtxSynchronize"),
+        ];
+        let kernel = |begin, end, value| {
+            [
+                enter(begin - 1, "COMPUTE IDLE"),
+                leave(begin, "COMPUTE IDLE"),
+                enter(begin, "kernel"),
+                site(begin, value),
+                leave(end, "kernel"),
+            ]
+        };
+        // The second stream is behind: its kernel begins before its own launch, though not before the other one.
+        let (counts, own, why) = found([&host, &kernel(11, 40, 5), &kernel(15, 45, 6)]);
+        assert_eq!((counts, own), ([[1, 1, 0], [1, 1, 0]], vec![0, 0, 1]));
+        assert!(why.is_empty());
+        // Only what was issued before the call is waited for.
+        let (first, second) = host.split_at(6);
+        let early = [second, first].concat();
+        let (counts, _, _) = found([&early, &kernel(11, 40, 5), &kernel(25, 45, 6)]);
+        assert_eq!(counts, [[2, 0, 0], [0, 0, 0]]);
+    }
+
+    #[test]
+    fn an_inner_call_says_what_was_waited_for() {
+        let named = |(time, event, _): (i64, Event, Option<u64>)| (time, event, Some(2));
+        let host = [
+            named(enter(10, "cuLaunchKernel")),
+            leave(12, "cuLaunchKernel"),
+            enter(13, "cudaStreamSynchronize"),
+            enter(14, "cuStreamSynchronize"),
+            named(leave(30, "cuStreamSynchronize")),
+            leave(31, "cudaStreamSynchronize"),
+        ];
+        let kernel = [enter(15, "kernel"), leave(29, "kernel")];
+        assert_eq!(found([&host, &[], &kernel]), ([[1, 0, 0], [1, 0, 0]], vec![0; 3], vec![]));
+        // Without the attribute nobody knows; and the kernel is of another stream than the call says.
+        let unnamed = host.map(|(time, event, _)| (time, event, None));
+        let unknown = Unpaired::UnknownStream(RegionId(2));
+        assert_eq!(found([&unnamed, &[], &kernel]), ([[1, 0, 0], [0, 0, 1]], vec![0; 3], vec![(unknown, 1)]));
+        let (counts, _, why) = found([&host, &kernel, &[]]);
+        assert_eq!((counts, why), ([[0, 0, 1], [0, 0, 0]], vec![(Unpaired::Numbers, 1)]));
+    }
+
+    #[test]
+    fn copies_to_the_host_are_complete_when_a_blocking_call_ends() {
+        let transfer = |matching| WindowTransfer { window: WindowId(0), remote: 0, bytes: 1, matching };
+        let host = [enter(10, "cuMemcpyDtoH_v2"), leave(20, "cuMemcpyDtoH_v2")];
+        let done = |time| (time, Event::RmaOpCompleteBlocking(WindowId(0), 42), None);
+        let put = [(12, Event::RmaPut(transfer(42)), None), done(25)];
+        assert_eq!(found([&host, &put, &[]]), ([[0, 1, 0], [0, 1, 0]], vec![0, 1, 0], vec![]));
+        let get = [(12, Event::RmaGet(transfer(42)), None), done(25)];
+        assert_eq!(found([&host, &get, &[]]), ([[1, 0, 0], [0, 0, 0]], vec![0; 3], vec![]));
+        // What is never complete is not waited for.
+        let open = [(12, Event::RmaPut(transfer(41)), None), done(25)];
+        assert_eq!(found([&host, &open, &[]]), ([[1, 0, 0], [0, 0, 0]], vec![0; 3], vec![]));
+    }
+
+    #[test]
+    fn it_is_the_stream_that_is_wrong() {
+        // Of a thread that is not the main one, too.
+        let host = [enter(10, "cuLaunchKernel"), leave(12, "cuLaunchKernel")];
+        let kernel = [enter(5, "kernel"), leave(8, "kernel")];
+        assert_eq!(found_with(2, [&[], &host, &kernel]), ([[0, 1, 0], [0; 3]], vec![0, 0, 1], vec![]));
+    }
+
+    #[test]
+    fn records_out_of_place_are_no_reason_to_fail() {
+        let host = [
+            leave(5, "cuCtxSynchronize"),
+            site(6, 1),
+            enter(7, "cuLaunchKernel"),
+            leave(8, "cuCtxSynchronize"),
+            site(9, 1),
+        ];
+        let stream = [leave(1, "kernel"), site(2, 1), enter(3, "kernel"), enter(4, "kernel"), site(5, 1)];
+        let (counts, own, why) = found([&host, &stream, &[]]);
+        assert_eq!((counts, own), ([[0, 0, 1], [0; 3]], vec![0; 3]));
+        assert_eq!(why, [(Unpaired::Numbers, 1)]);
+    }
+}

@@ -1,0 +1,301 @@
+//! Streams of accelerators: which work belongs to which call, what waits for what, and clocks of their own.
+
+use crate::by_hand::{self, written};
+use crate::common::{alone, found, report, run};
+use crate::reference::against::write_with;
+use crate::reference::model::{
+    CALLSITE, COPY_TO_HOST, CU_LAUNCH, DEVICE_WAIT, HIP_LAUNCH, IDLE, KERNEL, Process, Recorded, STREAM_WAIT, Trace,
+};
+use clc_otf2::{ArchiveWriter, CreateOptions, MappingTable, Otf2Archive};
+use clc_trace::{
+    AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message,
+    ParameterId, RegionId, Window, WindowId, WindowTransfer,
+};
+use std::process::Command;
+
+const US: i64 = 1000;
+
+/// What happens when, in microseconds of true time.
+type Happens = Vec<(i64, Event)>;
+
+fn call(id: u32, entered: i64, left: i64) -> Happens {
+    vec![(entered, Event::Enter(RegionId(id))), (left, Event::Leave(RegionId(id)))]
+}
+
+/// The same with the call site, which is recorded right after the begin.
+fn called_at(site: u64, id: u32, entered: i64, left: i64) -> Happens {
+    let [enter, leave] = call(id, entered, left)[..] else { unreachable!() };
+    let parameter = CallParameter { parameter: ParameterId(CALLSITE), value: site };
+    vec![enter, (entered, Event::Parameter(parameter)), leave]
+}
+
+fn copied(to_host: bool, begin: i64, end: i64) -> Happens {
+    let transfer = WindowTransfer { window: WindowId(0), remote: 0, bytes: 64, matching: 42 };
+    let first = if to_host { Event::RmaPut(transfer) } else { Event::RmaGet(transfer) };
+    vec![(begin, first), (end, Event::RmaOpCompleteBlocking(WindowId(0), 42))]
+}
+
+/// A process with a thread and streams (of these devices, with clocks that are ahead by so much), and another one to which it sends a message.
+fn trace(host: Vec<Happens>, streams: Vec<(u32, i64, Vec<Happens>)>) -> Trace {
+    let message = |peer| Message { peer, comm: CommId(0), tag: 1, length: 8 };
+    let location = |happens: Vec<Happens>, ahead: i64| -> Vec<Recorded> {
+        happens.into_iter().flatten().map(|(time, event)| Recorded { time: (time + ahead) * US, event }).collect()
+    };
+    let mut host = host;
+    host.push(vec![(9000, Event::MpiSend(message(1)))]);
+    let devices = streams.iter().enumerate().map(|(place, &(device, ..))| ((0, place + 1), device)).collect();
+    let mut locations = vec![location(host, 0)];
+    locations.extend(streams.into_iter().map(|(_, ahead, happens)| location(happens, ahead)));
+    let world = Communicator {
+        id: CommId(0),
+        name: String::new(),
+        members: CommMembers::Intra([0, 1].into()),
+        global_ranks: false,
+    };
+    let receives = vec![vec![(9010, Event::MpiRecv(message(0)))]];
+    Trace {
+        processes: vec![Process { node: 0, locations }, Process { node: 1, locations: vec![location(receives, 0)] }],
+        communicators: vec![world],
+        streams: devices,
+        ..Trace::default()
+    }
+}
+
+/// A launch at 100 whose kernel runs from 110 to 200, and a wait for the device until 210.
+fn one_kernel(ahead: i64) -> Trace {
+    let host = vec![called_at(7, CU_LAUNCH, 100, 105), call(DEVICE_WAIT, 120, 210)];
+    trace(host, vec![(0, ahead, vec![called_at(7, KERNEL, 110, 200)])])
+}
+
+const ISSUE: &str = "accelerator_issue";
+const WAIT: &str = "accelerator_wait";
+
+#[track_caller]
+fn assert_corrected(trace: &Trace, kind: &str, checked: u64, violated: u64) {
+    by_hand::assert_corrected(trace, kind, checked, violated, &["none", "auto"]);
+}
+
+#[test]
+fn streams_in_order_are_checked_and_stay_with_their_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &one_kernel(0));
+    let report = report(&path, &["check"], 0);
+    assert_eq!((found(&report, ISSUE), found(&report, WAIT)), ((1, 0), (1, 0)));
+    for steps in report["matching"]["threads"].as_array().expect("a list") {
+        let counts = ["one_timeline", "several_timelines", "left_out"].map(|key| steps[key].as_u64());
+        assert_eq!(counts, [Some(1), Some(0), Some(0)], "{steps}");
+    }
+    // Nothing is moved.
+    let out = directory.path().join("out");
+    run(alone().args(["-q", "-o"]).arg(&out).arg(&path)).expect(0, "correct");
+    let print = |path: &std::path::Path| {
+        run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout
+    };
+    assert_eq!(print(&out), print(&path));
+}
+
+#[test]
+fn a_kernel_that_begins_before_its_launch_has_another_clock() {
+    assert_corrected(&one_kernel(-50), ISSUE, 1, 1);
+}
+
+#[test]
+fn a_wait_that_ends_before_the_work_has_another_clock() {
+    assert_corrected(&one_kernel(50), WAIT, 1, 1);
+}
+
+/// Kernels of two streams in turns, whose launches name their streams; the last call waits for one of them only.
+#[test]
+fn calls_may_name_their_streams() {
+    let launches = (0..4).map(|k| call(CU_LAUNCH, 100 + 10 * k, 105 + 10 * k));
+    let host: Vec<Happens> = launches.chain([call(STREAM_WAIT, 150, 320)]).collect();
+    let kernels = |first: i64| vec![call(KERNEL, first, first + 50), call(KERNEL, first + 60, first + 100)];
+    let mut trace = trace(host, vec![(0, -40, kernels(115)), (0, 100, kernels(215))]);
+    // Launches are named as they are entered, the wait as it is left: the fifth call.
+    for (number, stream) in [(0, 1), (2, 2), (4, 1), (6, 2), (9, 2)] {
+        trace.references.insert((0, 0, number), stream);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), &trace);
+    let before = report(&path, &["check", "--presync", "none"], 1);
+    // The first stream is 40 us behind, the second one 100 us ahead.
+    assert_eq!((found(&before, ISSUE), found(&before, WAIT)), ((4, 1), (1, 1)), "{}", before["violations"]);
+    assert_corrected(&trace, ISSUE, 4, 1);
+    assert_corrected(&trace, WAIT, 1, 1);
+    // libotf2 reads the attributes that were written.
+    let printed = run(Command::new("otf2-print").arg(path.join("traces.otf2"))).expect(0, "otf2-print").stdout;
+    assert!(printed.contains("CUDA_STREAM_REF"), "{printed}");
+}
+
+#[test]
+fn a_blocking_copy_to_the_host_waits_and_idle_is_no_work() {
+    let host = vec![call(COPY_TO_HOST, 100, 200)];
+    let stream = |ahead| (0, ahead, vec![call(IDLE, 50, 110), copied(true, 110, 190), call(IDLE, 190, 300)]);
+    assert_corrected(&trace(host.clone(), vec![stream(-50)]), ISSUE, 1, 1);
+    assert_corrected(&trace(host.clone(), vec![stream(50)]), WAIT, 1, 1);
+    // Towards the device the call may end when everything has been read.
+    let towards = vec![(0, 50, vec![copied(false, 110, 190)])];
+    let directory = tempfile::tempdir().expect("a directory");
+    let said = report(&written(directory.path(), &trace(host, towards)), &["check"], 0);
+    assert_eq!((found(&said, ISSUE), found(&said, WAIT)), ((1, 0), (0, 0)));
+}
+
+/// What is left out of each kind, and the warnings.
+fn left_out(trace: &Trace) -> (u64, u64, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = written(directory.path(), trace);
+    let said = run(alone().args(["check", "--presync", "none", "--report", "-", "-q"]).arg(&path)).stdout;
+    let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let of = |kind: &str| {
+        let steps = report["matching"]["threads"].as_array().and_then(|all| all.iter().find(|s| s["kind"] == kind));
+        steps.and_then(|steps| steps["left_out"].as_u64()).unwrap_or(0)
+    };
+    assert_eq!((found(&report, ISSUE).1, found(&report, WAIT).1), (0, 0));
+    (of(ISSUE), of(WAIT), report["warnings"].to_string())
+}
+
+#[test]
+fn what_is_ambiguous_is_left_out_and_named() {
+    let kernel = |at| call(KERNEL, at, at + 20);
+    // Two streams, and nothing tells which kernel was launched by which call; both are 60 us behind.
+    let launches = || vec![call(HIP_LAUNCH, 100, 105), call(HIP_LAUNCH, 106, 110)];
+    let mut host = launches();
+    host.push(call(DEVICE_WAIT, 120, 210));
+    let (issues, waits, said) = left_out(&trace(host, vec![(0, -60, vec![kernel(110)]), (0, -60, vec![kernel(120)])]));
+    assert_eq!((issues, waits), (2, 1), "{said}");
+    assert!(said.contains("the calls do not name their streams, and there are several"), "{said}");
+    assert!(said.contains("calls of hipDeviceSynchronize are compared with no work"), "{said}");
+
+    // A kernel more than there are launches.
+    let (issues, _, said) =
+        left_out(&trace(launches(), vec![(0, -60, (0..3).map(|k| kernel(110 + 30 * k)).collect())]));
+    assert_eq!(issues, 3, "{said}");
+    assert!(said.contains("there are not as many recorded calls"), "{said}");
+
+    // A wait for some stream.
+    let host = vec![called_at(7, CU_LAUNCH, 100, 105), call(STREAM_WAIT, 120, 130)];
+    let (issues, waits, said) = left_out(&trace(host, vec![(0, 0, vec![called_at(7, KERNEL, 110, 200)])]));
+    assert_eq!((issues, waits), (0, 1), "{said}");
+    assert!(said.contains("calls of cuStreamSynchronize are compared with no work, because the trace does not name"));
+
+    // A wait for one of two devices.
+    let host = vec![called_at(7, CU_LAUNCH, 100, 105), called_at(8, CU_LAUNCH, 106, 107), call(DEVICE_WAIT, 120, 130)];
+    let streams = vec![(0, 0, vec![called_at(7, KERNEL, 110, 200)]), (1, 0, vec![called_at(8, KERNEL, 110, 200)])];
+    let (issues, waits, said) = left_out(&trace(host, streams));
+    assert_eq!((issues, waits), (0, 1), "{said}");
+    assert!(said.contains("the process has several accelerators"), "{said}");
+}
+
+/// The recorded offsets of a stream are its own, and its times are in order nowhere else.
+#[test]
+fn recorded_offsets_of_streams_are_their_own() {
+    let trace = one_kernel(300);
+    let offsets = |process: usize, location: usize| {
+        let offset = if (process, location) == (0, 1) { -300 * US } else { 0 };
+        let at = |time| ClockOffset { time, offset, standard_deviation: 0.0 };
+        vec![at(0), at(40_000_000)]
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    write_with(&trace, &path, offsets);
+    let checked = report(&path, &["check", "--presync", "linear"], 0);
+    assert_eq!((found(&checked, ISSUE), found(&checked, WAIT)), ((1, 0), (1, 0)));
+    let said = checked["warnings"].to_string();
+    assert!(said.contains("their own clocks"), "{said}");
+    let out = directory.path().join("out");
+    run(alone().args(["-q", "-o"]).arg(&out).arg(&path)).expect(0, "correct");
+    let after = report(&out, &["check", "--presync", "none"], 0);
+    assert_eq!((found(&after, ISSUE), found(&after, WAIT)), ((1, 0), (1, 0)));
+}
+
+/// Locks of windows are looked for wherever there are windows, also where locations have timelines of their own.
+#[test]
+fn a_trace_with_windows_and_clocks_of_streams_is_corrected() {
+    let mut trace = one_kernel(-50);
+    trace.windows.push(Window { id: WindowId(0), name: "w".into(), comm: CommId(0) });
+    assert_corrected(&trace, ISSUE, 1, 1);
+}
+
+/// `check`, a correction, and `evaluate` of a simulated pattern; returns how many of `kind` were violated before, and the error after, in microseconds.
+fn simulated(arguments: &str, kinds: &[&str]) -> (u64, f64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    let line = format!("simulate in {arguments} --ranks 4 --ranks-per-node 2 --events 4k --seed 5 -q");
+    run(alone().args(line.split_whitespace()).current_dir(at)).expect(0, arguments);
+    let before = report(&at.join("in"), &["check", "--presync", "linear"], 1);
+    run(alone().args("in -o out -q".split_whitespace()).current_dir(at)).expect(0, "correct");
+    let after = report(&at.join("out"), &["check", "--presync", "none"], 0);
+    let mut violated = 0;
+    for kind in kinds {
+        let (checked, wrong) = found(&after, kind);
+        assert!(checked > 100 && wrong == 0, "{kind}: {checked}, {wrong}");
+        violated += found(&before, kind).1;
+    }
+    let steps = after["matching"]["threads"].as_array().expect("a list");
+    assert!(steps.iter().all(|steps| steps["left_out"] == 0), "{steps:?}");
+    let line = "evaluate out --truth in -q --report -".split_whitespace();
+    let evaluated = run(alone().args(line).current_dir(at)).expect(0, "evaluate").stdout;
+    let evaluated: serde_json::Value = serde_json::from_str(&evaluated).expect("JSON");
+    let phases = evaluated["phases"].as_array().expect("a list");
+    let error = &phases.last().expect("a phase")["clock"]["rms_seconds"];
+    (violated, error.as_f64().unwrap_or_else(|| panic!("{evaluated}")) * 1e6)
+}
+
+#[test]
+fn simulated_accelerators_are_corrected() {
+    let (violated, error) = simulated("--pattern offload --threads 3 --clock linear", &[ISSUE, WAIT]);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 20.0, "{error} us");
+}
+
+#[test]
+fn simulated_teams_of_threads_are_corrected() {
+    let kinds = ["fork", "thread_barrier"];
+    let (violated, error) = simulated("--pattern hybrid --threads 4 --clock linear --thread-clocks", &kinds);
+    assert!(violated > 100, "{violated}");
+    assert!(error < 20.0, "{error} us");
+}
+
+/// Locations may have numbers of their own for parameters, attributes and locations.
+#[test]
+fn numbers_of_locations_are_mapped() {
+    let here = LocationId(7 << 33);
+    let stream = LocationId((7 << 33) + 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    let archive = ArchiveWriter::create(&path, "traces", CreateOptions::default()).expect("an archive");
+    let mut file = archive.events(here).expect("a file");
+    let enter = Event::Enter(RegionId(1));
+    file.event_on_stream(10, &enter, AttributeId(1), LocationId(2)).expect("an event");
+    let parameter = |parameter| CallParameter { parameter: ParameterId(parameter), value: 1 << 40 };
+    file.event(11, &Event::Parameter(parameter(1))).expect("an event");
+    // Another attribute, and one that is not in the table of locations.
+    file.event_on_stream(12, &enter, AttributeId(0), LocationId(2)).expect("an event");
+    file.event_on_stream(13, &enter, AttributeId(1), LocationId(3)).expect("an event");
+    let count = file.finish().expect("a file");
+    let table = |kind, ids: &[(u64, u64)]| MappingTable { kind, ids: ids.to_vec() };
+    let tables =
+        [table(1, &[(0, 9), (1, 4)]), table(2, &[(2, stream.0)]), table(3, &[(1, 5)]), table(7, &[(0, 8), (1, 3)])];
+    archive.local_definitions_with_tables(here, &tables, &[]).expect("a file");
+    let trace = Trace { processes: vec![Process { node: 0, locations: vec![Vec::new()] }], ..Trace::default() };
+    let mut definitions = trace.definitions();
+    definitions.locations[0].id = here;
+    definitions.processes[0] = here;
+    archive.finish(&definitions, &[(here, count)].into()).expect("an archive");
+
+    let archive = Otf2Archive::open(&path).expect("an archive");
+    let (definitions, _) = archive.read_definitions().expect("definitions");
+    assert_eq!(definitions.callsites, [ParameterId(3)]);
+    assert_eq!(definitions.stream_references, [AttributeId(4)]);
+    let local = archive.local_definitions(here).expect("definitions");
+    let mut seen = Vec::new();
+    archive
+        .scan_on_streams(here, &local, &definitions.stream_references, |_, _, event, stream| {
+            seen.push((event, stream));
+            Ok(())
+        })
+        .expect("events");
+    let enter = Event::Enter(RegionId(5));
+    let parameter = Event::Parameter(parameter(3));
+    assert_eq!(seen, [(enter, Some(stream)), (parameter, None), (enter, None), (enter, Some(LocationId(3)))]);
+}
