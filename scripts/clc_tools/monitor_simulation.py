@@ -62,7 +62,13 @@ SERIES = {
         "nodes=256 groups=sqrt loss=1 cut=0-127x20 seconds=60",
         "nodes=256 groups=sqrt loss=1 pause=40-43x10 seconds=40",
     ],
-    "large": ["nodes=4096 groups=16,16 directory=no loss=1 kill=1 settle=10 seconds=8"],
+    # The last one takes some minutes of one processor.
+    "large": [
+        "nodes=1024 groups=sqrt directory=no loss=1 pauses=60x0.8 kill=3 settle=30 seconds=30",
+        "nodes=4096 groups=16,16 directory=no loss=1 kill=1 settle=10 seconds=8",
+        "nodes=4096 groups=16,16 directory=no loss=1 pauses=60x0.8 kill=1 settle=10 seconds=12",
+        "nodes=16384 groups=25,25 directory=no loss=1 pauses=60x0.8 kill=1 settle=14 seconds=6",
+    ],
     "alarms": [f"nodes=64 groups=8 loss=1 pauses=60x0.8 seconds=28800 {DATA}"],
 }
 
@@ -174,7 +180,11 @@ def draw(stored: dict[str, Any]) -> None:
             color=plots.BLUE,
             label="all sensors' data every 2 s, two layers",
         )
-        large = [result for result in stored.get("large", []) if "," in result["arguments"]]
+        large = [
+            result
+            for result in stored.get("large", [])
+            if "," in result["arguments"] and "pauses" in result["arguments"]
+        ]
         if large:
             counts = [int(count) for count in by(large, "nodes")]
             axes.plot(
@@ -182,7 +192,7 @@ def draw(stored: dict[str, Any]) -> None:
                 [result["bits"] / 1000 for result in large],
                 "s-",
                 color=plots.ORANGE,
-                label="three layers, no data",
+                label="three layers, no data, with pauses",
             )
         axes.axhline(60, color=plots.GREY, ls=":", label="60 kbit/s")
         axes.set_xscale("log", base=2)

@@ -62,7 +62,7 @@ class Job:
             time.sleep(0.05)
 
     def soon(self, what: Callable[[Said], bool]) -> Said:
-        """As `until`, but a question does not wait for the one before, whose answer takes two seconds if a node is silent."""
+        """As `until`, but a question does not wait for the one before, whose answer takes longer if a node is silent."""
         begun = time.monotonic()
 
         def asked(number: int) -> Said:

@@ -43,8 +43,8 @@ fn a_node_that_dies_is_named() {
     }
     let after = named["after"].as_f64().expect("a time");
     println!("a dead node was named after {after:.2} s");
-    // Agents need 1.7 s; who asks waits 0.8 s for the one that is silent; the machine may be busy.
-    assert!(after < 8.0, "{after} s");
+    // Agents need 1.7 s, who asks hardly more; the machine may be busy.
+    assert!(after < 5.0, "{after} s");
 }
 
 #[test]

@@ -9,10 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to answer.
+/// How long an agent may take to answer if nobody else says that it lives.
 const PATIENCE: Duration = Duration::from_millis(800);
+/// The same if others say so: then it is not silent, but slow, as all are on a machine that is busy. Should it die meanwhile, they say that.
+const LONG: Duration = Duration::from_millis(2_900);
 /// The same of one that has not answered a moment ago, or that others call dead: if it is there again, it answers at once.
 const SHORT: Duration = Duration::from_millis(100);
+/// How often somebody is asked whether it calls those dead who do not answer.
+const AGAIN: Duration = Duration::from_millis(50);
 /// How long it may take to tell stacks: longer than it may take to find them.
 const STACKS: Duration = Duration::from_secs(5);
 /// So many agents are asked at the same time.
@@ -93,13 +97,58 @@ pub fn collect(job: &Job, comms: &BTreeSet<u64>) -> Collected {
     collect_again(job, comms, &BTreeSet::new())
 }
 
-/// Asks agents at the same time, and waits for their answers, but no longer than a moment for those that are not expected to answer: because they have not before
-/// (`unheard`), or because those who answer call them dead.
+/// What a thread that asks an agent has heard.
+enum Heard {
+    /// What the agent at this place says; nothing if it does not answer.
+    Answer(usize, Option<AgentReport>),
+    /// What an agent that has answered before knows of others by now.
+    Again(Option<AgentReport>),
+}
+
+/// What is known of agents while some have not answered.
+#[derive(Default)]
+struct Expectations {
+    /// Who is not expected to answer.
+    gone: BTreeSet<u32>,
+    /// Whom some other agent called alive when it was asked last.
+    alive: BTreeSet<u32>,
+}
+
+impl Expectations {
+    fn learn(&mut self, report: &AgentReport) {
+        for known in &report.members {
+            match known.liveness.as_str() {
+                "alive" => self.alive.insert(known.number),
+                "dead" => self.gone.insert(known.number),
+                _ => self.alive.remove(&known.number),
+            };
+        }
+    }
+
+    /// How long the slowest of these may take.
+    fn patience<'a>(&self, mut waits: impl Iterator<Item = &'a u32> + Clone) -> Duration {
+        let expected = waits.clone().any(|number| !self.gone.contains(number));
+        let alive = waits.any(|number| !self.gone.contains(number) && self.alive.contains(number));
+        // A little longer than it takes those who ask to give up.
+        SHORT
+            + if alive {
+                LONG
+            } else if expected {
+                PATIENCE
+            } else {
+                Duration::ZERO
+            }
+    }
+}
+
+/// Asks agents at the same time, and waits for their answers: for those that others call alive longer, and no longer than a moment for those that are not expected to
+/// answer, because they have not before, or because those who answer call them dead. While somebody is silent, one who has answered is asked again what it
+/// knows of it.
 fn ask_all(
     job: &Job,
     agents: &[AgentFile],
     question: &Question,
-    unheard: &BTreeSet<u32>,
+    known: &mut Expectations,
 ) -> Vec<(AgentFile, Option<AgentReport>)> {
     let (tell, told) = mpsc::channel();
     let mut answers: Vec<(AgentFile, Option<AgentReport>)> = agents.iter().map(|agent| (agent.clone(), None)).collect();
@@ -109,20 +158,40 @@ fn ask_all(
         waits.insert(place, agent.number);
         std::thread::spawn(move || {
             // Who does not wait for it any more does not hear it.
-            let _ = tell.send((place, report(&job, &agent, &question)));
+            let _ = tell.send(Heard::Answer(place, report(&job, &agent, &question)));
         });
     }
     let begun = Instant::now();
-    let mut gone = unheard.clone();
+    // Of those who have answered, the one that is asked again, when, and whether its answer is still awaited.
+    let (mut witness, mut asked, mut awaited): (Option<AgentFile>, Instant, bool) = (None, begun, false);
     while !waits.is_empty() {
-        let expected = waits.values().any(|number| !gone.contains(number));
-        let patience = if expected { PATIENCE } else { SHORT };
-        // A little longer than it takes them to give up.
-        let Ok((place, answer)) = told.recv_timeout((patience + SHORT).saturating_sub(begun.elapsed())) else { break };
-        waits.remove(&place);
-        let members = answer.iter().flat_map(|report| &report.members);
-        gone.extend(members.filter(|known| known.liveness == "dead").map(|known| known.number));
-        answers[place].1 = answer;
+        let left = known.patience(waits.values()).saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        if let Some(agent) = witness.as_ref().filter(|_| !awaited && asked.elapsed() >= AGAIN) {
+            (asked, awaited) = (Instant::now(), true);
+            let (job, agent, tell) = (job.clone(), agent.clone(), tell.clone());
+            std::thread::spawn(move || {
+                let again = ask::<AgentReport>(agent.query, &job.key, &Question::Report(Vec::new()), PATIENCE);
+                let _ = tell.send(Heard::Again(again.ok()));
+            });
+        }
+        match told.recv_timeout(left.min(AGAIN)) {
+            Ok(Heard::Answer(place, answer)) => {
+                waits.remove(&place);
+                answer.iter().for_each(|report| known.learn(report));
+                if answer.is_some() && agents[place].ended.is_none() {
+                    witness.get_or_insert_with(|| agents[place].clone());
+                }
+                answers[place].1 = answer;
+            }
+            Ok(Heard::Again(report)) => {
+                awaited = false;
+                report.iter().for_each(|report| known.learn(report));
+            }
+            Err(_) => {}
+        }
     }
     answers
 }
@@ -130,7 +199,8 @@ fn ask_all(
 fn collect_again(job: &Job, comms: &BTreeSet<u64>, unheard: &BTreeSet<u32>) -> Collected {
     let agents = AgentFile::all(job);
     let question = Question::Report(comms.iter().copied().collect());
-    let asked = agents.chunks(AT_ONCE).flat_map(|some| ask_all(job, some, &question, unheard));
+    let mut known = Expectations { gone: unheard.clone(), ..Expectations::default() };
+    let asked = agents.chunks(AT_ONCE).flat_map(|some| ask_all(job, some, &question, &mut known));
     let answers: Vec<(AgentFile, Option<AgentReport>)> = asked.collect();
     let mut collected = Collected::default();
     let mut silent = Vec::new();
@@ -170,7 +240,7 @@ fn report(job: &Job, agent: &AgentFile, question: &Question) -> Option<AgentRepo
     if agent.ended.is_some() {
         return read_json(&AgentFile::last(job, agent.number)).ok();
     }
-    match ask(agent.query, &job.key, question, PATIENCE) {
+    match ask(agent.query, &job.key, question, LONG) {
         Ok(report) => Some(report),
         // It may have ended since its file was read.
         Err(_) => read_json(&AgentFile::last(job, agent.number)).ok(),
@@ -227,7 +297,9 @@ pub fn twice(job: &Job, pause: Duration) -> (Collected, Collected) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{AgentTraffic, SystemClocks};
+    use crate::jobs::About;
+    use crate::query::{AgentTraffic, PeerAgent, SystemClocks, answer};
+    use std::net::TcpListener;
 
     fn report(number: u32, remarks: &[(f64, u32, &str)]) -> AgentReport {
         let remark = |&(time, number, what): &(f64, u32, &str)| ClockRemark {
@@ -270,5 +342,80 @@ mod tests {
         assert_eq!(said, [(2, 2, 50.0), (2, 1, 53.0), (3, 1, 53.0), (2, 1, 80.0)]);
         assert!(seen.text().contains("the raw clock of n2 jumped forward by 5.0 ms, "), "{}", seen.text());
         assert!(seen.text().contains("(2 of 2 agents say so)"));
+    }
+
+    /// An agent with that number, which answers each question after so long with the next of these states of agent 1, and goes on with the last; without any it is silent.
+    fn agent(job: &Job, number: u32, states: &'static [&'static str], after: Duration) -> AgentFile {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let query = listener.local_addr().expect("its address");
+        let key = job.key;
+        std::thread::spawn(move || {
+            let mut silent = Vec::new();
+            let states = states.iter().chain(std::iter::repeat_with(|| states.last()).flatten());
+            let mut states = states.peekable();
+            for stream in listener.incoming().flatten() {
+                let Some(state) = states.next() else {
+                    silent.push(stream);
+                    continue;
+                };
+                let member = PeerAgent {
+                    number: 1,
+                    host: "n1".to_owned(),
+                    liveness: (*state).to_owned(),
+                    seconds: 1.5,
+                    clock: None,
+                };
+                let said = AgentReport { members: vec![member], ..report(number, &[]) };
+                std::thread::sleep(after);
+                let _ = answer(stream, &key, |_| serde_json::to_vec(&said).expect("JSON"));
+            }
+        });
+        let host = format!("n{number}");
+        AgentFile { number, host, process: 1, gossip: query, query, begun: 0.0, ended: None, ranks: vec![number] }
+    }
+
+    fn job(directory: &std::path::Path) -> Job {
+        let about = About {
+            id: String::new(),
+            name: String::new(),
+            command: String::new(),
+            host: String::new(),
+            begun: 0.0,
+            interface: None,
+            interval: 0.1,
+            nodes: None,
+            alarm: None,
+        };
+        Job::create(&directory.join("job"), about).expect("a job")
+    }
+
+    /// Who of agents 0 and 1 has answered in time, who is gone, and how long that took: 0 answers at once, with these states of 1 in turn.
+    fn asked(states: &'static [&'static str], slow: Option<Duration>) -> (Vec<bool>, BTreeSet<u32>, Duration) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let job = job(directory.path());
+        let other: &[&str] = if slow.is_some() { &["alive"] } else { &[] };
+        let agents = [agent(&job, 0, states, Duration::ZERO), agent(&job, 1, other, slow.unwrap_or_default())];
+        let (begun, mut known) = (Instant::now(), Expectations::default());
+        let answers = ask_all(&job, &agents, &Question::Report(Vec::new()), &mut known);
+        (answers.iter().map(|(_, answer)| answer.is_some()).collect(), known.gone, begun.elapsed())
+    }
+
+    #[test]
+    fn a_silent_agent_is_not_waited_for_once_others_call_it_dead() {
+        let (answered, gone, took) = asked(&["alive", "suspect", "dead"], None);
+        assert_eq!((answered, gone), (vec![true, false], BTreeSet::from([1])));
+        assert!(took < PATIENCE, "{took:?}");
+        let (answered, gone, took) = asked(&["suspect"], None);
+        assert_eq!((answered, gone), (vec![true, false], BTreeSet::new()));
+        assert!(took >= PATIENCE, "it might only be slow: {took:?}");
+    }
+
+    #[test]
+    fn a_slow_agent_is_waited_for_as_long_as_others_call_it_alive() {
+        let slow = PATIENCE + SHORT + Duration::from_millis(400);
+        let (answered, ..) = asked(&["alive"], Some(slow));
+        assert_eq!(answered, [true, true]);
+        let (answered, _, took) = asked(&["suspect"], Some(slow));
+        assert_eq!(answered, [true, false], "{took:?}");
     }
 }

@@ -10,6 +10,14 @@ pub const MAX_NAME: usize = 64;
 /// Most layers.
 pub const MAX_LAYERS: usize = 8;
 
+/// Members of a group that are not too many.
+const COMFORTABLE: u32 = 64;
+
+/// Whether so many layers of groups of that size hold so many nodes.
+fn holds(size: u32, layers: u32, nodes: u32) -> bool {
+    u64::from(size).saturating_pow(layers) >= u64::from(nodes)
+}
+
 /// In which order a node picks those it gossips with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -85,11 +93,14 @@ impl Config {
         }
     }
 
-    /// Two layers with groups of about the square root of the number of nodes, which is the cheapest size of two (see
-    /// docs/monitor.md); one layer for up to 16 nodes.
+    /// Layers with groups of the same size, at most 64: one layer for up to 16 nodes; two, with groups of about the square root of the number of nodes, which is the cheapest
+    /// size of two (see docs/monitor.md), for up to 4,096; three for up to 262,144, and so on. From three layers on nodes know names and addresses of
+    /// their own group only (`directory`): those of all would take minutes to tell.
     pub fn layered(mut self, nodes: u32) -> Self {
-        self.group_sizes =
-            if nodes <= 16 { Vec::new() } else { vec![nodes.isqrt() + u32::from(nodes.isqrt().pow(2) < nodes)] };
+        let layers = if nodes <= 16 { 1 } else { (2..).find(|&layers| holds(COMFORTABLE, layers, nodes)).unwrap_or(2) };
+        let size = (2..COMFORTABLE).find(|&size| holds(size, layers, nodes)).unwrap_or(COMFORTABLE);
+        self.group_sizes = vec![size; layers as usize - 1];
+        self.directory &= layers < 3;
         self
     }
 
@@ -129,6 +140,12 @@ mod tests {
         assert!(config.clone().layered(16).group_sizes.is_empty());
         assert_eq!(config.clone().layered(64).group_sizes, [8]);
         assert_eq!(config.clone().layered(65).group_sizes, [9]);
+        assert_eq!(config.clone().layered(4_096).group_sizes, [64]);
+        assert!(config.clone().layered(4_096).directory);
+        assert_eq!(config.clone().layered(4_097).group_sizes, [17, 17]);
+        assert_eq!(config.clone().layered(100_000).group_sizes, [47, 47]);
+        assert!(!config.clone().layered(100_000).directory);
+        assert_eq!(config.clone().layered(u32::MAX).group_sizes, [41; 5]);
         assert!(Config { group_sizes: vec![1], ..config.clone() }.check().is_err());
         assert!(Config { interval: 0, ..config.clone() }.check().is_err());
         assert!(Config { upper_every: 0, ..config }.check().is_err());

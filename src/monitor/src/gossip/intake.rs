@@ -75,7 +75,7 @@ impl Node {
             self.apply(level, changes, now);
         }
         for record in &message.records {
-            self.take_record(record, common > 0, now);
+            self.take_record(record, common, now);
         }
         if message.probe {
             self.outgoing.push(Outgoing::Answer(sender, header.time, stamp));
@@ -156,7 +156,7 @@ impl Node {
         }
     }
 
-    fn take_record(&mut self, record: &GossipRecord, from_afar: bool, now: Time) {
+    fn take_record(&mut self, record: &GossipRecord, common: usize, now: Time) {
         let RecordKey { layer, id, key } = record.key;
         if layer == 0 && id == self.config.id.0 {
             return self.keep_own(record);
@@ -167,8 +167,8 @@ impl Node {
             return;
         }
         if layer > 0 {
-            if from_afar {
-                self.news[1].push(record.key);
+            if common > 0 {
+                self.news.push((record.key, common.min(self.layers.len())));
             }
             if let Some(liveness) = status::decode(record.bytes) {
                 self.take_status(usize::from(layer) - 1, id, status::heartbeat(record.version), liveness, now);

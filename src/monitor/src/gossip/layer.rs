@@ -50,7 +50,8 @@ pub(crate) struct Layer {
     consensus: Time,
     witnesses: usize,
     entries: Vec<Option<LayerEntry>>,
-    /// Nobody is called dead before: while nodes still meet, those who know each other are too few to judge.
+    /// Nobody is called dead before: while nodes still meet, those who know each other are too few to judge. In layers of groups they meet until suspicions no longer turn
+    /// out to be wrong.
     calm: Time,
 }
 
@@ -194,6 +195,10 @@ impl Layer {
             if entry.liveness == Liveness::Suspect {
                 (entry.liveness, entry.since, entry.agreed) = (Liveness::Alive, now, None);
                 changes.push(Change::Cleared(index));
+                if self.level > 1 && self.meets(now) {
+                    // Word of groups still takes longer than the patience.
+                    self.calm = now + 2 * self.patience();
+                }
             }
         }
         for (givers, suspects) in &section.rows {
@@ -203,6 +208,11 @@ impl Layer {
                 }
             }
         }
+    }
+
+    /// Whether nodes of this layer have met so recently that nobody is called dead.
+    pub(crate) fn meets(&self, now: Time) -> bool {
+        now < self.calm
     }
 
     /// Silence after which an entry is suspected.

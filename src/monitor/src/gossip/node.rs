@@ -41,8 +41,9 @@ pub struct Node {
     /// The lowest layer in which a node was greeted so far.
     pub(crate) closest: usize,
     pub(crate) outgoing: Vec<Outgoing>,
-    /// Deaths and returns to be told at once, found here, and told by other groups.
-    pub(crate) news: [Vec<RecordKey>; 2],
+    /// Deaths and returns to be told at once, and the layer (from 0) in which this node has its nearest group in common with the one that told
+    /// it; found here: the number of layers.
+    pub(crate) news: Vec<(RecordKey, usize)>,
     pub(crate) events: Vec<Event>,
     pub(crate) round_trips: Vec<RoundTrip>,
     /// The packet that was taken last.
@@ -85,7 +86,7 @@ impl Node {
             joining: Vec::new(),
             closest: usize::MAX,
             outgoing: Vec::new(),
-            news: Default::default(),
+            news: Vec::new(),
             events: Vec::new(),
             round_trips: Vec::new(),
             arrival: None,
@@ -246,7 +247,7 @@ impl Node {
 
     /// When [`poll`](Self::poll) has something to do next. At once if packets wait.
     pub fn next_deadline(&self) -> Time {
-        let waiting = !self.outgoing.is_empty() || self.news.iter().any(|news| !news.is_empty());
+        let waiting = !self.outgoing.is_empty() || !self.news.is_empty();
         if waiting && !self.leaving { 0 } else { self.next_round }
     }
 
@@ -292,7 +293,7 @@ impl Node {
         let key = status::key(layer.level, layer.base + index as u32);
         let version = status::version(heartbeat, liveness);
         if self.records.take(&GossipRecord { key, everywhere: true, version, bytes: &status::encode(liveness) }) {
-            self.news[0].push(key);
+            self.news.push((key, self.layers.len()));
         }
     }
 }

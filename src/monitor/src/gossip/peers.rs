@@ -15,7 +15,7 @@ pub(crate) struct PeerContacts {
     contacts: HashMap<NodeId, Contact>,
     windows: HashMap<NodeId, AntiReplayWindow>,
     /// Nodes of other groups by layer and local index of their group.
-    groups: HashMap<(u8, usize), Vec<NodeId>>,
+    groups: Vec<Vec<Vec<NodeId>>>,
     /// When the last probe went to whom.
     probes: HashMap<NodeId, Time>,
 }
@@ -46,7 +46,7 @@ impl PeerContacts {
             return later;
         }
         if let Some(group) = group {
-            let list = self.groups.entry(group).or_default();
+            let list = self.group_mut(group);
             if list.len() >= CONTACTS && !keep {
                 let place = random.below(CONTACTS as u64) as usize;
                 let old = std::mem::replace(&mut list[place], contact.id);
@@ -61,7 +61,28 @@ impl PeerContacts {
 
     /// One node of another group at random.
     pub(crate) fn of_group(&self, layer: u8, index: usize, random: &mut Random) -> Option<NodeId> {
-        random.choose(self.groups.get(&(layer, index))?).copied()
+        random.choose(self.group(layer, index)?).copied()
+    }
+
+    /// Whether anybody of another group is known.
+    pub(crate) fn knows_group(&self, layer: u8, index: usize) -> bool {
+        self.group(layer, index).is_some_and(|known| !known.is_empty())
+    }
+
+    fn group(&self, layer: u8, index: usize) -> Option<&Vec<NodeId>> {
+        self.groups.get(usize::from(layer))?.get(index)
+    }
+
+    fn group_mut(&mut self, (layer, index): (u8, usize)) -> &mut Vec<NodeId> {
+        let layer = usize::from(layer);
+        if self.groups.len() <= layer {
+            self.groups.resize(layer + 1, Vec::new());
+        }
+        let groups = &mut self.groups[layer];
+        if groups.len() <= index {
+            groups.resize(index + 1, Vec::new());
+        }
+        &mut groups[index]
     }
 
     /// One contact of any other group at random.

@@ -17,6 +17,9 @@ const FAREWELLS: usize = 5;
 const MOST_TOLD: usize = 64;
 /// Most news told at once: one packet holds them.
 const MOST_NEWS: usize = 64;
+/// Least and most contacts in a message while nodes meet; between them, one for eight groups. At first the nodes of most groups know nobody of most others, so a
+/// group that nobody tells of seems to be silent. With the most, a message still fits into a packet.
+const CONTACTS_WHILE_MEETING: [usize; 2] = [6, 24];
 /// Contacts for a newcomer.
 const INTRODUCTIONS: usize = 8;
 
@@ -87,32 +90,39 @@ impl Node {
         }
     }
 
-    /// Tells deaths and returns at once: those found here to the group and to two nodes of each other group, those told by
-    /// another group to the own one. Gossip carries them to whom that does not reach.
+    /// Tells deaths and returns at once, down the layers: those found here to two nodes of each other group of each layer; those told
+    /// by a node that is near in some layer only, to two nodes of each other group of the layers below; both to the own group. Gossip
+    /// carries them to whom that does not reach.
     fn broadcast(&mut self) {
-        let [own, told] = std::mem::take(&mut self.news).map(|mut news| {
-            news.truncate(MOST_NEWS);
-            news
-        });
-        if own.is_empty() && told.is_empty() || self.leaving {
+        let mut news = std::mem::take(&mut self.news);
+        news.truncate(MOST_NEWS);
+        if news.is_empty() || self.leaving {
             return;
         }
         let near = self.layers[0].others(|state| state == Liveness::Alive);
         let mut targets: Vec<NodeId> = near.iter().map(|&index| NodeId(self.layers[0].base + index as u32)).collect();
-        let everything: Vec<RecordKey> = own.iter().chain(&told).copied().collect();
+        let everything: Vec<RecordKey> = news.iter().map(|&(key, _)| key).collect();
         targets.truncate(MOST_TOLD);
         let group: Vec<Contact> = targets.into_iter().filter_map(|id| self.peers.get(id)).collect();
         self.outgoing.extend(group.into_iter().map(|contact| Outgoing::News(contact, everything.clone())));
-        if own.is_empty() {
-            return;
-        }
-        for layer in &self.layers[1..] {
-            for index in layer.others(|state| state == Liveness::Alive).into_iter().take(MOST_TOLD) {
+        for (level, layer) in self.layers.iter().enumerate().skip(1) {
+            let told: Vec<RecordKey> = news.iter().filter(|&&(_, from)| from > level).map(|&(key, _)| key).collect();
+            if told.is_empty() {
+                continue;
+            }
+            let mut groups = layer.others(|state| state == Liveness::Alive);
+            if groups.len() > MOST_TOLD {
+                // Each that tells chooses others.
+                let first = self.random.below(groups.len() as u64) as usize;
+                groups.rotate_left(first);
+                groups.truncate(MOST_TOLD);
+            }
+            for index in groups {
                 // Two, for one packet may be lost.
                 let others = [(); 2].map(|()| self.peers.of_group(layer.level, index, &mut self.random));
                 let second = others[1].filter(|_| others[0] != others[1]);
                 for contact in others[0].into_iter().chain(second).filter_map(|id| self.peers.get(id)) {
-                    self.outgoing.push(Outgoing::News(contact, own.clone()));
+                    self.outgoing.push(Outgoing::News(contact, told.clone()));
                 }
             }
         }
@@ -155,13 +165,12 @@ impl Node {
     /// A node of another group of a higher layer.
     fn upper_target(&mut self, level: usize, wanted: impl Fn(Liveness) -> bool) -> Option<NodeId> {
         let layer = self.layers.get(level)?;
-        let groups = layer.others(wanted);
+        let mut groups = layer.others(wanted);
         let level = layer.level;
-        // Of some groups nobody is known yet.
-        (0..4).find_map(|_| {
-            let &index = self.random.choose(&groups)?;
-            self.peers.of_group(level, index, &mut self.random)
-        })
+        // Of some groups only the heartbeat has come so far. Whoever still knows nobody of most groups must not be silent for it.
+        groups.retain(|&index| self.peers.knows_group(level, index));
+        let &index = self.random.choose(&groups)?;
+        self.peers.of_group(level, index, &mut self.random)
     }
 
     fn gossip_with(&mut self, id: NodeId) {
@@ -239,7 +248,13 @@ impl Node {
                     layer.others(|state| state != Liveness::Left).into_iter().map(|index| (layer.level, index)),
                 );
             }
-            message.contacts.extend(self.peers.any(&groups, &mut self.random));
+            groups.retain(|&(layer, index)| self.peers.knows_group(layer, index));
+            let meeting = self.layers[1..].iter().any(|layer| layer.meets(now));
+            let [least, most] = CONTACTS_WHILE_MEETING;
+            for _ in 0..if meeting { (groups.len() / 8).clamp(least, most) } else { 1 } {
+                let contact = self.peers.any(&groups, &mut self.random);
+                message.contacts.extend(contact.filter(|contact| !message.contacts.contains(contact)));
+            }
         }
         let probes = u64::from(self.config.probe_every);
         if probes > 0 && self.sequence.is_multiple_of(probes) {

@@ -103,3 +103,29 @@ fn all_meet_though_one_packet_in_five_is_lost() {
         assert_eq!((outcome.incomplete_at_end, outcome.false_deaths), (0, 0), "seed {seed}");
     }
 }
+
+/// Many small groups, as at the start of a large job: most nodes know nobody of most other groups yet.
+#[test]
+fn many_small_groups_meet_without_a_false_alarm() {
+    let mut scenario =
+        GossipScenario { settle: 6 * SECOND, loss: 10_000, duration: 10 * SECOND, ..GossipScenario::new(512) };
+    (scenario.config.group_sizes, scenario.config.directory) = (vec![4], false);
+    scenario.faults = vec![(2 * SECOND, Fault::Kill(77..78))];
+    let outcome = scenario.run();
+    assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0, 0));
+    assert!(outcome.detections[0].all.is_some_and(|all| all <= 4 * SECOND), "{outcome:?}");
+}
+
+/// A death is told down the layers, from each group to the groups of the layer below it.
+#[test]
+fn four_layers_hear_of_a_death_in_time() {
+    let mut scenario =
+        GossipScenario { settle: 12 * SECOND, loss: 10_000, duration: 6 * SECOND, ..GossipScenario::new(625) };
+    (scenario.config.group_sizes, scenario.config.directory) = (vec![5, 5, 5], false);
+    scenario.faults = vec![(SECOND, Fault::Kill(377..378))];
+    let outcome = scenario.run();
+    let Detection { first, all, .. } = outcome.detections[0];
+    let (first, all) = (first.expect("named"), all.unwrap_or_else(|| panic!("by all: {outcome:?}")));
+    assert!(all - first <= 200 * MILLISECOND, "{} ms", (all - first) / MILLISECOND);
+    assert_eq!((outcome.false_deaths, outcome.wrong_at_end, outcome.incomplete_at_end), (0, 0, 0));
+}
