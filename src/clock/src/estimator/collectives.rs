@@ -64,7 +64,7 @@ fn typical(table: &BoundTable, clocks: usize, collective: bool, counts: impl Fn(
 impl Estimator {
     /// Clocks by which the members of a collective operation that waited in it end it at the same time, to begin with. They are wrong by what an operation takes longer for some than
     /// for others, but not by more, whatever the clocks were before.
-    pub(super) fn from_ends(
+    pub(super) fn starting_from_ends(
         &self,
         table: &BoundTable,
         grid: &Grid,

@@ -355,7 +355,7 @@ impl Estimator {
                 fresh = Some(Problem { afresh: true, rounds: &[], ..problem }.solve(&now));
             }
             if self.at_finest == 1 && self.model == Method::Network && self.collectives.prevail {
-                fresh = self.from_ends(measured, &grid, &now, &problem).or(fresh);
+                fresh = self.starting_from_ends(measured, &grid, &now, &problem).or(fresh);
             }
             if self.model != Method::Network && self.grid.is_some() {
                 lines = self.lines(table, &seen, &grid, clocks);
