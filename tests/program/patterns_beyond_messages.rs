@@ -23,7 +23,7 @@ fn found(report: &Value, stage: &str, kind: &str) -> (u64, u64) {
         .map_or((0, 0), |check| (of(check, "instances_checked"), of(check, "violated")))
 }
 
-/// What the judge of waiting times says: sum in ticks and count by kind, and of what is told beside them.
+/// What the judge of waiting times says: sum in ticks and count by kind, of what is told beside them, and of threads.
 #[track_caller]
 fn judged(trace: &Path) -> Vec<(i64, i64)> {
     let printed = run(tool("waiting_times.py").arg(anchor(trace))).expect(0, "the judge").stdout;
@@ -38,7 +38,7 @@ fn judged(trace: &Path) -> Vec<(i64, i64)> {
 /// The same of the analysis with corrected times.
 fn analysed(report: &Value) -> Vec<(i64, i64)> {
     let waits = &report["analysis"]["waits"];
-    let lists = [&waits["kinds"], &waits["details"]].map(|list| list.as_array().expect("a list").clone());
+    let lists = [&waits["kinds"], &waits["details"], &waits["threads"]["kinds"]].map(|list| list.as_array().expect("a list").clone());
     let of = |kind: &Value| {
         let seconds = kind["waiting"]["after_seconds"].as_f64().expect("seconds");
         ((seconds * 1e9).round() as i64, kind["waiting"]["after_count"].as_i64().expect("a count"))
