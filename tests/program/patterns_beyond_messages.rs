@@ -38,7 +38,8 @@ fn judged(trace: &Path) -> Vec<(i64, i64)> {
 /// The same of the analysis with corrected times.
 fn analysed(report: &Value) -> Vec<(i64, i64)> {
     let waits = &report["analysis"]["waits"];
-    let lists = [&waits["kinds"], &waits["details"], &waits["threads"]["kinds"]].map(|list| list.as_array().expect("a list").clone());
+    let lists = [&waits["kinds"], &waits["details"], &waits["threads"]["kinds"]]
+        .map(|list| list.as_array().expect("a list").clone());
     let of = |kind: &Value| {
         let seconds = kind["waiting"]["after_seconds"].as_f64().expect("seconds");
         ((seconds * 1e9).round() as i64, kind["waiting"]["after_count"].as_i64().expect("a count"))
