@@ -330,8 +330,8 @@ pub fn of_ends(table: &BoundTable, takes: i64) -> Option<BoundTable> {
 fn usual_half_trip(table: &BoundTable) -> Option<f64> {
     let shortest = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a)).filter(|_| a < b)?;
-        let trips =
-            there.windows().iter().filter_map(|(window, bound)| Some(bound.distance + back.get(*window)?.distance));
+        let trip = |(window, bound): &(u32, Bound)| Some(bound.distance.saturating_add(back.get(*window)?.distance));
+        let trips = there.windows().iter().filter_map(trip);
         trips.min().map(|trip| trip as f64 / 2.0)
     };
     let mut all: Vec<f64> = table.pairs.iter().filter_map(shortest).collect();

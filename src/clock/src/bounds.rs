@@ -88,7 +88,7 @@ impl DirectedBounds {
 
     /// Makes distances shorter by what `by` says.
     pub fn shorten(&mut self, by: impl Fn(&Bound) -> i64) {
-        self.windows.iter_mut().for_each(|(_, bound)| bound.distance -= by(bound));
+        self.windows.iter_mut().for_each(|(_, bound)| bound.distance = bound.distance.saturating_sub(by(bound)));
     }
 
     /// The tightest by window, in order of windows.

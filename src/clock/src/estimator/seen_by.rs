@@ -32,7 +32,7 @@ impl SeenBy {
     /// By how much the correction of a clock has changed at a time, now that it is `constant` and `offset`.
     pub(super) fn moved(&self, clock: usize, constant: i64, offset: f64, time: i64) -> f64 {
         let before = self.constants.get(clock).copied().unwrap_or(0);
-        (constant - before) as f64 + offset - self.rest(clock as u32, time)
+        constant.saturating_sub(before) as f64 + offset - self.rest(clock as u32, time)
     }
 
     pub(super) fn correction(&self, clock: u32, time: i64) -> i64 {
