@@ -167,16 +167,17 @@ impl Estimator {
     pub(super) fn fit(&self, anchors: &[Anchor], grid: &Grid) -> ClockFit {
         let recorded = self.recorded(grid);
         let known = self.known();
-        let apart = |clock: usize| -> f64 {
-            let rows = self.offsets.get(clock).into_iter().flatten().zip(recorded.get(clock).into_iter().flatten());
-            let apart = rows.map(|(offset, own)| (offset - own).abs()).enumerate();
-            apart.map(|(window, apart)| apart - known[clock].doubt(window)).fold(0.0, f64::max)
+        let apart = |((row, own), known): ((&Vec<f64>, &Vec<f64>), &EstimateBasis)| -> f64 {
+            let apart = row.iter().zip(own).map(|(offset, own)| (offset - own).abs()).enumerate();
+            apart.map(|(window, apart)| apart - known.doubt(window)).fold(0.0, f64::max)
         };
+        // Once per clock: a long run may have thousands of recorded offsets.
+        let apart: Vec<f64> = self.offsets.iter().zip(&recorded).zip(&known).map(apart).collect();
         // By anchor: there, and anywhere.
         let off = |anchor: &Anchor| {
             let (clock, window) = (anchor.clock as usize, anchor.window as usize);
             let there = (self.offsets.get(clock)?.get(window)? - anchor.value).abs();
-            Some(((there - known.get(clock)?.doubt(window)).max(0.0), apart(clock)))
+            Some(((there - known.get(clock)?.doubt(window)).max(0.0), *apart.get(clock)?))
         };
         let off: Vec<(f64, f64)> = anchors.iter().filter_map(off).collect();
         let beyond = |(anchor, off): (&Anchor, &(f64, f64))| {
