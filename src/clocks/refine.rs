@@ -16,6 +16,8 @@ use clc_clock::reference::Reference;
 use clc_clock::{ClockInterval, ClockMap, MeasurementLimits, Method, RANGE, RecordedOffsets, RefinedClocks};
 use clc_engine::comm::{AnalysisRank, ReduceOp, Transport, agree, all_gather_values, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::calls::ObservedTimes;
+use clc_engine::replay::latest::Begins;
 use clc_engine::replay::observe::{inspect, observe};
 use clc_trace::progress::{Progress, Silent};
 use clc_trace::workers::Workers;
@@ -102,7 +104,8 @@ pub fn refine(
         let decision = match asked.take() {
             Some(stretches) => {
                 let times = mapped_times(opened.workers, loaded, &RefinedClocks::new(&map, &[])?)?;
-                let messages = inspect(transport, &loaded.program, &times, &map.of_timeline, &stretches)?;
+                let messages =
+                    inspect(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &stretches)?;
                 messages.map(|messages| estimator.inspected(&messages))
             }
             None => {
@@ -112,7 +115,9 @@ pub fn refine(
                     break Decision::Nothing(OUT_OF_RANGE.to_owned());
                 }
                 let grid = Grid::new(first, last, windows);
-                let mut table = observe(transport, opened.workers, &loaded.program, &times, &map.of_timeline, &grid)?;
+                let (program, clocks) = (&loaded.program, &map.of_timeline);
+                let begins = Begins::meet(transport, opened.workers, program, &times, clocks)?;
+                let mut table = observe(transport, opened.workers, program, &times, &begins, clocks, &grid)?;
                 if matches!(options.presync, Method::Auto | Method::Network) {
                     let known = match waiting.take() {
                         Some(mut known) => {
@@ -121,7 +126,8 @@ pub fn refine(
                         }
                         None => WaitingCallSearch::new(transport, opened, loaded, &map, table.as_ref())?,
                     };
-                    let waits = known.observe(transport, loaded, &refined, &times, &map, &grid)?;
+                    let seen = ObservedTimes { times: &times, begins: &begins, clocks, grid: &grid };
+                    let waits = known.observe(transport, opened.workers, loaded, &refined, seen)?;
                     if let Some((table, waits)) = table.as_mut().zip(waits) {
                         table.waits = waits;
                     }

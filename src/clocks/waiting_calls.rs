@@ -4,15 +4,15 @@ use crate::pipeline::load::LocalTrace;
 use crate::pipeline::open::TraceHandle;
 use clc_clock::RANGE;
 use clc_clock::both_sides::wanted;
-use clc_clock::grid::Grid;
 use clc_clock::waits::{OneWayDirections, QuickestWaits};
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockMap, RefinedClocks};
 use clc_engine::comm::{AnalysisRank, Transport, agree, broadcast_value};
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::matching::sync::SyncKind;
-use clc_engine::replay::calls::{CallSearch, WaitingCall, WaitingCalls, observe_waits};
+use clc_engine::replay::calls::{CallSearch, ObservedTimes, WaitingCall, WaitingCalls, observe_waits};
 use clc_trace::progress::Silent;
+use clc_trace::workers::Workers;
 use clc_trace::{Event, EventNumber, Result, Ticks, TimelineNumber};
 use std::collections::BTreeSet;
 
@@ -79,19 +79,18 @@ impl WaitingCallSearch {
         Ok(())
     }
 
-    /// What was waited for under `refined` clocks, with which the visited events have these `times`; on rank 0, if there is anything to be looked for. Collective
-    /// over the analysis ranks.
+    /// What was waited for under `refined` clocks, with which events happened as `seen`; on rank 0, if there is anything to be looked for. Collective over the
+    /// analysis ranks.
     ///
     /// # Errors
     /// Failures of the transport.
     pub fn observe(
         &self,
         transport: &mut dyn Transport,
+        workers: Workers,
         loaded: &LocalTrace,
         refined: &RefinedClocks,
-        times: &[Vec<i64>],
-        map: &ClockMap,
-        grid: &Grid,
+        seen: ObservedTimes<'_>,
     ) -> Result<Option<QuickestWaits>> {
         if self.wanted == OneWayDirections::default() {
             return Ok(None);
@@ -103,7 +102,7 @@ impl WaitingCallSearch {
         let others: Vec<Vec<i64>> = mapped.collect();
         let WaitingCallSearch { wanted, calls, resolution } = self;
         let search = CallSearch { wanted, calls, others: &others, resolution: *resolution };
-        observe_waits(transport, &loaded.program, times, &map.of_timeline, grid, search)
+        observe_waits(transport, workers, &loaded.program, seen, search)
     }
 }
 

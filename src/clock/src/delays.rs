@@ -70,9 +70,7 @@ impl Delays {
         let count = sample.len().max(1) as f64;
         for _ in 0..STEPS {
             let (chunks, rest) = sample.as_chunks::<LANES>();
-            let mut sums = [(0.0, 0.0); PARTS];
-            self.expect(chunks, &mut sums);
-            self.expect(rest.as_chunks::<1>().0, &mut sums);
+            let sums = self.expect(chunks, rest);
             for ((share, mean), (number, sum)) in self.parts.iter_mut().zip(sums) {
                 *mean = (sum + PRIOR * *mean) / (number + PRIOR);
                 *share = (number + PRIOR) / (count + PRIOR * PARTS as f64);
@@ -81,28 +79,20 @@ impl Delays {
         }
     }
 
-    /// Adds to `sums` how many of the excesses belong to each part, and their sum.
+    /// How many of the excesses belong to each part, and their sum.
     #[inline(always)]
-    fn expect<const N: usize>(&self, excesses: &[[f64; N]], sums: &mut [(f64, f64); PARTS]) {
+    fn expect(&self, excesses: &[[f64; LANES]], rest: &[f64]) -> [(f64, f64); PARTS] {
         let density = self.density();
-        let mut totals = [([0.0; N], [0.0; N]); PARTS];
+        let mut totals = Totals::default();
         for excesses in excesses {
-            let parts = density.parts(excesses);
-            let mut shares = [0.0; N];
-            parts.iter().for_each(|part| shares.iter_mut().zip(part).for_each(|(all, part)| *all += part));
-            shares.iter_mut().for_each(|all| *all = 1.0 / *all);
-            for ((numbers, sums), part) in totals.iter_mut().zip(parts) {
-                for lane in 0..N {
-                    let share = part[lane] * shares[lane];
-                    numbers[lane] += share;
-                    sums[lane] += share * excesses[lane];
-                }
-            }
+            density.share_out(excesses, &[1.0; LANES], &mut totals);
         }
-        for (sum, (numbers, all)) in sums.iter_mut().zip(totals) {
-            sum.0 += numbers.iter().sum::<f64>();
-            sum.1 += all.iter().sum::<f64>();
+        if !rest.is_empty() {
+            let mut counts = [0.0; LANES];
+            counts[..rest.len()].fill(1.0);
+            density.share_out(&filled_up(rest), &counts, &mut totals);
         }
+        totals.map(|(numbers, sums)| (numbers.iter().sum(), sums.iter().sum()))
     }
 
     /// Keeps means apart, and the first at least at `least`.
@@ -122,39 +112,57 @@ impl Delays {
     /// towards zero.
     pub fn forces(&self, excesses: &mut [f64]) {
         let density = self.density();
-        let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        widest(
+        all_at_once(
+            excesses,
             #[inline(always)]
-            || {
-                chunks.iter_mut().for_each(
-                    #[inline(always)]
-                    |chunk| density.forces(chunk),
-                )
-            },
+            |excesses| density.forces(excesses),
         );
-        rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.forces(one));
     }
 
     /// Logarithms of the density at each excess, which they replace; below zero it falls with the square of the excess in units of `tolerance`, to a
     /// limit.
     pub fn log_densities(&self, excesses: &mut [f64], tolerance: f64) {
         let density = self.density();
-        let (chunks, rest) = excesses.as_chunks_mut::<LANES>();
-        widest(
+        all_at_once(
+            excesses,
             #[inline(always)]
-            || {
-                chunks.iter_mut().for_each(
-                    #[inline(always)]
-                    |chunk| density.logarithms(chunk, tolerance),
-                )
-            },
+            |excesses| density.logarithms(excesses, tolerance),
         );
-        rest.as_chunks_mut::<1>().0.iter_mut().for_each(|one| density.logarithms(one, tolerance));
     }
 }
 
 /// How many values are worked on at once.
 const LANES: usize = 8;
+
+/// By part, how many excesses belong to it, and their sum.
+type Totals = [([f64; LANES], [f64; LANES]); PARTS];
+
+/// Fewer values than are worked on at once, with zeros behind them: all at once are hardly slower than one.
+#[inline(always)]
+fn filled_up(few: &[f64]) -> [f64; LANES] {
+    let mut all = [0.0; LANES];
+    all[..few.len()].copy_from_slice(few);
+    all
+}
+
+/// Replaces values by what `function` makes of them.
+#[inline(always)]
+fn all_at_once(values: &mut [f64], function: impl Fn(&mut [f64; LANES])) {
+    let (chunks, rest) = values.as_chunks_mut::<LANES>();
+    widest(
+        #[inline(always)]
+        || {
+            for chunk in chunks {
+                function(chunk);
+            }
+            if !rest.is_empty() {
+                let mut last = filled_up(rest);
+                function(&mut last);
+                rest.copy_from_slice(&last[..rest.len()]);
+            }
+        },
+    );
+}
 
 /// [`Delays`], ready to be evaluated.
 #[derive(Debug, Clone, Copy)]
@@ -166,8 +174,8 @@ struct Density {
 impl Density {
     /// The parts of the density at these excesses, of which none is negative.
     #[inline(always)]
-    fn parts<const N: usize>(&self, excesses: &[f64; N]) -> [[f64; N]; PARTS] {
-        let mut parts = [[0.0; N]; PARTS];
+    fn parts(&self, excesses: &[f64; LANES]) -> [[f64; LANES]; PARTS] {
+        let mut parts = [[0.0; LANES]; PARTS];
         for ((part, height), rate) in parts.iter_mut().zip(self.heights).zip(self.rates) {
             part.iter_mut()
                 .zip(excesses)
@@ -176,8 +184,24 @@ impl Density {
         parts
     }
 
+    /// Adds excesses, each of which counts so often, to the parts to which they belong.
     #[inline(always)]
-    fn forces<const N: usize>(&self, excesses: &mut [f64; N]) {
+    fn share_out(&self, excesses: &[f64; LANES], counts: &[f64; LANES], totals: &mut Totals) {
+        let parts = self.parts(excesses);
+        let mut shares = [0.0; LANES];
+        parts.iter().for_each(|part| shares.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        shares.iter_mut().zip(counts).for_each(|(all, count)| *all = count / *all);
+        for ((numbers, sums), part) in totals.iter_mut().zip(parts) {
+            for lane in 0..LANES {
+                let share = part[lane] * shares[lane];
+                numbers[lane] += share;
+                sums[lane] += share * excesses[lane];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn forces(&self, excesses: &mut [f64; LANES]) {
         excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
         let parts = self.parts(excesses);
         for (lane, force) in excesses.iter_mut().enumerate() {
@@ -187,7 +211,7 @@ impl Density {
     }
 
     #[inline(always)]
-    fn logarithms<const N: usize>(&self, excesses: &mut [f64; N], tolerance: f64) {
+    fn logarithms(&self, excesses: &mut [f64; LANES], tolerance: f64) {
         let missed = excesses.map(|excess| (-excess / tolerance).max(0.0));
         excesses.iter_mut().for_each(|excess| *excess = excess.max(0.0));
         let parts = self.parts(excesses);

@@ -224,6 +224,14 @@ impl Observations {
             ..*self
         }
     }
+
+    /// A copy with the messages between the pairs of clocks that `keep` wants.
+    pub fn of_pairs(&self, keep: impl Fn(u32, u32) -> bool) -> Observations {
+        let mut part = self.part(|_| true);
+        part.two_way.retain(|seen| keep(seen.a, seen.b));
+        part.one_way.retain(|seen| keep(seen.a, seen.b));
+        part
+    }
 }
 
 #[cfg(test)]

@@ -152,12 +152,27 @@ impl<'a> Trial<'a> {
 /// What clocks are judged by.
 pub struct Jury<'a> {
     trial: Trial<'a>,
+    /// The messages of some pairs of clocks, by which a reading is chosen if there are many; by half.
+    some: Option<[Observations; 2]>,
+}
+
+/// From so many directions on, some pairs of clocks choose the reading: what is best for one pair in four is so for all.
+const MANY: usize = 1024;
+const ONE_IN: u64 = 4;
+
+/// Whether a pair of clocks is among those by which a reading is chosen: one in some, in no pattern (multiplication by a large odd number, Knuth 1973, 6.4).
+fn is_chosen(a: u32, b: u32) -> bool {
+    let pair = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
+    (pair.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % ONE_IN == 0
 }
 
 impl<'a> Jury<'a> {
     /// The messages of a part of `view`.
     fn new(view: &'a TrialData, part: TrialScope) -> Jury<'a> {
-        Jury { trial: Trial::new(view, &view.now, part) }
+        let trial = Trial::new(view, &view.now, part);
+        let many = trial.halves.iter().all(|half| half.directions().len() >= MANY);
+        let some = many.then(|| [0, 1].map(|half| trial.halves[half].of_pairs(is_chosen)));
+        Jury { trial, some }
     }
 
     /// All messages of `view`; of long runs enough of them.
@@ -174,26 +189,39 @@ impl<'a> Jury<'a> {
         rows.iter().flat_map(|row| windows().map(|window| grid.at(row, view.grid.centre(window)))).collect()
     }
 
-    /// Learns travel times from one half and judges the other.
-    fn judge_half(&self, half: usize, flat: &[f64], reading: Reading) -> Score {
-        let Trial { halves, windows, .. } = &self.trial;
-        DelayModel::learn(&halves[half], flat, *windows, reading, None, Workers::ONE).judge(
-            &halves[1 - half],
-            flat,
-            *windows,
-        )
+    /// Learns travel times from one half of messages and judges the other.
+    fn judge_half(&self, halves: &[Observations; 2], half: usize, flat: &[f64], reading: Reading) -> Score {
+        let windows = self.trial.windows;
+        let learned = DelayModel::learn(&halves[half], flat, windows, reading, None, Workers::ONE);
+        learned.judge(&halves[1 - half], flat, windows)
     }
 
-    /// How well given clocks predict: the best of all readings.
-    pub fn judge(&self, offsets: &Offsets) -> Score {
+    /// By both halves.
+    fn judge_by(&self, halves: &[Observations; 2], flat: &[f64], reading: Reading) -> Score {
+        let mut score = self.judge_half(halves, 0, flat, reading);
+        score.merge(&self.judge_half(halves, 1, flat, reading));
+        score
+    }
+
+    /// How well given clocks predict: the best of all readings, which are tried at the same time if there are `workers`.
+    pub fn judge(&self, offsets: &Offsets, workers: Workers) -> Score {
         let flat = self.seen(&self.trial.view.grid, offsets);
-        let readings = EDGES.iter().map(|share| Reading::Edge(*share)).chain([Reading::Mode]);
-        let scores = readings.map(|reading| {
-            let mut score = self.judge_half(0, &flat, reading);
-            score.merge(&self.judge_half(1, &flat, reading));
-            score
-        });
-        scores.max_by(|one, other| one.mean().total_cmp(&other.mean())).unwrap_or_default()
+        let halves = self.some.as_ref().unwrap_or(&self.trial.halves);
+        let reading = |at: usize| EDGES.get(at).map_or(Reading::Mode, |share| Reading::Edge(*share));
+        let scores =
+            workers.map(EDGES.len() + 1, |at| self.judge_by(halves, &flat, reading(at))).into_iter().enumerate();
+        match scores.max_by(|one, other| one.1.mean().total_cmp(&other.1.mean())) {
+            Some((at, _)) if self.some.is_some() => {
+                let all = &self.trial.halves;
+                let mut score = Score::default();
+                workers
+                    .map(2, |half| self.judge_half(all, half, &flat, reading(at)))
+                    .iter()
+                    .for_each(|half| score.merge(half));
+                score
+            }
+            best => best.map(|(_, score)| score).unwrap_or_default(),
+        }
     }
 }
 
@@ -221,7 +249,7 @@ fn judged(
             ..*like
         };
         let found = trial.whole(&problem.solve_to(Tolerance::STEP, &trial.now));
-        jury.judge_half(half, &jury.seen(&trial.view.grid, &found), choice.reading)
+        jury.judge_half(&jury.trial.halves, half, &jury.seen(&trial.view.grid, &found), choice.reading)
     };
     let mut score = Score::default();
     workers.map(2, half).iter().for_each(|half| score.merge(half));

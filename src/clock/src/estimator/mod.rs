@@ -419,10 +419,11 @@ impl Estimator {
                 let (observations, now, anchors) = (seen.clone(), solved.clone(), anchors.clone());
                 let view = TrialData { grid, observations, now, otherwise: None, anchors };
                 let jury = Jury::of_all(&view);
-                let (mut estimated, measured) = (trial(&view, &problem, choice, self.workers), jury.judge(&recorded));
-                let own = jury.judge(&solved);
+                let (mut estimated, measured) =
+                    (trial(&view, &problem, choice, self.workers), jury.judge(&recorded, self.workers));
+                let own = jury.judge(&solved, self.workers);
                 let rivals = self.straight(table, &seen, &grid, clocks).into_iter();
-                let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets), rival));
+                let mut rivals = rivals.map(|rival| (jury.judge(&rival.composition.offsets, self.workers), rival));
                 let as_good = |score: &Score| score.gain(&estimated).is_no_loss() && score.gain(&own).is_no_loss();
                 let takes_its_place = |score: &Score, rival: &straight::StraightClocks| {
                     let rows = &rival.composition.offsets;
@@ -446,7 +447,7 @@ impl Estimator {
                 }
                 self.gain = Some(estimated.gain(&measured));
                 self.unmeasured = self.without_offsets(map, &grid, &solved).map(|(rows, anywhere)| {
-                    let score = jury.judge(&rows);
+                    let score = jury.judge(&rows, self.workers);
                     Unmeasured { gain: score.gain(&measured), estimated: estimated.gain(&score), anywhere }
                 });
             }

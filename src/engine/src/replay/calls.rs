@@ -5,12 +5,14 @@ use crate::matching::collectives::{CollectiveComm, HostedMember, InstanceIndex};
 use crate::replay::bounds::message_bounds;
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::latest::Begins;
+use crate::replay::observe::hosted_members;
 use crate::replay::program::Program;
 use clc_clock::bounds::Bound;
 use clc_clock::grid::Grid;
 use clc_clock::kind::BoundKind;
 use clc_clock::waits::{Class, OneWayDirections, QuickestWaits};
 use clc_trace::Result;
+use clc_trace::workers::Workers;
 use controlled_logical_clock::semantics::CollectiveClass;
 
 /// The call around a send or receive, if nothing else happened in it.
@@ -47,58 +49,94 @@ pub struct CallSearch<'a> {
     pub resolution: u64,
 }
 
-/// What is looked for, under `times` (one per visited event of the hosted timelines); on rank 0 only. Collective over the analysis ranks; the same for any number of them.
+/// When events happened, as some clocks see them.
+#[derive(Debug, Clone, Copy)]
+pub struct ObservedTimes<'a> {
+    /// One per visited event of the hosted timelines.
+    pub times: &'a [Vec<i64>],
+    /// The begins of collectives under these times.
+    pub begins: &'a [Begins],
+    /// The clock of every timeline of the trace.
+    pub clocks: &'a [u32],
+    /// Windows.
+    pub grid: &'a Grid,
+}
+
+/// What is looked for, at these times; on rank 0 only. Collective over the analysis ranks; the same for any number of them.
 ///
 /// # Errors
 /// Failures of the transport.
 pub fn observe_waits(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
-    times: &[Vec<i64>],
-    clocks: &[u32],
-    grid: &Grid,
+    seen: ObservedTimes<'_>,
     search: CallSearch<'_>,
 ) -> Result<Option<QuickestWaits>> {
     let CallSearch { wanted, resolution, .. } = search;
     let mut waits = QuickestWaits::default();
     if wanted.messages {
-        messages(transport, program, times, clocks, grid, search, &mut waits)?;
+        messages(transport, program, seen, search, &mut waits)?;
     }
     let long = (WAITED * resolution as f64) as i64;
-    let begins = Begins::meet(transport, program, times, clocks)?;
-    for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
-        let hub = wanted.hub(comm.processes.iter().map(|process| clocks[*process as usize]));
-        for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank] as usize];
-            let times = &times[member.timeline];
-            for instance in member.received() {
-                let Some((begin, sender)) = begins.before(comm, instance, member.rank).of_all() else { continue };
-                let own = times[member.begins[instance] as usize];
-                let at = times[member.ends[instance] as usize];
-                let useful = match comm.instances[instance].class {
-                    CollectiveClass::OneToN | CollectiveClass::NToOne => {
-                        wanted.one_way.contains(&(sender, clock)) && at - own >= long
-                    }
-                    CollectiveClass::NToN => {
-                        hub == Some(sender) && wanted.one_way.contains(&(sender, clock)) && at - own >= long
-                    }
-                    _ => false,
-                };
-                if useful {
-                    let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
-                    let bound = Bound { distance: at - begin, at, kind };
-                    waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
-                }
-            }
+    let comms = &program.collectives.comms;
+    let of_members =
+        |comm: &CollectiveComm| wanted.hub(comm.processes.iter().map(|process| seen.clocks[*process as usize]));
+    let hubs: Vec<Option<u32>> = comms.iter().map(of_members).collect();
+    let shares = shares_of_members(program, workers);
+    let parts = workers.map(shares.len(), |share| {
+        let mut waits = QuickestWaits::default();
+        for &(comm, member) in &shares[share] {
+            let of_comm = (&comms[comm], &seen.begins[comm], hubs[comm]);
+            of_collectives(of_comm, member, seen, (wanted, long), &mut waits);
         }
-    }
-    between_ends(transport, program, times, clocks, grid, (wanted, long), &mut waits)?;
+        waits
+    });
+    parts.into_iter().for_each(|part| waits.merge(part));
+    between_ends(transport, workers, program, seen, (wanted, long), &mut waits)?;
     let parts = gather_values(transport, AnalysisRank::FIRST, &waits)?;
     Ok(parts.map(|parts| {
         let mut whole = QuickestWaits::default();
         parts.into_iter().for_each(|part| whole.merge(part));
         whole
     }))
+}
+
+/// The members of collectives that are hosted here, communicator by communicator, in as many parts as there are threads: the number of the communicator, and the member.
+fn shares_of_members(program: &Program, workers: Workers) -> Vec<Vec<(usize, &HostedMember)>> {
+    let members = hosted_members(program);
+    let size = members.len().div_ceil(workers.threads()).max(1);
+    members.chunks(size).map(<[_]>::to_vec).collect()
+}
+
+/// What a member of a communicator has waited for in operations whose latest begin it is told.
+fn of_collectives(
+    (comm, begins, hub): (&CollectiveComm, &Begins, Option<u32>),
+    member: &HostedMember,
+    ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
+    (wanted, long): (&OneWayDirections, i64),
+    waits: &mut QuickestWaits,
+) {
+    let clock = clocks[comm.processes[member.rank] as usize];
+    let times = &times[member.timeline];
+    for instance in member.received() {
+        let of_hub = match comm.instances[instance].class {
+            CollectiveClass::OneToN | CollectiveClass::NToOne => false,
+            CollectiveClass::NToN if hub.is_some() => true,
+            _ => continue,
+        };
+        let own = times[member.begins[instance] as usize];
+        let at = times[member.ends[instance] as usize];
+        if at - own < long {
+            continue;
+        }
+        let Some((begin, sender)) = begins.before(comm, instance, member.rank).of_all() else { continue };
+        if (!of_hub || hub == Some(sender)) && wanted.one_way.contains(&(sender, clock)) {
+            let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
+            let bound = Bound { distance: at - begin, at, kind };
+            waits.add(Class { from: sender, to: clock, kind }, grid.window(at), bound);
+        }
+    }
 }
 
 /// When the member on the hub's clock ended each instance of a communicator, if it waited in it.
@@ -121,10 +159,9 @@ impl OfInstances for HubEnds {
 /// operations, which tell them where to begin.
 fn between_ends(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
-    times: &[Vec<i64>],
-    clocks: &[u32],
-    grid: &Grid,
+    ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
     (wanted, long): (&OneWayDirections, i64),
     waits: &mut QuickestWaits,
 ) -> Result<()> {
@@ -162,9 +199,13 @@ fn between_ends(
         ends.push(HubEnds(own));
     }
     homes::meet(transport, program, &mut ends)?;
-    for ((comm, hub), ends) in comms.iter().zip(&hubs).zip(&ends) {
-        let Some((hub, _)) = *hub else { continue };
-        for member in &comm.members {
+    let ended = &ended;
+    let shares = shares_of_members(program, workers);
+    let parts = workers.map(shares.len(), |share| {
+        let mut waits = QuickestWaits::default();
+        for &(number, member) in &shares[share] {
+            let (comm, ends) = (&comms[number], &ends[number]);
+            let Some((hub, _)) = hubs[number] else { continue };
             let clock = clocks[comm.processes[member.rank] as usize];
             if hub == clock {
                 continue;
@@ -183,7 +224,9 @@ fn between_ends(
                 waits.add(Class { from: clock, to: hub, kind }, grid.window(back.at), back);
             }
         }
-    }
+        waits
+    });
+    parts.into_iter().for_each(|part| waits.merge(part));
     Ok(())
 }
 
@@ -194,9 +237,7 @@ const NEVER: i64 = i64::MIN / 2;
 fn messages(
     transport: &mut dyn Transport,
     program: &Program,
-    times: &[Vec<i64>],
-    clocks: &[u32],
-    grid: &Grid,
+    ObservedTimes { times, clocks, grid, .. }: ObservedTimes<'_>,
     CallSearch { wanted, calls, others, .. }: CallSearch<'_>,
     waits: &mut QuickestWaits,
 ) -> Result<()> {

@@ -8,21 +8,39 @@ use crate::comm::Transport;
 use crate::matching::collectives::{CollectiveComm, InstanceIndex, Slot};
 use crate::replay::homes::{self, OfInstances};
 use crate::replay::program::Program;
+use clc_trace::workers::Workers;
 use clc_trace::{CommRank, Result};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The latest begin, and the latest one of those on other clocks: (time, clock).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatestBegins([Option<(i64, u32)>; 2]);
 
 impl LatestBegins {
+    #[inline]
     fn merge(&mut self, other: LatestBegins) {
-        for candidate in other.0.into_iter().flatten() {
-            let mut all: [Option<(i64, u32)>; 3] = [self.0[0], self.0[1], Some(candidate)];
-            all.sort_unstable_by(|a, b| b.cmp(a));
-            let second = all[1..].iter().flatten().find(|next| all[0].is_none_or(|first| first.1 != next.1));
-            self.0 = [all[0], second.copied()];
+        other.0.into_iter().flatten().for_each(|begin| self.add(begin));
+    }
+
+    /// Takes in another begin.
+    #[inline]
+    fn add(&mut self, begin: (i64, u32)) {
+        let [first, second] = &mut self.0;
+        match first {
+            Some(latest) if begin > *latest => {
+                if begin.1 != latest.1 {
+                    *second = *first;
+                }
+                *first = Some(begin);
+            }
+            Some(latest) => {
+                if begin.1 != latest.1 && second.is_none_or(|second| begin > second) {
+                    *second = Some(begin);
+                }
+            }
+            None => *first = Some(begin),
         }
     }
 
@@ -51,6 +69,9 @@ impl LatestBegins {
         latest
     }
 }
+
+/// Begins that one thread has looked at before another has started.
+const ALONE: usize = 1 << 15;
 
 /// Those of all instances of a communicator.
 #[derive(Debug, Clone, Default)]
@@ -110,20 +131,40 @@ impl Begins {
     }
 
     /// What the members hosted here contribute.
-    fn of_members(comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
-        let mut begins = Begins {
-            all: vec![LatestBegins::default(); comm.instances.len() * comm.groups()],
-            prefix: BTreeMap::new(),
-        };
-        for (k, instance) in comm.numbered() {
-            for member in comm.members.iter().filter(|member| member.sends[k]) {
-                let clock = clocks[comm.processes[member.rank] as usize];
-                let time = times[member.timeline][member.begins[k] as usize];
-                let own = LatestBegins([Some((time, clock)), None]);
-                match instance.class {
-                    CollectiveClass::Unconstrained => {}
-                    CollectiveClass::Prefix => _ = begins.prefix.entry(k).or_default().insert(member.rank, own),
-                    _ => begins.all[comm.slot(k, comm.group_of(member.rank))].merge(own),
+    fn of_members(workers: Workers, comm: &CollectiveComm, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
+        let instances = comm.instances.len();
+        let shares = if instances * comm.members.len() < ALONE { 1 } else { workers.threads() };
+        let parts = workers.map(shares, |share| {
+            let [from, to] = [share, share + 1].map(|share| instances * share / shares);
+            Begins::of_some(comm, from..to, times, clocks)
+        });
+        let mut parts = parts.into_iter();
+        let mut begins = parts.next().unwrap_or_default();
+        for part in parts {
+            begins.all.extend(part.all);
+            begins.prefix.extend(part.prefix);
+        }
+        begins
+    }
+
+    /// The same to some instances.
+    fn of_some(comm: &CollectiveComm, some: Range<usize>, times: &[Vec<i64>], clocks: &[u32]) -> Begins {
+        let groups = comm.groups();
+        let mut begins = Begins { all: vec![LatestBegins::default(); some.len() * groups], prefix: BTreeMap::new() };
+        let first = some.start * groups;
+        for member in &comm.members {
+            let clock = clocks[comm.processes[member.rank] as usize];
+            let (group, times) = (comm.group_of(member.rank), &times[member.timeline]);
+            for (k, instance) in comm.numbered().skip(some.start).take(some.len()) {
+                if !member.sends[k] || instance.class == CollectiveClass::Unconstrained {
+                    continue;
+                }
+                let begin = (times[member.begins[k] as usize], clock);
+                if instance.class == CollectiveClass::Prefix {
+                    let own = LatestBegins([Some(begin), None]);
+                    begins.prefix.entry(k).or_default().insert(member.rank, own);
+                } else {
+                    begins.all[comm.slot(k, group).0 as usize - first].add(begin);
                 }
             }
         }
@@ -148,12 +189,13 @@ impl Begins {
     /// Failures of the transport.
     pub fn meet(
         transport: &mut dyn Transport,
+        workers: Workers,
         program: &Program,
         times: &[Vec<i64>],
         clocks: &[u32],
     ) -> Result<Vec<Begins>> {
         let comms = &program.collectives.comms;
-        let mut all: Vec<Begins> = comms.iter().map(|comm| Begins::of_members(comm, times, clocks)).collect();
+        let mut all: Vec<Begins> = comms.iter().map(|comm| Begins::of_members(workers, comm, times, clocks)).collect();
         // What a host said itself comes back to it, and changes nothing.
         homes::meet(transport, program, &mut all)?;
         all.iter_mut().for_each(Begins::accumulate);

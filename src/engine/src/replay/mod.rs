@@ -13,7 +13,7 @@ pub mod dataflow;
 mod finish;
 pub mod forward;
 mod homes;
-mod latest;
+pub mod latest;
 mod mirror;
 pub mod observe;
 pub mod partners;

@@ -4,6 +4,7 @@
 //! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
+use crate::matching::instances::HostedMember;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
 use crate::replay::program::Program;
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The table of all bounds under `times` (one per visited event of the hosted timelines), by windows of the receives' times; on
-/// rank 0 only. `clocks` has the clock of every timeline of the trace. Collective over the analysis ranks; the same
-/// for any number of them.
+/// rank 0 only. `begins` are those of the collectives under these times. `clocks` has the clock of every timeline of the trace. Collective over the analysis ranks;
+/// the same for any number of them.
 ///
 /// # Errors
 /// Failures of the transport.
@@ -29,25 +30,29 @@ pub fn observe(
     workers: Workers,
     program: &Program,
     times: &[Vec<i64>],
+    begins: &[Begins],
     clocks: &[u32],
     grid: &Grid,
 ) -> Result<Option<BoundTable>> {
     let here = transport.rank();
-    let shares = shares(program, workers.threads());
+    let (shares, members) = (shares(program, workers.threads()), hosted_members(program));
     let tables = workers.run(shares.len(), &Silent, |share, _| {
         let mut collector = Collector::new(grid);
         let visit = messages(&mut collector, program, times, clocks);
         local_message_bounds(here, program, times, shares[share].clone(), visit);
+        let [from, to] = [share, share + 1].map(|share| members.len() * share / shares.len());
+        for member in &members[from..to] {
+            for (pair, bounds) in bounds_of_member(program, *member, times, begins, clocks) {
+                collector.pair(pair);
+                bounds.into_iter().for_each(|bound| collector.message(bound));
+            }
+        }
         Ok(collector.finish())
     })?;
     let mut collector = Collector::new(grid);
     tables.into_iter().for_each(|table| collector.merge(table));
     let visit = messages(&mut collector, program, times, clocks);
     remote_message_bounds(transport, program, times, visit)?;
-    collective_begins(transport, program, times, clocks, |pair, bounds| {
-        collector.pair(pair);
-        bounds.into_iter().for_each(|bound| collector.message(bound));
-    })?;
     let parts = gather_values(transport, AnalysisRank::FIRST, &collector.finish())?;
     Ok(parts.map(|parts| {
         let mut whole = BoundTable::default();
@@ -56,31 +61,32 @@ pub fn observe(
     }))
 }
 
-/// Calls `visit` with what the collectives say, by (sending clock, receiving clock) and member. Collective over the analysis ranks.
-fn collective_begins(
-    transport: &mut dyn Transport,
+/// The members of collectives that are hosted here, communicator by communicator.
+pub(super) fn hosted_members(program: &Program) -> Vec<(usize, &HostedMember)> {
+    let comms = program.collectives.comms.iter().enumerate();
+    comms.flat_map(|(comm, of)| of.members.iter().map(move |member| (comm, member))).collect()
+}
+
+/// What the collectives of a communicator say to a member, by (sending clock, receiving clock).
+fn bounds_of_member(
     program: &Program,
+    (comm, member): (usize, &HostedMember),
     times: &[Vec<i64>],
+    begins: &[Begins],
     clocks: &[u32],
-    mut visit: impl FnMut((u32, u32), Vec<Bound>),
-) -> Result<()> {
-    let begins = Begins::meet(transport, program, times, clocks)?;
-    for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
-        for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank] as usize];
-            let times = &times[member.timeline];
-            let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
-            for instance in member.received() {
-                let at = times[member.ends[instance] as usize];
-                if let Some((begin, sender)) = begins.before(comm, instance, member.rank).on_another_clock(clock) {
-                    let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
-                    from.entry(sender).or_default().push(Bound { distance: at - begin, at, kind });
-                }
-            }
-            from.into_iter().for_each(|(sender, bounds)| visit((sender, clock), bounds));
+) -> BTreeMap<(u32, u32), Vec<Bound>> {
+    let (comm, begins) = (&program.collectives.comms[comm], &begins[comm]);
+    let clock = clocks[comm.processes[member.rank] as usize];
+    let times = &times[member.timeline];
+    let mut from: BTreeMap<(u32, u32), Vec<Bound>> = BTreeMap::new();
+    for instance in member.received() {
+        let at = times[member.ends[instance] as usize];
+        if let Some((begin, sender)) = begins.before(comm, instance, member.rank).on_another_clock(clock) {
+            let kind = BoundKind::collective(comm.instances[instance].op, comm.size);
+            from.entry((sender, clock)).or_default().push(Bound { distance: at - begin, at, kind });
         }
     }
-    Ok(())
+    from
 }
 
 /// Messages of a stretch that a rank tells of at most.
@@ -93,6 +99,7 @@ const MOST: usize = 1 << 14;
 /// Failures of the transport.
 pub fn inspect(
     transport: &mut dyn Transport,
+    workers: Workers,
     program: &Program,
     times: &[Vec<i64>],
     clocks: &[u32],
@@ -123,9 +130,12 @@ pub fn inspect(
             see(pair, sent, times[end.destination][event as usize]);
         }
     })?;
-    collective_begins(transport, program, times, clocks, |pair, bounds| {
-        bounds.into_iter().for_each(|bound| see(pair, bound.at - bound.distance, bound.at));
-    })?;
+    let begins = Begins::meet(transport, workers, program, times, clocks)?;
+    for member in hosted_members(program) {
+        for (pair, bounds) in bounds_of_member(program, member, times, &begins, clocks) {
+            bounds.into_iter().for_each(|bound| see(pair, bound.at - bound.distance, bound.at));
+        }
+    }
     let parts = gather_values(transport, AnalysisRank::FIRST, &found.concat())?;
     Ok(parts.map(|parts| {
         let mut all: Vec<Inspected> = parts.into_iter().flatten().collect();
