@@ -24,7 +24,8 @@ use clc_engine::replay::settle::settle;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Advance;
 use clc_trace::{
-    ClockOffset, Event, EventNumber, LocationId, OwnTimeline, RegionId, Result, Ticks, Timeline, TimelineNumber,
+    ClockOffset, Event, EventNumber, LocationId, MpiRank, OwnTimeline, RegionId, Result, Ticks, Timeline,
+    TimelineNumber,
 };
 use controlled_logical_clock::forward::ForwardParameters;
 use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
@@ -187,7 +188,7 @@ pub(crate) fn load_with(
     let joined_communicators = join_everywhere(transport, &table, first, &mut extracts)?;
     let mut nodes: Vec<u32> = opened.timelines.all.iter().map(|timeline| timeline.node).collect();
     let mut messages = match_messages(transport, &opened.placement, first, &mut extracts, with_orders)?;
-    let node_of = |process: u32| nodes[process as usize];
+    let node_of = |process: MpiRank| nodes[process];
     let rules = Rules { alltoallv: options.alltoallv, fences: options.fences };
     let mut collectives =
         match_collectives(transport, &opened.placement, &table, &node_of, first, &mut extracts, rules)?;

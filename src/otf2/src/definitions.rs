@@ -4,8 +4,8 @@ use crate::bytes::Reader;
 use crate::chunks::{FileKind, RecordReader};
 use clc_trace::{
     AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, GroupId, Location,
-    LocationGroup, LocationGroupId, LocationId, LocationKind, ParameterId, Region, RegionId, Result, SystemTreeNode,
-    SystemTreeNodeId, Window, WindowId,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region, RegionId, Result,
+    SystemTreeNode, SystemTreeNodeId, Window, WindowId,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -364,7 +364,7 @@ impl Tables {
 
     /// The communicators, and the groups that events on windows may name.
     #[allow(clippy::type_complexity)] // the fields of `Definitions`
-    fn communicators(&self, processes: usize) -> Result<(Vec<Communicator>, Vec<(GroupId, Arc<[u32]>)>)> {
+    fn communicators(&self, processes: usize) -> Result<(Vec<Communicator>, Vec<(GroupId, Arc<[MpiRank]>)>)> {
         // Ids of groups can be taken twice (EZTrace): the one that can be a communicator's counts.
         let mut groups: BTreeMap<u32, &GroupDefinition> = BTreeMap::new();
         for group in &self.groups {
@@ -393,16 +393,16 @@ impl Tables {
                                 "group {id} refers to MPI process {member}, but there are only {processes}"
                             )));
                         }
-                        ranks.push(member as u32);
+                        ranks.push(MpiRank(member as u32));
                     }
-                    let distinct: HashSet<u32> = ranks.iter().copied().collect();
+                    let distinct: HashSet<MpiRank> = ranks.iter().copied().collect();
                     if distinct.len() < ranks.len() {
                         return Err(Error::new(format!("group {id} lists an MPI process twice")));
                     }
                     Ok(CommMembers::Intra(ranks.into()))
                 }
                 // All processes, in the order of the group itself.
-                COMM_LOCATIONS => Ok(CommMembers::Intra((0..processes as u32).collect())),
+                COMM_LOCATIONS => Ok(CommMembers::Intra((0..processes as u32).map(MpiRank).collect())),
                 _ => Ok(CommMembers::NotMpi),
             }
         };
@@ -517,7 +517,7 @@ mod tests {
         add(&mut tables, kind::INTER_COMM, |payload| numbers(payload, &[duplicates, 0, 2, 1]));
         let (definitions, _) = tables.resolve(0).unwrap();
         let is_shared = |definitions: &Definitions| {
-            let lists: Vec<&Arc<[u32]>> = definitions
+            let lists: Vec<&Arc<[MpiRank]>> = definitions
                 .communicators
                 .iter()
                 .map(|communicator| match &communicator.members {
@@ -525,7 +525,7 @@ mod tests {
                     other => panic!("{other:?}"),
                 })
                 .collect();
-            assert_eq!(**lists[0], (0..processes as u32).collect::<Vec<_>>());
+            assert_eq!(**lists[0], (0..processes as u32).map(MpiRank).collect::<Vec<_>>());
             lists.iter().all(|list| Arc::ptr_eq(list, lists[0]))
         };
         assert!(is_shared(&definitions));

@@ -67,9 +67,9 @@ pub fn observe_waits(
     let long = (WAITED * resolution as f64) as i64;
     let begins = Begins::meet(transport, program, times, clocks)?;
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
-        let hub = wanted.hub(comm.processes.iter().map(|process| clocks[*process as usize]));
+        let hub = wanted.hub(comm.processes.iter().map(|process| clocks[*process]));
         for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank] as usize];
+            let clock = clocks[comm.processes[member.rank]];
             let times = &times[member.timeline];
             for instance in member.received() {
                 let Some((begin, sender)) = begins.before(comm, instance, member.rank).of_all() else { continue };
@@ -134,7 +134,7 @@ fn between_ends(
     let comms = &program.collectives.comms;
     let hub_of = |comm: &CollectiveComm| {
         let several = comm.groups() == 1 && comm.instances.iter().any(|one| one.class == CollectiveClass::NToN);
-        let of_members = comm.processes.iter().map(|process| clocks[*process as usize]);
+        let of_members = comm.processes.iter().map(|process| clocks[*process]);
         let hub = if several { wanted.hub(of_members.clone()) } else { None };
         hub.and_then(|hub| Some((hub, of_members.clone().position(|clock| clock == hub)?)))
     };
@@ -165,7 +165,7 @@ fn between_ends(
     for ((comm, hub), ends) in comms.iter().zip(&hubs).zip(&ends) {
         let Some((hub, _)) = *hub else { continue };
         for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank] as usize];
+            let clock = clocks[comm.processes[member.rank]];
             if hub == clock {
                 continue;
             }

@@ -117,7 +117,7 @@ impl Begins {
         };
         for (k, instance) in comm.numbered() {
             for member in comm.members.iter().filter(|member| member.sends[k]) {
-                let clock = clocks[comm.processes[member.rank] as usize];
+                let clock = clocks[comm.processes[member.rank]];
                 let time = times[member.timeline][member.begins[k] as usize];
                 let own = LatestBegins([Some((time, clock)), None]);
                 match instance.class {

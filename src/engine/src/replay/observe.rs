@@ -67,7 +67,7 @@ fn collective_begins(
     let begins = Begins::meet(transport, program, times, clocks)?;
     for (comm, begins) in program.collectives.comms.iter().zip(&begins) {
         for member in &comm.members {
-            let clock = clocks[comm.processes[member.rank] as usize];
+            let clock = clocks[comm.processes[member.rank]];
             let times = &times[member.timeline];
             let mut from: BTreeMap<u32, Vec<Bound>> = BTreeMap::new();
             for instance in member.received() {
