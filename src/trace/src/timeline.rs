@@ -68,10 +68,10 @@ impl Timelines {
         let mut all = Vec::new();
         let mut of_group: HashMap<LocationGroupId, Option<usize>> = HashMap::new();
         let mut taken = vec![false; definitions.locations.len()];
-        for (rank, &main) in mains.iter().enumerate() {
+        for (rank, &main) in (0..).map(MpiRank).zip(&mains) {
             taken[main] = true;
-            of_group.entry(definitions.locations[main].group).and_modify(|e| *e = None).or_insert(Some(rank));
-            all.push(Timeline { process: Some(MpiRank(rank as u32)), locations: vec![main], node: 0 });
+            of_group.entry(definitions.locations[main].group).and_modify(|e| *e = None).or_insert(Some(rank.place()));
+            all.push(Timeline { process: Some(rank), locations: vec![main], node: 0 });
         }
         let processes = all.len();
         let creators: HashMap<_, _> =
