@@ -5,6 +5,7 @@ use crate::pipeline::load::{LoadOptions, LoadedLocation, LocalTrace};
 use crate::pipeline::location_clock::{LocationClock, LocationCursor};
 use crate::pipeline::open::TraceHandle;
 use crate::pipeline::write::write_globals;
+use crate::report::{Generated, SCHEMA};
 use crate::session::{Prepared, Session};
 use clc_archive::TimeMap;
 use clc_archive::truth::{self, TruthWriter};
@@ -19,6 +20,7 @@ use clc_trace::progress::Progress;
 use clc_trace::{ClockOffset, Error, EventNumber, Result, Ticks};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::MinimumLatency;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// How to disturb the clocks of a trace.
@@ -41,6 +43,8 @@ pub struct Disturbed {
     pub span: Option<(i64, i64)>,
     /// Largest difference between a local and the true time, in ticks.
     pub largest: i64,
+    /// Events of all locations.
+    pub events: u64,
 }
 
 /// Loads the trace with the times that a reader sees, which become the true ones. A trace that violates the clock condition has none: it is refused,
@@ -167,7 +171,39 @@ pub fn disturb_locations(
     let mut ends = [first, last.saturating_neg(), -largest];
     transport.all_reduce(ReduceOp::Min, &mut ends)?;
     let span = (ends[0] != i64::MAX).then_some((ends[0], ends[1].saturating_neg()));
-    Ok(Disturbed { shift, span, largest: -ends[2] })
+    let mut events = [loaded.events() as i64];
+    transport.all_reduce(ReduceOp::Sum, &mut events)?;
+    Ok(Disturbed { shift, span, largest: -ends[2], events: events[0].unsigned_abs() })
+}
+
+/// What the disturbed trace is, on rank 0, except where it lies and how long it took. Ends the session.
+///
+/// # Errors
+/// Failures of the transport.
+pub fn describe(
+    session: Session<'_>,
+    disturb: &Disturb<'_>,
+    disturbed: &Disturbed,
+    parameters: Vec<(&'static str, String)>,
+) -> Result<Option<Generated>> {
+    let processes = session.opened.timelines.processes as u64;
+    let locations = session.opened.definitions.locations.len() as u64;
+    let resolution = session.resolution().max(1) as f64;
+    Ok(session.finish()?.map(|finished| Generated {
+        schema: SCHEMA,
+        command: "perturb".into(),
+        output: String::new(),
+        truth: false,
+        processes,
+        nodes: disturb.nodes.iter().collect::<BTreeSet<_>>().len() as u64,
+        locations,
+        events: disturbed.events,
+        true_seconds: disturb.meter.length as f64 / SECOND as f64,
+        largest_error_seconds: Some(disturbed.largest as f64 / resolution),
+        parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        seconds: 0.0,
+        warnings: finished.warnings,
+    }))
 }
 
 impl Disturb<'_> {

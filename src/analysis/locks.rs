@@ -15,7 +15,7 @@ use clc_engine::comm::{AnalysisRank, Transport, agree, exchange_values, merge_to
 use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_execution::locks::{Lock, befores};
 use clc_execution::waiting::waits_until;
-use clc_trace::{Correction, Event, LocationId, RegionId, Result};
+use clc_trace::{Correction, Event, LocationId, RegionId, Result, TimelineNumber};
 use std::collections::{BTreeMap, HashSet};
 
 /// The locks of all hosted processes, for nothing but their times.
@@ -169,7 +169,7 @@ fn of_stage(opened: &TraceHandle, windows: Windows, origin: i64) -> Locks {
             own.overlapping += 1;
             let ticks = until.min(lock.held) - lock.acquired;
             let place = |lock: &Lock, which: usize, time: i64| EventPlace {
-                process: lock.process,
+                process: TimelineNumber(lock.process),
                 location: LocationId(lock.location),
                 event: lock.events[which],
                 ticks: time,

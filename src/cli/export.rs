@@ -6,7 +6,8 @@ use super::values;
 use crate::output::conflicts::Content;
 use crate::pipeline::export::VIOLATIONS_HEAD;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use clc_trace::{Duration, Result, Ticks};
+use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: &str = "\
 Exports part of a trace to a format that other tools can read, with the times that the correction starts from: through \
@@ -88,4 +89,21 @@ pub struct ExportOptions {
     /// What to log.
     #[command(flatten)]
     pub log: LogOptions,
+}
+
+impl ExportOptions {
+    /// Whether the file is standard output.
+    pub fn to_stdout(&self) -> bool {
+        self.output == Path::new("-")
+    }
+
+    /// Both ends of the time window, where given, for a clock with `resolution` ticks per second.
+    ///
+    /// # Errors
+    /// A time is too long for such a clock.
+    pub fn bounds(&self, resolution: u64) -> Result<(Option<Ticks>, Option<Ticks>)> {
+        let ticks = |bound: Option<Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
+        let (from, to) = self.window.map_or((None, None), |window| (window.from, window.to));
+        Ok((ticks(from)?, ticks(to)?))
+    }
 }

@@ -6,9 +6,8 @@ use crate::commands::{Outcome, as_recorded, command_line, corrected};
 use crate::output::conflicts::Content;
 use crate::output::files;
 use crate::report::{Analysis, analysis_csv};
-use crate::session::{Findings, Replayed, Session, origin};
+use crate::session::{BeforeAndAfter, Findings, Session};
 use clc_engine::comm::{Transport, agree};
-use clc_engine::replay::survey::survey;
 use clc_trace::Result;
 use clc_trace::progress::Progress;
 use controlled_logical_clock::latency::MinimumLatency;
@@ -26,21 +25,13 @@ pub fn analyze(
     let mut session = Session::open(transport, &options.trace, options.common.threads, progress)?;
     session.lap("open", 0);
     let (synchronisation, resolution) = (&options.synchronisation, session.resolution());
-    // Before and after, or the trace as it is.
-    let (mut examined, after, corrections) = if options.as_recorded {
-        let examined = session.examine(as_recorded(synchronisation, resolution)?)?;
-        session.lap("check", examined.loaded.program.events());
-        (examined, None, None)
-    } else {
-        let (examination, parameters) = corrected(&options.correction, synchronisation, resolution)?;
-        let Replayed { examined, parameters, passes, result } = session.replay(examination, parameters)?;
-        let program = &examined.loaded.program;
-        let after = survey(session.transport, program, &result.times(program))?;
-        let origin = origin(&examined.loaded);
-        (examined, Some((parameters, passes, after, origin)), Some(result.corrections))
+    let (examination, parameters) = match options.as_recorded {
+        true => (as_recorded(synchronisation, resolution)?, None),
+        false => corrected(&options.correction, synchronisation, resolution).map(|(job, given)| (job, Some(given)))?,
     };
+    let BeforeAndAfter { mut examined, corrected, corrections } = session.before_and_after(examination, parameters)?;
     let mut surveys = vec![&examined.raw, &examined.presynchronised];
-    surveys.extend(after.iter().map(|(_, _, survey, _)| survey));
+    surveys.extend(corrected.iter().map(|(_, _, survey, _)| survey));
     let regions = session.regions(&examined.loaded, &surveys)?;
 
     // A wait is no shorter for the time that a message takes at least.
@@ -64,6 +55,6 @@ pub fn analyze(
             (omit --as-recorded to see how much)"
         ));
     }
-    let report = session.report(Findings { corrected: after, analysis, ..findings })?;
+    let report = session.report(Findings { corrected, analysis, ..findings })?;
     Ok(report.map(|report| Outcome::Report(Box::new(report))))
 }

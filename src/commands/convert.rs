@@ -2,14 +2,14 @@
 
 use crate::cli::ConvertOptions;
 use crate::commands::Outcome;
-use crate::pipeline::convert::{convert_globals, convert_locations, event_directory};
+use crate::pipeline::convert::{convert_globals, convert_locations, event_bytes, event_directory};
 use crate::pipeline::timing::Stopwatch;
-use crate::report::{Conversion, LossCount, SCHEMA};
+use crate::report::{Conversion, SCHEMA};
 use crate::session::{OutputRequest, Session};
-use clc_archive::{Archive, Lost, truth};
+use clc_archive::truth;
 use clc_engine::comm::Transport;
 use clc_trace::progress::Progress;
-use clc_trace::{Definitions, Error, Result};
+use clc_trace::{Error, Result};
 
 /// Converts a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -36,16 +36,11 @@ pub fn convert(
     let mut converted = convert_locations(ranks, &session.opened, making, progress, &mut session.warnings)?;
     let published = session.publish_with(prepared, |opened, making, _| {
         convert_globals(opened, making, &mut converted)?;
-        let written = Archive::open(making)?;
-        Ok((size(&opened.archive, &opened.definitions), size(&written, &opened.definitions)))
+        event_bytes(opened, making)
     })?;
     let locations = session.opened.definitions.locations.len() as u64;
-    if converted.loss.of(Lost::Events) > 0 {
-        session.warnings.add(
-            "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
-        );
-    }
-    let Some(((path, sizes), finished)) = published.zip(session.finish()?) else { return Ok(None) };
+    converted.warning().into_iter().for_each(|text| session.warnings.add(text));
+    let Some(((path, [before, after]), finished)) = published.zip(session.finish()?) else { return Ok(None) };
     Ok(Some(Outcome::Converted(Box::new(Conversion {
         schema: SCHEMA,
         trace: options.trace.display().to_string(),
@@ -54,21 +49,11 @@ pub fn convert(
         to,
         locations,
         events: converted.events.values().sum(),
-        event_bytes_before: sizes.0,
-        event_bytes: sizes.1,
+        event_bytes_before: before,
+        event_bytes: after,
         truth: with_truth,
-        losses: converted
-            .loss
-            .iter()
-            .map(|(thing, kind, count)| LossCount { what: thing, kind: kind.to_owned(), count })
-            .collect(),
+        losses: converted.losses(),
         seconds: watch.lap(),
         warnings: finished.warnings,
     }))))
-}
-
-/// Bytes of all event files.
-fn size(archive: &Archive, definitions: &Definitions) -> u64 {
-    let sizes = definitions.locations.iter().map(|location| archive.event_file_size(location.id).unwrap_or(0));
-    sizes.fold(0, u64::saturating_add)
 }

@@ -8,9 +8,7 @@ use crate::report::warnings_text;
 use crate::session::{Replayed, Session};
 use clc_engine::comm::{Transport, agree};
 use clc_trace::Result;
-use clc_trace::format::plural;
 use clc_trace::progress::Progress;
-use std::path::Path;
 
 /// Exports a part of a trace. Collective over the analysis ranks; the outcome is on rank 0.
 ///
@@ -21,7 +19,6 @@ pub fn export(
     options: &ExportOptions,
     progress: &dyn Progress,
 ) -> Result<Option<Outcome>> {
-    let to_stdout = options.output == Path::new("-");
     let mut session = Session::open(transport, &options.trace, None, progress)?;
     let resolution = session.resolution();
     let (loaded, correction) = if options.corrected {
@@ -35,45 +32,29 @@ pub fn export(
         (loaded, None)
     };
     let times = ExportedTimes::new(session.transport, &loaded, correction.as_ref())?;
-    let ticks = |bound: Option<crate::cli::Duration>| bound.map(|bound| bound.to_ticks(resolution)).transpose();
-    let (from, to) = options.window.map_or((None, None), |window| (window.from, window.to));
-    let window = times.window(ticks(from)?, ticks(to)?, resolution).map_err(|error| error.in_file(&options.trace))?;
+    let (from, to) = options.bounds(resolution)?;
+    let window = times.window(from, to, resolution).map_err(|error| error.in_file(&options.trace))?;
     let exported = match options.format {
         ExportFormat::Perfetto => perfetto(session.transport, &session.opened, &times, window)?,
         ExportFormat::ViolationsCsv => violations(session.transport, &session.opened, &times, window)?,
     };
     session.unchanged()?;
-    let mut said = None;
-    let written = match exported {
-        Some(exported) if to_stdout => {
-            said = Some(String::new());
-            files::print(exported.text.as_bytes())
-        }
-        Some(exported) => {
-            said = Some(summary(options, &exported));
-            files::write(&options.output, exported.text.as_bytes(), options.format.content(), options.force)
-        }
-        None => Ok(()),
-    };
-    agree(session.transport, written)?;
-    let finished = session.finish()?;
-    Ok(said.zip(finished).map(|(text, finished)| {
-        if to_stdout {
+    let written = exported.map(|exported| write(options, &exported)).transpose();
+    let written = agree(session.transport, written)?;
+    Ok(written.zip(session.finish()?).map(|(said, finished)| {
+        if options.to_stdout() {
             finished.warnings.iter().for_each(|warning| tracing::warn!("{}", warning.text));
-            return Outcome::Text(text);
+            return Outcome::Text(said);
         }
-        Outcome::Text(text + &warnings_text(&finished.warnings))
+        Outcome::Text(said + &warnings_text(&finished.warnings))
     }))
 }
 
-fn summary(options: &ExportOptions, exported: &Exported) -> String {
-    let what = match options.format {
-        ExportFormat::Perfetto => {
-            format!("{} and {}", plural(exported.items, "region"), plural(exported.messages, "message"))
-        }
-        ExportFormat::ViolationsCsv => {
-            format!("{}, {} of them", plural(exported.items, "violation"), plural(exported.messages, "message"))
-        }
-    };
-    format!("Wrote {what} to {}\n", options.output.display())
+/// Writes the file; returns what to say about it.
+fn write(options: &ExportOptions, Exported { text, contents }: &Exported) -> Result<String> {
+    if options.to_stdout() {
+        return files::print(text.as_bytes()).map(|()| String::new());
+    }
+    files::write(&options.output, text.as_bytes(), options.format.content(), options.force)?;
+    Ok(format!("Wrote {contents} to {}\n", options.output.display()))
 }

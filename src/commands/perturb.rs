@@ -1,17 +1,15 @@
 //! `clc-replay perturb TRACE DIR`: a real trace with known clock errors.
 
-use crate::accuracy::perturb::{Disturb, assign_nodes, disturb_locations, length, load_true_times, publish};
+use crate::accuracy::perturb::{Disturb, assign_nodes, describe, disturb_locations, length, load_true_times, publish};
 use crate::cli::PerturbOptions;
 use crate::commands::Outcome;
 use crate::pipeline::timing::Stopwatch;
-use crate::report::{Generated, SCHEMA};
+use crate::report::Generated;
 use crate::session::{OutputRequest, Session};
-use clc_engine::comm::{ReduceOp, Transport};
-use clc_simulate::units::SECOND;
+use clc_engine::comm::Transport;
 use clc_simulate::{ClockSpec, OffsetMeter};
 use clc_trace::progress::Progress;
 use clc_trace::{Result, Ticks};
-use std::collections::BTreeSet;
 
 /// Network of the offset measurements, in bytes per second: they are so short that it does not matter.
 const BANDWIDTH: u64 = 10_000_000_000;
@@ -50,24 +48,9 @@ pub fn perturb(
     parameters.extend(clocks.parameters());
     parameters.extend(options.network.parameters());
     let path = publish(&mut session, prepared, (&loaded, &disturbed), with_truth.then_some(&*parameters))?;
-    let mut events = [loaded.events() as i64];
-    session.transport.all_reduce(ReduceOp::Sum, &mut events)?;
-    let processes = session.opened.timelines.processes as u64;
-    let locations = session.opened.definitions.locations.len() as u64;
-    let Some((path, finished)) = path.zip(session.finish()?) else { return Ok(None) };
-    Ok(Some(Outcome::Generated(Box::new(Generated {
-        schema: SCHEMA,
-        command: "perturb".into(),
-        output: path.display().to_string(),
-        truth: with_truth,
-        processes,
-        nodes: nodes.iter().collect::<BTreeSet<_>>().len() as u64,
-        locations,
-        events: events[0].unsigned_abs(),
-        true_seconds: length as f64 / SECOND as f64,
-        largest_error_seconds: Some(disturbed.largest as f64 / resolution.max(1) as f64),
-        parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        seconds: watch.lap(),
-        warnings: finished.warnings,
-    }))))
+    let generated = describe(session, &disturb, &disturbed, parameters)?;
+    Ok(path.zip(generated).map(|(path, generated)| {
+        let (output, seconds) = (path.display().to_string(), watch.lap());
+        Outcome::Generated(Box::new(Generated { output, truth: with_truth, seconds, ..generated }))
+    }))
 }

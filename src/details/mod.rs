@@ -17,7 +17,7 @@ use clc_clock::grid::Grid;
 use clc_engine::comm::{AnalysisRank, Transport, gather_values};
 use clc_engine::replay::profile::{Classes, Profile, profile};
 use clc_engine::replay::survey::{Survey, Worst};
-use clc_trace::{CollectiveOp, Correction, Result, Ticks, Timeline, Timelines};
+use clc_trace::{CollectiveOp, Correction, MpiRank, Result, Ticks, Timeline, Timelines};
 use controlled_logical_clock::semantics::CollectiveClass;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -268,7 +268,7 @@ fn location_moves(
     shorten(&mut all);
     let definitions = &opened.definitions;
     let resolution = definitions.clock.resolution;
-    let process_of: BTreeMap<usize, u32> = opened
+    let process_of: BTreeMap<usize, MpiRank> = opened
         .timelines
         .all
         .iter()

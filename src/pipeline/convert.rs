@@ -1,7 +1,7 @@
 //! Writing a trace in the other format: same events, same times, same clock offsets.
 
 use crate::pipeline::open::TraceHandle;
-use crate::report::Warnings;
+use crate::report::{LossCount, Warnings};
 use clc_archive::native::{EVENTS, NativeRecord, NativeTrace, NativeWriter, TraceHeader};
 use clc_archive::truth::{self, TruthReader, TruthWriter};
 use clc_archive::{Archive, ConversionLoss, Format, Lost, SiblingKind, copy};
@@ -32,6 +32,21 @@ pub struct Converted {
     pub events: HashMap<LocationId, u64>,
     /// What the target cannot hold.
     pub loss: ConversionLoss,
+}
+
+impl Converted {
+    /// What the target cannot hold, for the report.
+    pub fn losses(&self) -> Vec<LossCount> {
+        let of = |(what, kind, count): (Lost, &str, u64)| LossCount { what, kind: kind.to_owned(), count };
+        self.loss.iter().map(of).collect()
+    }
+
+    /// What a correction of the target may do otherwise than one of the source.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.loss.of(Lost::Events) > 0).then_some(
+            "events without fields cannot be written as OTF2; without them, nearby times may be corrected differently",
+        )
+    }
 }
 
 /// Writes all locations of `opened` into `target` in the other format, and the truth beside them if there is one. Collective over the
@@ -195,6 +210,19 @@ fn truth_of_kept(trace: &NativeTrace, id: LocationId, from: &Path, to: &Path) ->
         }
     })?;
     writer.finish().map(|_| ())
+}
+
+/// Bytes of all event files of `opened`, and of the trace that was made of it in `target`.
+///
+/// # Errors
+/// `target` is no trace.
+pub fn event_bytes(opened: &TraceHandle, target: &Path) -> Result<[u64; 2]> {
+    let size = |archive: &Archive| {
+        let locations = opened.definitions.locations.iter();
+        let sizes = locations.map(|location| archive.event_file_size(location.id).unwrap_or(0));
+        sizes.fold(0, u64::saturating_add)
+    };
+    Ok([size(&opened.archive), size(&Archive::open(target)?)])
 }
 
 /// Writes what belongs to no location into `target`, and counts what cannot be held. For one rank only, after all locations are written.

@@ -7,7 +7,7 @@ use crate::report::{
 use clc_clock::LinearClock;
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
 use clc_trace::progress::Progress;
-use clc_trace::{CommMembers, LocationGroupId, Result, SystemTreeNodeId, Ticks};
+use clc_trace::{CommMembers, LocationGroupId, MpiRank, Result, SystemTreeNodeId, Ticks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -112,7 +112,7 @@ fn description(opened: &TraceHandle, path: &Path, mut scanned: Vec<ScannedLocati
     let tree: HashMap<SystemTreeNodeId, &str> =
         definitions.system_tree.iter().map(|node| (node.id, node.name.as_str())).collect();
     let rank_of: HashMap<_, _> =
-        definitions.processes.iter().enumerate().map(|(rank, &id)| (id, rank as u32)).collect();
+        definitions.processes.iter().zip((0..).map(MpiRank)).map(|(&id, rank)| (id, rank)).collect();
     let node_name = |index: usize| {
         let parent = groups.get(&definitions.locations[index].group).and_then(|group| group.parent)?;
         tree.get(&parent).map(|name| (*name).to_owned())

@@ -22,7 +22,7 @@ use clc_otf2::CreateOptions;
 use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
 use clc_trace::workers::Workers;
-use clc_trace::{Definitions, Error, LocationId, Region, RegionId, Result, Ticks};
+use clc_trace::{Definitions, Error, LocationId, MpiRank, Region, RegionId, Result, Ticks};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -75,7 +75,7 @@ pub fn assemble(
             windows.add(key.clone());
             windows.name(key, name);
         }
-        let known = |group: &&Arc<[u32]>| group.iter().all(|&rank| rank < plan.size);
+        let known = |group: &&Arc<[MpiRank]>| group.iter().all(|rank| rank.0 < plan.size);
         survey.groups.iter().filter(known).for_each(|group| windows.group(Arc::clone(group)));
     }
     windows.number();

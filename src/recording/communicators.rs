@@ -7,20 +7,20 @@
 
 use super::format::Effect;
 use super::records::NewComm;
-use clc_trace::CommId;
+use clc_trace::{CommId, MpiRank};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// How a communicator was made: equal for all its members.
 pub type Identity = Arc<[u64]>;
 
-/// Members of a communicator: global ranks.
+/// Members of a communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
     /// In order of their ranks.
-    Intra(Arc<[u32]>),
-    /// Both groups, first the one whose first member has the smaller global rank.
-    Inter(Arc<[u32]>, Arc<[u32]>),
+    Intra(Arc<[MpiRank]>),
+    /// Both groups, first the one whose first member comes first in the application.
+    Inter(Arc<[MpiRank]>, Arc<[MpiRank]>),
 }
 
 /// A communicator as a process knows it.
@@ -96,9 +96,9 @@ impl Communicators {
 
     /// The process has become a member of one. Returns its identity, and its members if they are listed; none if it cannot be told.
     pub fn add(&mut self, making: &Making, new: NewComm) -> Option<(Identity, Option<Members>)> {
-        let mut groups: Vec<Vec<u32>> = vec![new.members];
+        let mut groups: Vec<Vec<MpiRank>> = vec![new.members];
         groups.extend(new.remote);
-        let first = |group: &Vec<u32>| group.first().copied().unwrap_or(u32::MAX);
+        let first = |group: &Vec<MpiRank>| group.first().copied().unwrap_or(MpiRank(u32::MAX));
         groups.sort_by_key(first);
         let inter = groups.len() > 1;
         let listed = groups.iter().all(|group| !group.is_empty());
@@ -108,7 +108,7 @@ impl Communicators {
             identity.push(if inter { INTER } else { GROUP });
             for group in &groups {
                 identity.push(group.len() as u64);
-                identity.extend(group.iter().map(|&rank| u64::from(rank)));
+                identity.extend(group.iter().map(|rank| u64::from(rank.0)));
             }
             let number = self.count(&Arc::from(identity.as_slice()));
             identity.push(number);
@@ -116,10 +116,11 @@ impl Communicators {
             identity.push(CHILD);
             identity.extend(making.parent.as_ref()?.iter());
             identity.push(making.number);
-            identity.push(u64::from(if inter { groups.first().map_or(u32::MAX, first) } else { new.leader }));
+            let leader = if inter { groups.first().map(first) } else { Some(new.leader) };
+            identity.push(u64::from(leader.map_or(u32::MAX, |rank| rank.0)));
         }
         let identity: Identity = Arc::from(identity);
-        let mut groups = groups.into_iter().map(Arc::<[u32]>::from);
+        let mut groups = groups.into_iter().map(Arc::<[MpiRank]>::from);
         let members = match (groups.next(), groups.next()) {
             (Some(one), Some(other)) => Some(Members::Inter(one, other)),
             (Some(one), None) => Some(Members::Intra(one)).filter(|_| listed),
@@ -150,7 +151,7 @@ impl Catalogue {
     /// Some process is a member.
     pub fn add(&mut self, identity: Identity, members: Option<Members>, size: u32) {
         // Ranks outside of the application have no name here.
-        let valid = |group: &Arc<[u32]>| group.iter().all(|&rank| rank < size);
+        let valid = |group: &Arc<[MpiRank]>| group.iter().all(|rank| rank.0 < size);
         let members = members.filter(|members| match members {
             Members::Intra(group) => valid(group),
             Members::Inter(one, other) => valid(one) && valid(other),
@@ -205,8 +206,12 @@ impl Catalogue {
 mod tests {
     use super::*;
 
+    fn ranks(numbers: &[u32]) -> Vec<MpiRank> {
+        numbers.iter().copied().map(MpiRank).collect()
+    }
+
     fn new(handle: u64, rank: u32, members: &[u32], leader: u32) -> NewComm {
-        NewComm { handle, rank, members: members.to_vec(), leader, remote: None }
+        NewComm { handle, rank, members: ranks(members), leader: MpiRank(leader), remote: None }
     }
 
     #[test]
@@ -246,7 +251,7 @@ mod tests {
         let side = |own: &[u32], other: &[u32]| {
             let mut communicators = Communicators::new(100, 101, own[0]);
             let making = communicators.begin(Effect::IntercommCreate, 100);
-            let new = NewComm { remote: Some(other.to_vec()), ..new(5, 0, own, own[0]) };
+            let new = NewComm { remote: Some(ranks(other)), ..new(5, 0, own, own[0]) };
             communicators.add(&making, new).unwrap()
         };
         assert_eq!(side(&[0, 2], &[1, 3]), side(&[1, 3], &[0, 2]));

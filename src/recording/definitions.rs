@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::windows::WindowCatalogue;
 use clc_trace::{
     ClockProperties, CommMembers, Communicator, Definitions, Location, LocationGroup, LocationGroupId, LocationId,
-    LocationKind, SystemTreeNode, SystemTreeNodeId, Window,
+    LocationKind, MpiRank, SystemTreeNode, SystemTreeNodeId, Window,
 };
 use std::collections::HashMap;
 
@@ -108,7 +108,7 @@ impl Plan {
     }
 
     pub(super) fn communicators(&self, catalogue: &Catalogue) -> Vec<Communicator> {
-        let everybody = CommMembers::Intra((0..self.size).collect());
+        let everybody = CommMembers::Intra((0..self.size).map(MpiRank).collect());
         let predefined = [(world(), "MPI_COMM_WORLD", everybody), (own(), "MPI_COMM_SELF", CommMembers::SelfOnly)];
         let mut list: Vec<Communicator> = Vec::new();
         let mut add = |id, name: &str, members| {

@@ -9,7 +9,7 @@ use super::format::Effect;
 use super::on_window::OnWindow;
 use super::windows::PendingAccess;
 use clc_trace::{
-    CollectiveOp, Event, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
+    CollectiveOp, Event, MpiRank, Result, Root, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
 };
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl ProcessEvents<'_, '_> {
         time: u64,
         window: WindowId,
         level: u32,
-        group: Option<&Arc<[u32]>>,
+        group: Option<&Arc<[MpiRank]>>,
     ) -> Result<()> {
         match group.and_then(|group| self.shared.windows.group_id(group)) {
             Some(group) => self.emit(thread, time, &Event::RmaGroupSync(WindowGroup { level, window, group })),

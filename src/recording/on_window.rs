@@ -1,6 +1,7 @@
 //! Calls on windows, as they begin.
 
 use super::windows::WindowKey;
+use clc_trace::MpiRank;
 use std::sync::Arc;
 
 /// What a call on a window was given.
@@ -11,5 +12,5 @@ pub(super) enum OnWindow {
     /// It is on the one with this handle, with a target (negative for nobody, or all), and an exclusive lock.
     Uses(u64, i64, bool),
     /// It begins an epoch with a group.
-    Epoch(u64, Arc<[u32]>),
+    Epoch(u64, Arc<[MpiRank]>),
 }

@@ -5,7 +5,7 @@ use super::format::{
     LONGEST_TEXT, MARKER, METRIC, NAME, NAME_OF_COMMUNICATOR, REGION_BEGIN, REGION_END, SEGMENT, TEXT, WINDOW,
 };
 use super::raw::RawFile;
-use clc_trace::{Error, Result};
+use clc_trace::{Error, MpiRank, Result};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ pub enum Given {
     Collective(Contribution),
     /// A window, a target (negative for nobody, or all), and whether its lock is exclusive.
     Window(u64, i64, bool),
-    /// A window and a group: global ranks.
-    Epoch(u64, Vec<u32>),
+    /// A window and the members of a group.
+    Epoch(u64, Vec<MpiRank>),
     /// A one-sided operation: window, target (negative for nobody), bytes sent, bytes received.
     Access(u64, i64, u64, u64),
 }
@@ -107,12 +107,12 @@ pub struct NewComm {
     pub handle: u64,
     /// Rank of the process.
     pub rank: u32,
-    /// Global ranks of the members, if listed.
-    pub members: Vec<u32>,
-    /// Global rank of rank 0.
-    pub leader: u32,
+    /// The members, if listed.
+    pub members: Vec<MpiRank>,
+    /// Its member with rank 0.
+    pub leader: MpiRank,
     /// The remote group of an inter-communicator.
-    pub remote: Option<Vec<u32>>,
+    pub remote: Option<Vec<MpiRank>>,
 }
 
 /// A record.
@@ -368,9 +368,9 @@ impl RawRecords<'_> {
         (0..count).map(|_| self.request()).collect::<Option<_>>().map(Given::Requests)
     }
 
-    fn ranks(&mut self) -> Option<Vec<u32>> {
+    fn ranks(&mut self) -> Option<Vec<MpiRank>> {
         let count = self.length()?;
-        (0..count).map(|_| u32::try_from(self.unsigned()?).ok()).collect()
+        (0..count).map(|_| u32::try_from(self.unsigned()?).ok().map(MpiRank)).collect()
     }
 
     fn status(&mut self) -> Option<Status> {
@@ -384,7 +384,7 @@ impl RawRecords<'_> {
         let inter = self.unsigned()? & INTER != 0;
         let members = self.ranks()?;
         // Unknown where it is not in MPI_COMM_WORLD.
-        let leader = u32::try_from(self.unsigned()?).unwrap_or(u32::MAX);
+        let leader = MpiRank(u32::try_from(self.unsigned()?).unwrap_or(u32::MAX));
         let remote = if inter { Some(self.ranks()?) } else { None };
         Some(NewComm { handle, rank, members, leader, remote })
     }

@@ -6,7 +6,7 @@ use super::merge::Merge;
 use super::raw::RawFile;
 use super::records::{Given, Own, RawRecord};
 use super::windows::{ProcessWindows, WindowKey};
-use clc_trace::Result;
+use clc_trace::{MpiRank, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct ProcessSurvey {
     /// The windows that it had a part of, and the names that it has given them.
     pub windows: BTreeMap<WindowKey, String>,
     /// Groups that it has named on windows: global ranks.
-    pub groups: BTreeSet<Arc<[u32]>>,
+    pub groups: BTreeSet<Arc<[MpiRank]>>,
     /// Addresses of functions of the program that it was in.
     pub addresses: BTreeSet<u64>,
     /// Names of regions and markers of the program's own.

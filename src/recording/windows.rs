@@ -4,7 +4,7 @@
 //! made there.
 
 use super::communicators::Identity;
-use clc_trace::{GroupId, WindowId};
+use clc_trace::{GroupId, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ pub struct ProcessWindow {
     /// Its memory was allocated with it.
     pub allocated: bool,
     /// The group with which an epoch of an origin was started.
-    pub started: Option<Arc<[u32]>>,
+    pub started: Option<Arc<[MpiRank]>>,
     /// The group for which an epoch of a target was posted.
-    pub posted: Option<Arc<[u32]>>,
+    pub posted: Option<Arc<[MpiRank]>>,
     /// Operations that are not known to be complete, the oldest first.
     pub pending: Vec<PendingAccess>,
 }
@@ -105,9 +105,9 @@ impl ProcessWindow {
 #[derive(Debug, Default)]
 pub struct WindowCatalogue {
     names: BTreeMap<WindowKey, String>,
-    groups: BTreeSet<Arc<[u32]>>,
+    groups: BTreeSet<Arc<[MpiRank]>>,
     ids: HashMap<WindowKey, WindowId>,
-    group_ids: HashMap<Arc<[u32]>, GroupId>,
+    group_ids: HashMap<Arc<[MpiRank]>, GroupId>,
 }
 
 impl WindowCatalogue {
@@ -124,7 +124,7 @@ impl WindowCatalogue {
     }
 
     /// An epoch names this group.
-    pub fn group(&mut self, members: Arc<[u32]>) {
+    pub fn group(&mut self, members: Arc<[MpiRank]>) {
         self.groups.insert(members);
     }
 
@@ -141,7 +141,7 @@ impl WindowCatalogue {
     }
 
     /// Number of a group.
-    pub fn group_id(&self, members: &Arc<[u32]>) -> Option<GroupId> {
+    pub fn group_id(&self, members: &Arc<[MpiRank]>) -> Option<GroupId> {
         self.group_ids.get(members).copied()
     }
 
@@ -151,7 +151,7 @@ impl WindowCatalogue {
     }
 
     /// The groups, in the order of their numbers.
-    pub fn groups(&self) -> Vec<(GroupId, Arc<[u32]>)> {
+    pub fn groups(&self) -> Vec<(GroupId, Arc<[MpiRank]>)> {
         (1..).map(GroupId).zip(self.groups.iter().cloned()).collect()
     }
 }

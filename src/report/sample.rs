@@ -3,14 +3,14 @@
 use super::*;
 use clc_clock::Method;
 use clc_engine::matching::fences::Fences;
-use clc_trace::{CommId, EventNumber, LocationId};
+use clc_trace::{CommId, EventNumber, LocationId, MpiRank, TimelineNumber};
 use controlled_logical_clock::CorrectionForm;
 use controlled_logical_clock::latency::LatencyBasis;
 
 fn place(process: u32, event: u64, ticks: i64, region: &str) -> EventPlace {
     let seconds = ticks as f64 * 1e-9;
     EventPlace {
-        process,
+        process: TimelineNumber(process),
         location: LocationId(process.into()),
         event: EventNumber(event),
         ticks,
@@ -257,7 +257,7 @@ pub(super) fn corrected() -> Report {
 
 fn locks() -> LockStages {
     let place = |process: u32, event, ticks: i64| EventPlace {
-        process,
+        process: TimelineNumber(process),
         location: LocationId(process.into()),
         event: EventNumber(event),
         ticks,
@@ -274,7 +274,7 @@ fn locks() -> LockStages {
 fn details() -> Details {
     let node = |name: &str, first_process, presync: i64| NodeCurve {
         name: name.into(),
-        first_process: Some(first_process),
+        first_process: Some(MpiRank(first_process)),
         processes: 16,
         presync_ticks: vec![Some(presync), Some(presync + 250)],
         forward_ticks: vec![Some(0), Some(1_200)],
@@ -342,7 +342,7 @@ fn details() -> Details {
         slopes: Some(Slopes { ordinary: 120, steeper: 3, steepest: 0.25, vertical: 1, decay: 1e-4 }),
         locations: vec![LocationDisplacement {
             location: LocationId(17),
-            process: Some(17),
+            process: Some(MpiRank(17)),
             events: 1_929_012,
             events_moved: 20_000,
             largest_ticks: 16_100,
@@ -375,7 +375,7 @@ pub(super) fn info(processes: u32) -> Info {
         name: "Master thread".into(),
         group: format!("MPI Rank {rank}"),
         node: Some(format!("node{}", rank / 16)),
-        rank: Some(rank),
+        rank: Some(MpiRank(rank)),
         events: 1_000 + u64::from(rank),
         first_seconds: Some(0.0),
         last_seconds: Some(12.34),

@@ -6,6 +6,7 @@
 
 mod examine;
 mod output;
+mod rank_summary;
 mod replay;
 mod report;
 mod summary;
@@ -13,7 +14,7 @@ mod write;
 
 pub use examine::{Examination, Examined};
 pub use output::{OutputRequest, Prepared};
-pub use replay::Replayed;
+pub use replay::{BeforeAndAfter, Replayed};
 pub use report::{Findings, origin};
 pub use write::{Verified, Written};
 

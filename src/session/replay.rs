@@ -1,9 +1,10 @@
 //! From the opened trace to the corrected times of its communication events.
 
-use crate::session::{Examination, Examined, Session};
+use crate::session::{Examination, Examined, Session, origin};
 use clc_engine::replay::amortise::{self, Corrected};
 use clc_engine::replay::passes::{self, Passes};
-use clc_trace::{Result, Ticks};
+use clc_engine::replay::survey::{Survey, survey};
+use clc_trace::{Correction, Result, Ticks};
 use controlled_logical_clock::Parameters;
 
 /// A trace after the replay.
@@ -18,7 +19,38 @@ pub struct Replayed {
     pub result: Corrected,
 }
 
+/// A trace before a correction and, if there is one, after it.
+pub struct BeforeAndAfter {
+    /// Before it.
+    pub examined: Examined,
+    /// The constants of the clock, the passes, the violations left, and the time of the first event as written.
+    pub corrected: Option<(Parameters, Passes, Survey, Ticks)>,
+    /// The corrections of the hosted timelines.
+    pub corrections: Option<Vec<Correction>>,
+}
+
 impl Session<'_> {
+    /// Examines the trace; with `parameters`, replays it as well and surveys what the corrected times leave.
+    ///
+    /// # Errors
+    /// As [`Session::replay`].
+    pub fn before_and_after(
+        &mut self,
+        examination: Examination,
+        parameters: Option<Parameters>,
+    ) -> Result<BeforeAndAfter> {
+        let Some(parameters) = parameters else {
+            let examined = self.examine(examination)?;
+            self.lap("check", examined.loaded.program.events());
+            return Ok(BeforeAndAfter { examined, corrected: None, corrections: None });
+        };
+        let Replayed { examined, parameters, passes, result } = self.replay(examination, parameters)?;
+        let program = &examined.loaded.program;
+        let left = survey(self.transport, program, &result.times(program))?;
+        let corrected = Some((parameters, passes, left, origin(&examined.loaded)));
+        Ok(BeforeAndAfter { examined, corrected, corrections: Some(result.corrections) })
+    }
+
     /// Examines the trace and replays forward and backward.
     ///
     /// # Errors

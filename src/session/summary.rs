@@ -2,8 +2,8 @@
 
 use crate::details::collective_kind;
 use crate::details::regions::Regions;
-use crate::pipeline::load::{LoadOptions, LocalTrace, events_by_kind};
-use crate::pipeline::open::TraceHandle;
+use crate::pipeline::load::{LoadOptions, LocalTrace};
+use crate::pipeline::local_trace::events_by_kind;
 use crate::pipeline::silent::calls_without_records;
 use crate::report::{
     self, CallCount, ClockCounts, ClockEstimate, CollectiveCheck, CollectiveKind, Coverage, DoubtfulChannel,
@@ -11,21 +11,19 @@ use crate::report::{
     ReplayForm, StageViolations, TraceSummary, UnmatchedPair, Verdict, Violations, Warnings, WorstKind, WorstViolation,
 };
 use crate::session::Session;
+use crate::session::rank_summary::{RankSummary, warn, warn_of_doubts};
 use clc_clock::{Method, ModelKind};
 use clc_engine::comm::{ReduceOp, Transport, merge_to_first};
 use clc_engine::matching::channels::Trust;
 use clc_engine::matching::collectives::CollectiveCounts;
-use clc_engine::matching::communicators::name as name_of;
 use clc_engine::matching::extracted::Leftovers;
 use clc_engine::matching::matched::{InDoubt, MessageCounts, Unmatched};
-use clc_engine::matching::steps::{ThreadCount, Unpaired};
-use clc_engine::matching::undefined::UndefinedPeer;
+use clc_engine::matching::steps::ThreadCount;
 use clc_engine::replay::passes::Passes;
 use clc_engine::replay::survey::Survey;
-use clc_trace::{CollectiveOp, CommMembers, Definitions, LocationId, RegionId, Result, Ticks, TimelineNumber};
+use clc_trace::{CollectiveOp, CommMembers, Definitions, Result, Ticks, TimelineNumber};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::latency::LatencyBasis;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What ran.
@@ -35,46 +33,6 @@ pub fn program(transport: &dyn Transport, command_line: &[String]) -> ProgramInf
         command_line: command_line.to_vec(),
         mpi_library: transport.library(),
         analysis_ranks: transport.size() as u64,
-    }
-}
-
-/// What one analysis rank knows about its part of the trace.
-#[derive(Clone, Serialize, Deserialize)]
-struct RankSummary {
-    events: u64,
-    by_kind: BTreeMap<String, u64>,
-    clocks: ClockCounts,
-    lone_offsets: Vec<LocationId>,
-    no_offsets: Vec<LocationId>,
-    messages: MessageCounts,
-    collectives: CollectiveCounts,
-    leftovers: Leftovers,
-    undefined_peers: Vec<UndefinedPeer>,
-    joined_communicators: u64,
-    without_records: BTreeMap<String, u64>,
-    warnings: Warnings,
-}
-
-impl RankSummary {
-    /// Adds what the next ranks know.
-    fn merge(&mut self, part: RankSummary) {
-        self.events += part.events;
-        for (kind, count) in part.by_kind {
-            *self.by_kind.entry(kind).or_default() += count;
-        }
-        self.clocks.identity += part.clocks.identity;
-        self.clocks.constant += part.clocks.constant;
-        self.clocks.piecewise += part.clocks.piecewise;
-        self.lone_offsets.extend(part.lone_offsets);
-        self.no_offsets.extend(part.no_offsets);
-        self.messages.merge(&part.messages);
-        self.collectives.merge(&part.collectives);
-        self.leftovers.add(&part.leftovers);
-        self.undefined_peers.extend(part.undefined_peers);
-        for (region, count) in part.without_records {
-            *self.without_records.entry(region).or_default() += count;
-        }
-        self.warnings.merge(part.warnings);
     }
 }
 
@@ -178,152 +136,6 @@ pub fn verdict(whole: &Whole, violations: &Violations) -> (Coverage, Verdict) {
 fn mpi_communicators(definitions: &Definitions) -> u64 {
     let mpi = |members: &CommMembers| !matches!(members, CommMembers::NotMpi);
     definitions.communicators.iter().filter(|communicator| mpi(&communicator.members)).count() as u64
-}
-
-/// Names at most a few locations.
-fn name(locations: &[LocationId]) -> String {
-    list(locations, 8, locations.len())
-}
-
-/// Names at most `most` of `all` things.
-fn list(things: &[impl ToString], most: usize, all: usize) -> String {
-    let mut names: Vec<String> = things.iter().take(most).map(ToString::to_string).collect();
-    if all > names.len() {
-        names.push(format!("and {} more", all - names.len()));
-    }
-    names.join(", ")
-}
-
-fn warn(sum: &mut RankSummary, opened: &TraceHandle) {
-    if !sum.no_offsets.is_empty() && opened.timelines.all.len() > 1 {
-        sum.warnings.add(format!(
-            "{} of {} locations have no clock offset; their recorded times are taken as global: {}",
-            sum.no_offsets.len(),
-            opened.definitions.locations.len(),
-            name(&sum.no_offsets)
-        ));
-    }
-    if !sum.lone_offsets.is_empty() {
-        sum.warnings.add(format!(
-            "{} locations have only one clock offset; it is applied as a constant, whereas libotf2 ignores it: {}",
-            sum.lone_offsets.len(),
-            name(&sum.lone_offsets)
-        ));
-    }
-    if opened.timelines.processes == 0 {
-        sum.warnings.add("the archive defines no MPI processes, so nothing can be compared between processes");
-    }
-    if sum.joined_communicators > 0 {
-        sum.warnings.add(format!(
-            "{} communicators have different ids on different processes; they were matched by members and order",
-            sum.joined_communicators
-        ));
-    }
-    let left = &sum.leftovers;
-    if left.undefined_peer > 0 {
-        sum.warnings.add_many(
-            format!(
-                "messages to or from an undefined rank are ignored, and their partners stay unmatched: {}",
-                list(&sum.undefined_peers, UndefinedPeer::EXAMPLES, left.undefined_peer as usize)
-            ),
-            left.undefined_peer,
-        );
-    }
-    for (why, count) in std::mem::take(&mut sum.messages.threads.1) {
-        sum.warnings.add_many(unpaired(&why, &opened.definitions), count);
-    }
-    let counted = [
-        (
-            left.foreign_accesses,
-            "one-sided operations on windows without MPI processes (such as between hosts and accelerators) order no \
-            processes",
-        ),
-        (left.foreign_windows, "collective operations on windows without MPI processes are ignored"),
-        (left.open_collectives, "collective operations without a begin or an end are ignored"),
-        (left.inter_collectives, "collective operations on inter-communicators with overlapping groups are ignored"),
-    ];
-    for (count, text) in counted {
-        sum.warnings.add_many(text, count);
-    }
-    for (&comm, instance) in &sum.collectives.first_inconsistent {
-        sum.warnings.add(format!(
-            "the members of {} disagree on the operation or root of instance {}; this and all later instances are \
-            ignored",
-            name_of(&opened.definitions, comm),
-            instance + 1
-        ));
-    }
-}
-
-/// Why something that an accelerator does has no known order with its process.
-fn unpaired(why: &Unpaired, definitions: &Definitions) -> String {
-    let name = |region: &RegionId| {
-        let found = definitions.regions.iter().find(|known| known.id == *region);
-        found.map_or_else(|| format!("region {region}"), |region| region.name.clone())
-    };
-    match why {
-        Unpaired::Numbers => {
-            "kernels or copies of accelerators are compared with no call, because there are not as many \
-            recorded calls that issue them"
-                .into()
-        }
-        Unpaired::Streams => {
-            "kernels or copies of accelerators are compared with no call, because the calls do not name \
-            their streams, and there are several"
-                .into()
-        }
-        Unpaired::Locations => "kernels or copies of accelerators are compared with no call, because several threads \
-            issue them to one stream"
-            .into(),
-        Unpaired::UnknownStream(region) => {
-            format!("calls of {} are compared with no work, because the trace does not name the stream", name(region))
-        }
-        Unpaired::UnknownDevice(region) => {
-            format!("calls of {} are compared with no work, because the process has several accelerators", name(region))
-        }
-        Unpaired::UnknownWork(region) => format!(
-            "calls of {} are compared with no work, because the calls that issued it are not known",
-            name(region)
-        ),
-    }
-}
-
-/// Where records of messages are missing, and what is made of it.
-fn warn_of_doubts(sum: &mut RankSummary, opened: &TraceHandle) {
-    let messages = &sum.messages;
-    let names = |shared: bool| -> Vec<String> {
-        let name = |channel: &InDoubt| {
-            let comm = opened.definitions.communicators[channel.comm.place()].id;
-            format!("rank {} to {}, communicator {comm}, tag {}", channel.sender, channel.receiver, channel.tag)
-        };
-        messages.in_doubt.iter().filter(|channel| channel.shared == shared).map(name).collect()
-    };
-    let channels = |count: u64| if count == 1 { "one channel".to_owned() } else { format!("{count} channels") };
-    let missing = messages.doubtful - messages.shared;
-    if missing > 0 {
-        sum.warnings.add(format!(
-            "message records are missing: sends and receives differ in number or length in {}; there, only messages \
-            that are unambiguous by length and order are matched: {}",
-            channels(missing),
-            list(&names(false), 4, missing as usize)
-        ));
-    }
-    if messages.shared > 0 {
-        sum.warnings.add(format!(
-            "several threads of a process send or receive in {} in another order than they entered their calls; there, \
-            only that k sends come before the k-th receive is used: {}",
-            channels(messages.shared),
-            list(&names(true), 4, messages.shared as usize)
-        ));
-    }
-    if !messages.contradicted.is_empty() {
-        let names: Vec<String> =
-            messages.contradicted.keys().map(|(from, to)| format!("rank {from} to {to}")).collect();
-        sum.warnings.add(format!(
-            "what was inferred about missing message records contradicts the rest of the trace and is not used: {}",
-            list(&names, 8, names.len())
-        ));
-    }
 }
 
 fn thread_steps(kind: Trust, count: &ThreadCount) -> Option<report::ThreadSteps> {

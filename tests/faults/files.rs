@@ -4,7 +4,7 @@ use crate::case::{COLLECTIVES, Case, HALO, Scene, corrected, refused, special, u
 use crate::common::damage::{self, Copy, HEADER, edit, find, packed, replace};
 use crate::common::{alone, copy_tree, fixture, run};
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
-use clc_trace::{CommId, CommMembers, Communicator};
+use clc_trace::{CommId, CommMembers, Communicator, MpiRank};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -487,7 +487,7 @@ fn definitions() -> Vec<Case> {
             definitions.communicators.extend((first..first + 1_000_000).map(|id| Communicator {
                 id: CommId(id),
                 name: String::new(),
-                members: CommMembers::Intra([id % 4].into()),
+                members: CommMembers::Intra([MpiRank(id % 4)].into()),
                 global_ranks: false,
             }));
             let made = s.directory().join("made");

@@ -4,7 +4,7 @@ use crate::case::{Case, Scene, corrected, refused, uncovered};
 use crate::common::damage::{self, edit, find};
 use crate::common::fixture;
 use clc_otf2::{ArchiveWriter, CreateOptions, Otf2Archive};
-use clc_trace::{ClockOffset, Collective, CollectiveOp, CommId, Event, LocationId, Message, RegionId, Root};
+use clc_trace::{ClockOffset, Collective, CollectiveOp, CommId, Event, LocationId, Message, MpiRank, RegionId, Root};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -363,7 +363,7 @@ fn shapes() -> Vec<Case> {
             definitions.processes.retain(|location| *location != LocationId(3));
             for communicator in &mut definitions.communicators {
                 if let clc_trace::CommMembers::Intra(members) = &mut communicator.members {
-                    *members = members.iter().copied().filter(|&member| member != 3).collect();
+                    *members = members.iter().copied().filter(|&member| member != MpiRank(3)).collect();
                 }
             }
             let made = s.directory().join("made");

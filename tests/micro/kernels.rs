@@ -21,7 +21,9 @@ use clc_replay::report::Warnings;
 use clc_simulate::{PatternKind, Scenario};
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
-use clc_trace::{CurveStretch, Event, EventNumber, Fraction, OneSided, Position, Result, Shape, Ticks, TimelineNumber};
+use clc_trace::{
+    CurveStretch, Event, EventNumber, Fraction, MpiRank, OneSided, Position, Result, Shape, Ticks, TimelineNumber,
+};
 use controlled_logical_clock::Parameters;
 use controlled_logical_clock::backward::{CurveKnot, Demand, amortise};
 use controlled_logical_clock::forward::{ForwardClock, ForwardParameters};
@@ -135,7 +137,7 @@ fn match_events(bencher: Bencher) {
     });
 }
 
-fn extract(opened: &TraceHandle, table: &CommTable<'_>, process: Option<u32>, location: usize) -> Extract {
+fn extract(opened: &TraceHandle, table: &CommTable<'_>, process: Option<MpiRank>, location: usize) -> Extract {
     let id = opened.definitions.locations[location].id;
     let local = opened.archive.local_definitions(id).expect("definitions");
     let mut reads = Reads(Extractor::new(table, process));

@@ -3,7 +3,7 @@
 use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, MappingTable, Otf2Archive};
 use clc_trace::{
     ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers, Communicator, Definitions, Event,
-    Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, Region, RegionId, Root,
+    Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Message, MpiRank, Region, RegionId, Root,
     SystemTreeNode, SystemTreeNodeId,
 };
 use std::collections::HashMap;
@@ -62,10 +62,10 @@ pub fn definitions() -> Definitions {
         ],
         processes: (0..PROCESSES).map(|rank| LocationId(u64::from(rank) << 33)).collect(),
         communicators: vec![
-            communicator(0, "MPI_COMM_WORLD", CommMembers::Intra((0..PROCESSES).collect())),
+            communicator(0, "MPI_COMM_WORLD", CommMembers::Intra((0..PROCESSES).map(MpiRank).collect())),
             communicator(1, "MPI_COMM_SELF", CommMembers::SelfOnly),
-            communicator(2, "reversed", CommMembers::Intra((0..PROCESSES).rev().collect())),
-            communicator(3, "between", CommMembers::Inter([0, 2].into(), [1].into())),
+            communicator(2, "reversed", CommMembers::Intra((0..PROCESSES).rev().map(MpiRank).collect())),
+            communicator(3, "between", CommMembers::Inter([0, 2].map(MpiRank).into(), [MpiRank(1)].into())),
             communicator(4, "threads", CommMembers::NotMpi),
         ],
         windows: Vec::new(),

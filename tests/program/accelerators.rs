@@ -8,7 +8,7 @@ use crate::reference::model::{
 };
 use clc_otf2::{ArchiveWriter, CreateOptions, MappingTable, Otf2Archive};
 use clc_trace::{
-    AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message,
+    AttributeId, CallParameter, ClockOffset, CommId, CommMembers, Communicator, Event, LocationId, Message, MpiRank,
     ParameterId, RegionId, Window, WindowId, WindowTransfer,
 };
 use std::process::Command;
@@ -49,7 +49,7 @@ fn trace(host: Vec<Happens>, streams: Vec<(u32, i64, Vec<Happens>)>) -> Trace {
     let world = Communicator {
         id: CommId(0),
         name: String::new(),
-        members: CommMembers::Intra([0, 1].into()),
+        members: CommMembers::Intra([0, 1].map(MpiRank).into()),
         global_ranks: false,
     };
     let receives = vec![vec![(9010, Event::MpiRecv(message(0)))]];

@@ -9,7 +9,7 @@ use crate::reference::generate::{Anomalies, Generated, Options, generate_with};
 use crate::reference::matching::{Rules, matching};
 use crate::reference::model::{EventRef, Process, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
-use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, RegionId, Ticks};
+use clc_trace::{CommId, CommMembers, Communicator, Error, Event, Message, MpiRank, RegionId, Ticks};
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{CorrectionForm, Parameters};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ type Timed = (i64, Event);
 
 /// Processes on nodes of their own, by process and location, and one communicator.
 fn trace(processes: Vec<Vec<Vec<Timed>>>) -> Trace {
-    let members: Vec<u32> = (0..processes.len() as u32).collect();
+    let members: Vec<MpiRank> = (0..processes.len() as u32).map(MpiRank).collect();
     let world = Communicator {
         id: CommId(0),
         name: String::new(),
@@ -341,7 +341,7 @@ fn thin(complete: &Trace, loss: Loss, seed: u64) -> (Trace, Vec<Vec<usize>>) {
 /// The process that a message event names.
 fn peer_of(trace: &Trace, process: usize, message: &Message) -> usize {
     match trace.members(message.comm).expect("a communicator") {
-        CommMembers::Intra(members) => members[message.peer as usize] as usize,
+        CommMembers::Intra(members) => members[message.peer as usize].place(),
         _ => process,
     }
 }

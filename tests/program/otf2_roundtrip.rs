@@ -2,7 +2,7 @@
 
 use crate::otf2_sample::{EVENTS, PROCESSES, create, create_with, definitions, event, offsets, options, time};
 use clc_otf2::{ArchiveWriter, ByteOrder, CreateOptions, FieldWriter, Otf2Archive, TimeMap};
-use clc_trace::{ClockProperties, CommMembers, Event, EventNumber, LocationId, RegionId, Result};
+use clc_trace::{ClockProperties, CommMembers, Event, EventNumber, LocationId, MpiRank, RegionId, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -371,7 +371,7 @@ fn the_python_bindings_accept_created_archives() {
     let directory = tempfile::tempdir().unwrap();
     // The bindings take the second group of an inter-communicator for the parent of a communicator, so there can be none.
     let mut definitions = definitions();
-    definitions.communicators[3].members = CommMembers::Intra([0, 2].into());
+    definitions.communicators[3].members = CommMembers::Intra([0, 2].map(MpiRank).into());
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let archive = create_with(&directory.path().join(format!("{order:?}")), order, &definitions);
         let script = "import sys, otf2\n\

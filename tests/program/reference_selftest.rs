@@ -8,7 +8,7 @@ use crate::reference::model::{EventRef, Process, Recorded, Trace};
 use crate::reference::properties;
 use crate::reference::violations::violations;
 use clc_engine::matching::fences::Fences;
-use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, Root};
 use proptest::prelude::*;
 
 const HALF: i64 = ONE / 2;
@@ -30,7 +30,7 @@ fn trace(processes: &[&[Event]]) -> Trace {
     };
     let node = |p: usize| u32::from(p > 0 && p + 1 == processes.len());
     let process = |(p, events): (usize, &&[Event])| Process { node: node(p), locations: vec![stream(events)] };
-    let world = CommMembers::Intra((0..processes.len() as u32).collect());
+    let world = CommMembers::Intra((0..processes.len() as u32).map(MpiRank).collect());
     Trace {
         processes: processes.iter().enumerate().map(process).collect(),
         communicators: vec![Communicator { id: WORLD, name: "world".into(), members: world, global_ranks: false }],

@@ -11,8 +11,8 @@ use crate::reference::model::{BARRIER, PerLocation, Process, Recorded, Trace};
 use crate::reference::threads::{disturb, divided, hybrid, with_own_clocks};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
-    ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, RegionId, ThreadEvent, ThreadLock,
-    ThreadStart, ThreadTask, Ticks,
+    ClockOffset, CommId, CommMembers, Communicator, Event, Fraction, Message, MpiRank, RegionId, ThreadEvent,
+    ThreadLock, ThreadStart, ThreadTask, Ticks,
 };
 use controlled_logical_clock::latency::MinimumLatency;
 use controlled_logical_clock::{Centre, CorrectionForm, Decay, Parameters, Slope};
@@ -110,7 +110,7 @@ const TEAM: CommId = CommId(5);
 pub type Threads = Vec<(Vec<(i64, Event)>, i64)>;
 
 pub fn trace(processes: Vec<Threads>) -> Trace {
-    let world: Vec<u32> = (0..processes.len() as u32).collect();
+    let world: Vec<MpiRank> = (0..processes.len() as u32).map(MpiRank).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     let location = |(events, ahead): (Vec<(i64, Event)>, i64)| -> Vec<Recorded> {
         events.into_iter().map(|(time, event)| Recorded { time: (time + ahead) * US, event }).collect()

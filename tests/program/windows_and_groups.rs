@@ -6,8 +6,8 @@ use crate::common::{alone, found, run};
 use crate::reference::model::{Process, REGION_NAMES, Recorded, Trace};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Root, Window,
-    WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, GroupId, Message, MpiRank, RegionId, Root,
+    Window, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
 };
 use serde_json::Value;
 
@@ -22,18 +22,18 @@ type Recording = (Vec<(i64, Event)>, i64);
 /// One process after the other.
 fn trace(processes: &[Recording]) -> Trace {
     let count = processes.len() as u32;
-    let world: Vec<u32> = (0..count).collect();
+    let world: Vec<MpiRank> = (0..count).map(MpiRank).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     let process = |(node, (events, behind)): (usize, &Recording)| Process {
         node: node as u32,
         locations: vec![events.iter().map(|&(time, event)| Recorded { time: (time - behind) * US, event }).collect()],
     };
-    let single = |process: u32| (GroupId(process + 2), [process].into());
+    let single = |process: u32| (GroupId(process + 2), [MpiRank(process)].into());
     Trace {
         processes: processes.iter().enumerate().map(process).collect(),
         communicators: vec![
             communicator(WORLD, CommMembers::Intra(world.into())),
-            communicator(BETWEEN, CommMembers::Inter([0].into(), (1..count).collect::<Vec<u32>>().into())),
+            communicator(BETWEEN, CommMembers::Inter([MpiRank(0)].into(), (1..count).map(MpiRank).collect())),
         ],
         windows: vec![Window { id: WINDOW, name: "w".into(), comm: WORLD }],
         groups: (0..count).map(single).collect(),

@@ -116,7 +116,7 @@ pub fn steps(trace: &Trace, timelines: &[Timeline]) -> Waiting {
     let mut waiting = Waiting::new();
     let members = |group: GroupId| -> Vec<usize> {
         let found = trace.groups.iter().find(|(id, _)| *id == group);
-        found.map_or(Vec::new(), |(_, members)| members.iter().map(|&process| process as usize).collect())
+        found.map_or(Vec::new(), |(_, members)| members.iter().map(|process| process.place()).collect())
     };
     for (process, timeline) in timelines.iter().enumerate() {
         for call in calls_of(timeline) {

@@ -9,7 +9,7 @@ use super::channel::{Channel, Found, tracer_records_buffers};
 use super::model::{EventRef, Timeline, Trace};
 use super::windows;
 use clc_engine::matching::fences::Fences;
-use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Event, Message, MpiRank, Root};
 use std::collections::BTreeMap;
 
 /// What a constraint comes from.
@@ -118,7 +118,7 @@ fn latency(trace: &Trace, rules: &Rules, a: usize, b: usize) -> i64 {
 /// The process that has `rank` in `comm`, seen from process `own`.
 fn process_of(trace: &Trace, own: usize, comm: CommId, rank: u32) -> Option<usize> {
     match trace.members(comm)? {
-        CommMembers::Intra(members) => members.get(rank as usize).map(|&process| process as usize),
+        CommMembers::Intra(members) => members.get(rank as usize).map(|process| process.place()),
         CommMembers::SelfOnly => (rank == 0).then_some(own),
         CommMembers::Inter(..) | CommMembers::NotMpi | CommMembers::Undefined => {
             panic!("the reference knows messages on intra-communicators only")
@@ -311,7 +311,7 @@ pub fn calls_of(timeline: &Timeline) -> Vec<Call> {
 /// Where calls meet: a communicator, or a window.
 struct Place {
     /// Of an inter-communicator both groups, one after the other.
-    members: Vec<u32>,
+    members: Vec<MpiRank>,
     /// Of an inter-communicator: how many members the first group has; else 0.
     first: usize,
     /// What each member called there.
@@ -365,9 +365,9 @@ fn places(trace: &Trace, rules: &Rules, timelines: &[Timeline]) -> Vec<Place> {
             CommMembers::Inter(a, b) => ([&a[..], &b[..]].concat(), a.len()),
             CommMembers::SelfOnly | CommMembers::NotMpi | CommMembers::Undefined => continue,
         };
-        let of_member = |&process: &u32| -> Vec<Call> {
+        let of_member = |&process: &MpiRank| -> Vec<Call> {
             let on_it = |call: &&Call| call.collective.comm == communicator.id;
-            calls[process as usize].iter().filter(on_it).copied().collect()
+            calls[process].iter().filter(on_it).copied().collect()
         };
         let sequences = members.iter().map(of_member).collect();
         places.push(Place { members, first, sequences });
@@ -397,10 +397,10 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
                     let between_groups = place.first > 0 && op.is_some_and(|op| class(op, rules) == Some(Kind::Prefix));
                     if members.len() > 1 && op.is_some_and(|op| class(op, rules).is_some()) && !between_groups {
                         for (&process, call) in members.iter().zip(&instance) {
-                            let event = |index| EventRef { process: process as usize, index };
+                            let event = |index| EventRef { process: process.place(), index };
                             found.calls.extend([call.begin, call.end].map(event));
                         }
-                        found.groups.push(members.iter().map(|&process| process as usize).collect());
+                        found.groups.push(members.iter().map(|process| process.place()).collect());
                         let kind = op.and_then(|op| class(op, rules));
                         found.tells.extend(tells(kind, rank_of(root, members), &place));
                     }
@@ -415,8 +415,8 @@ fn match_collectives(trace: &Trace, rules: &Rules, timelines: &[Timeline], found
 }
 
 /// The end of a member's call.
-fn end((member, call): (&u32, &Call)) -> EventRef {
-    EventRef { process: *member as usize, index: call.end }
+fn end((member, call): (&MpiRank, &Call)) -> EventRef {
+    EventRef { process: member.place(), index: call.end }
 }
 
 /// The constraints of one instance with this root; `None` if it needs one that it does not have.
@@ -424,13 +424,13 @@ fn constraints(trace: &Trace, rules: &Rules, place: &Place, root: Root, instance
     let op = instance.first()?.collective.op;
     let members = &place.members[..];
     let ranks = 0..members.len();
-    let mu = |from: usize, to: usize| latency(trace, rules, members[from] as usize, members[to] as usize);
+    let mu = |from: usize, to: usize| latency(trace, rules, members[from].place(), members[to].place());
     let sends = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.sent > 0;
     let receives = |rank: usize| op == CollectiveOp::BARRIER || instance[rank].collective.received > 0;
     let pair = |kind: Kind, from: usize, to: usize, latency: i64| Dependency {
         kind,
-        send: EventRef { process: members[from] as usize, index: instance[from].begin },
-        receive: EventRef { process: members[to] as usize, index: instance[to].end },
+        send: EventRef { process: members[from].place(), index: instance[from].begin },
+        receive: EventRef { process: members[to].place(), index: instance[to].end },
         latency,
     };
     let kind = class(op, rules);
@@ -477,11 +477,11 @@ fn tells(kind: Option<Kind>, root: Option<usize>, place: &Place) -> Vec<(usize, 
         Some(Kind::Prefix) => from < to,
         Some(Kind::PointToPoint | Kind::Acknowledge | Kind::Group) | None => false,
     };
-    pairs.filter(told).map(|(from, to)| (members[from] as usize, members[to] as usize)).collect()
+    pairs.filter(told).map(|(from, to)| (members[from].place(), members[to].place())).collect()
 }
 
 /// A root as a rank of an intra-communicator.
-fn rank_of(root: Root, members: &[u32]) -> Option<usize> {
+fn rank_of(root: Root, members: &[MpiRank]) -> Option<usize> {
     match root {
         Root::Rank(rank) if (rank as usize) < members.len() => Some(rank as usize),
         _ => None,

@@ -2,7 +2,7 @@
 
 use clc_trace::{
     AttributeId, ClockProperties, CommId, CommMembers, Communicator, Definitions, Event, GroupId, Location,
-    LocationGroup, LocationGroupId, LocationId, LocationKind, ParameterId, Region, RegionId, SystemTreeNode,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, ParameterId, Region, RegionId, SystemTreeNode,
     SystemTreeNodeId, Window,
 };
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub struct Trace {
     pub communicators: Vec<Communicator>,
     /// Windows of one-sided communication, and groups that events on them name.
     pub windows: Vec<Window>,
-    pub groups: Vec<(GroupId, Arc<[u32]>)>,
+    pub groups: Vec<(GroupId, Arc<[MpiRank]>)>,
     /// Locations (process, location) that are streams of accelerators, with the number of the device in the process.
     pub streams: BTreeMap<(usize, usize), u32>,
     /// Events (process, location, number) that name a stream of their process.

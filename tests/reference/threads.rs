@@ -8,8 +8,8 @@ use super::model::{
     STREAM_WAIT, Trace,
 };
 use clc_trace::{
-    CallParameter, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, ParameterId, RegionId,
-    Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, WindowId, WindowTransfer,
+    CallParameter, Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, ParameterId,
+    RegionId, Root, ThreadEvent, ThreadLock, ThreadStart, ThreadTask, WindowId, WindowTransfer,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -305,7 +305,7 @@ pub fn hybrid(seed: u64) -> Hybrid {
     hybrid.trace.streams = (0..).zip(&streams).flat_map(|(p, s)| s.of.iter().map(move |&(l, _)| ((p, l), 0))).collect();
     let process = |(p, &count): (usize, &usize)| Process { node: p as u32 / 2, locations: vec![Vec::new(); count] };
     hybrid.trace.processes = locations.iter().enumerate().map(process).collect();
-    let world: Vec<u32> = (0..processes as u32).collect();
+    let world: Vec<MpiRank> = (0..processes as u32).map(MpiRank).collect();
     let communicator = |id, members| Communicator { id, name: String::new(), members, global_ranks: false };
     hybrid.trace.communicators.push(communicator(CommId(0), CommMembers::Intra(world.into())));
     hybrid.trace.communicators.extend((0..processes).map(|p| communicator(team(p), CommMembers::NotMpi)));

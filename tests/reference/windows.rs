@@ -6,7 +6,7 @@
 use super::matching::Call;
 use super::model::{Timeline, Trace};
 use clc_engine::matching::fences::Fences;
-use clc_trace::{Collective, CollectiveOp, CommId, Event, WindowId};
+use clc_trace::{Collective, CollectiveOp, CommId, Event, MpiRank, WindowId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A call of one process on a window.
@@ -23,14 +23,13 @@ struct OnWindow {
 const NOTHING: CollectiveOp = CollectiveOp::CREATE_HANDLE;
 
 /// The calls of each of the `members` on a window: a barrier for each fence that is one.
-pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[u32], choice: Fences) -> Vec<Vec<Call>> {
-    let calls: Vec<Vec<OnWindow>> =
-        members.iter().map(|&process| of_process(window, &timelines[process as usize])).collect();
+pub fn calls_on(window: WindowId, timelines: &[Timeline], members: &[MpiRank], choice: Fences) -> Vec<Vec<Call>> {
+    let calls: Vec<Vec<OnWindow>> = members.iter().map(|&process| of_process(window, &timelines[process])).collect();
     let complete = calls.iter().map(Vec::len).min().unwrap_or(0);
     let alike = |k: &usize| calls.iter().all(|list| list[*k].fence == calls[0][*k].fence);
     let complete = (0..complete).take_while(alike).count();
     let fences: Vec<usize> = (0..complete).filter(|&k| calls[0][k].fence).collect();
-    let time = |member: usize, index: usize| timelines[members[member] as usize][index].time;
+    let time = |member: usize, index: usize| timelines[members[member]][index].time;
     let accessed = |k: usize| calls.iter().any(|list| list[k].accessed);
     let agree = |j: usize| {
         let (Some(&before), Some(&k)) = (j.checked_sub(1).and_then(|i| fences.get(i)), fences.get(j)) else {

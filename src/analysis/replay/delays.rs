@@ -211,7 +211,7 @@ impl<'a> DelaySearch<'a> {
 
     fn find_collectives(&mut self) {
         for (place, comm) in self.program.collectives.comms.iter().enumerate() {
-            let mut members = comm.processes.to_vec();
+            let mut members: Vec<u32> = comm.processes.iter().map(|process| process.0).collect();
             members.sort_unstable();
             self.members.push(members);
             for (number, member) in comm.members.iter().enumerate() {
@@ -247,7 +247,7 @@ impl<'a> DelaySearch<'a> {
             let mut latest = Latest::default();
             for wait in &own.waits {
                 match self.told(timeline, wait, &mut latest, &done) {
-                    Some(wait) => told.entry(placement.host_of_process(wait.delayer)).or_default().push(wait),
+                    Some(wait) => told.entry(placement.host_of(TimelineNumber(wait.delayer))).or_default().push(wait),
                     None => sums.not_examined[stage] += i128::from(wait.ticks),
                 }
             }

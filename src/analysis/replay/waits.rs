@@ -71,7 +71,7 @@ pub fn waits(
     {
         contributions.latest(comm, &mut |member, instance, event, latest, rank| {
             let instance = &comm.instances[instance];
-            let cause = comm.processes[rank];
+            let cause = comm.processes[rank].0;
             let kind = match instance.class {
                 CollectiveClass::NToN if is_fence(instance.op) => Some(WaitKind::WaitAtFence),
                 CollectiveClass::NToN if instance.op == CollectiveOp::BARRIER => Some(WaitKind::WaitAtBarrier),

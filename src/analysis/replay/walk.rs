@@ -50,7 +50,7 @@ pub fn walk(
     let mut ready: Vec<(usize, PathSearch)> = Vec::new();
     for (stage, ends) in ends.iter().enumerate() {
         if let Some(PathEnds { last: (process, time), .. }) = *ends
-            && placement.host_of_process(process) == here
+            && placement.host_of(TimelineNumber(process)) == here
         {
             ready.push((stage, PathSearch::new(process, time)));
         }
@@ -59,7 +59,7 @@ pub fn walk(
         for (stage, mut search) in ready.drain(..) {
             let Some(PathEnds { first: begin, .. }) = ends[stage] else { continue };
             let finished = loop {
-                if placement.host_of_process(search.process) != here {
+                if placement.host_of(TimelineNumber(search.process)) != here {
                     break false;
                 }
                 let local = (search.process - first.0) as usize;
@@ -73,7 +73,7 @@ pub fn walk(
                     break true;
                 }
             };
-            let next = placement.host_of_process(search.process);
+            let next = placement.host_of(TimelineNumber(search.process));
             let words = pack(stage, finished, &search)?;
             if finished {
                 for rank in AnalysisRank::all(transport.size()).filter(|&rank| rank != here) {

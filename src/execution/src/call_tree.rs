@@ -37,7 +37,8 @@ impl CallTree {
         let depth = self.depth(node);
         self.nodes.push((node, region));
         self.depths.push(depth + 1);
-        let child = self.nodes.len() as u32;
+        // There are far fewer: who enters them stops at a limit.
+        let child = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         self.children.insert((node, region), child);
         child
     }

@@ -34,7 +34,7 @@ pub fn blame(wait: i64, delayer: &TimeProfile, waiter: &TimeProfile, waited: i64
         return DelayCosts { unexplained: wait, ..DelayCosts::default() };
     }
     // No more than the wait, so it fits.
-    let part = |ticks: i64| (i128::from(wait) * i128::from(ticks) / whole) as i64;
+    let part = |ticks: i64| i64::try_from(i128::from(wait) * i128::from(ticks) / whole).unwrap_or(wait);
     let delays: Vec<(u32, i64)> = delays.into_iter().map(|(region, ticks)| (region, part(ticks))).collect();
     let propagated = part(waited);
     let blamed: i64 = delays.iter().map(|&(_, cost)| cost).sum();

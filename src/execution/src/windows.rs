@@ -27,7 +27,8 @@ impl Windows {
     /// Where window `index` begins; for `index == count`, where the last one ends.
     pub fn begin(&self, index: usize) -> i64 {
         let part = i128::from(self.length()) * index as i128 / self.count as i128;
-        self.first + part as i64
+        // No more than the length, for windows that there are.
+        self.first + i64::try_from(part).unwrap_or_else(|_| self.length())
     }
 
     /// The window that `time` is in; times outside belong to the nearest one.
@@ -37,7 +38,7 @@ impl Windows {
             return 0;
         }
         let guess = i128::from(time - self.first) * self.count as i128 / i128::from(self.length());
-        let mut index = (guess as usize).min(self.count - 1);
+        let mut index = usize::try_from(guess).unwrap_or(0).min(self.count - 1);
         // Boundaries are rounded down, so it may be the next one.
         while index + 1 < self.count && self.begin(index + 1) <= time {
             index += 1;

@@ -3,7 +3,7 @@
 //!     cargo run -p clc-otf2 --example late_messages -- TRACE
 #![allow(clippy::print_stdout)]
 
-use clc_otf2::{CommId, CommMembers, EventRecord, Otf2Archive, Result};
+use clc_otf2::{CommId, CommMembers, EventRecord, MpiRank, Otf2Archive, Result};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
     let archive = Otf2Archive::open(trace)?;
     let (definitions, _) = archive.read_definitions()?;
     // Records name ranks of communicators.
-    let world = |me: u32, communicator: CommId, rank: u32| {
+    let world = |me: MpiRank, communicator: CommId, rank: u32| {
         let communicator = definitions.communicators.iter().find(|known| known.id == communicator)?;
         match &communicator.members {
             CommMembers::Intra(members) => members.get(rank as usize).copied(),
@@ -22,7 +22,7 @@ pub fn late_messages(trace: &Path) -> Result<Vec<String>> {
     };
     // By sender, receiver, communicator and tag: the k-th send belongs to the k-th receive in the order in which receives were posted.
     let (mut sends, mut receives) = (HashMap::<_, VecDeque<u64>>::new(), Vec::new());
-    for (rank, &location) in (0u32..).zip(&definitions.processes) {
+    for (rank, &location) in (0..).map(MpiRank).zip(&definitions.processes) {
         let mut posted = HashMap::new();
         for event in archive.events(location)? {
             let event = event?;

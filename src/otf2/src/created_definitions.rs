@@ -2,7 +2,7 @@
 
 use crate::definition_writer::DefinitionWriter;
 use crate::definitions::{BARRIERS, CALLSITE, OPENMP, STREAM_REFERENCE, TYPE_LOCATION, UNSIGNED, kind};
-use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, Result};
+use clc_trace::{CommMembers, Definitions, LocationId, LocationKind, MpiRank, Result};
 use std::collections::HashMap;
 
 const UNDEFINED: u32 = u32::MAX;
@@ -177,7 +177,7 @@ impl DefinitionWriter<'_> {
         }
         // Their members refer to the locations.
         for (id, members) in &definitions.groups {
-            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|&rank| u64::from(rank)), false)?;
+            define(self, id.0, COMM_GROUP, MPI, &mut members.iter().map(|rank| u64::from(rank.0)), false)?;
         }
         // Readers expect the locations of every paradigm that has communicators.
         if definitions.communicators.iter().any(|communicator| communicator.members == CommMembers::NotMpi) {
@@ -188,7 +188,8 @@ impl DefinitionWriter<'_> {
         for communicator in &definitions.communicators {
             let name = self.string(&communicator.name)?;
             let global = communicator.global_ranks;
-            let ranks = |members: &[u32]| members.iter().map(|&rank| u64::from(rank)).collect::<Vec<_>>().into_iter();
+            let ranks =
+                |members: &[MpiRank]| members.iter().map(|rank| u64::from(rank.0)).collect::<Vec<_>>().into_iter();
             let (a, b) = match &communicator.members {
                 CommMembers::Intra(members) => (group(self, COMM_GROUP, MPI, &mut ranks(members), global)?, None),
                 CommMembers::SelfOnly => (group(self, COMM_SELF, MPI, &mut std::iter::empty(), false)?, None),

@@ -126,6 +126,6 @@ pub use times::{Marker, MarkerScope, TimeMap};
 /// What definitions, events and errors consist of: who only reads archives needs no other crate.
 pub use clc_trace::{
     ClockOffset, ClockProperties, CommId, CommMembers, Communicator, Definitions, Error, Event, Location,
-    LocationGroup, LocationGroupId, LocationId, LocationKind, Region, RegionId, Result, SystemTreeNode,
+    LocationGroup, LocationGroupId, LocationId, LocationKind, MpiRank, Region, RegionId, Result, SystemTreeNode,
     SystemTreeNodeId, Ticks,
 };

@@ -31,6 +31,14 @@ fn read_locations(reader: &mut Reader<'_>) -> Result<BTreeMap<u64, u64>> {
     (0..count).map(|place| Ok((if dense { place } else { reader.u64()? }, reader.u64()?))).collect()
 }
 
+/// An id of a definition, which has 32 bits wherever records refer to it, though tables have room for more.
+fn read_id(reader: &mut Reader<'_>) -> Result<u32> {
+    match reader.u64()? {
+        u64::MAX => Ok(u32::MAX),
+        id => u32::try_from(id).map_err(|_| Error::new(format!("id {id} in a mapping table has more than 32 bits"))),
+    }
+}
+
 impl IdMap {
     fn read(reader: &mut Reader<'_>) -> Result<IdMap> {
         let count = reader.u64()?;
@@ -39,13 +47,13 @@ impl IdMap {
         match reader.u8()? {
             0 => {
                 for _ in 0..count {
-                    map.dense.push(reader.u64()? as u32);
+                    map.dense.push(read_id(reader)?);
                 }
             }
             1 => {
                 for _ in 0..count {
-                    let local = reader.u64()? as u32;
-                    map.sparse.insert(local, reader.u64()? as u32);
+                    let local = read_id(reader)?;
+                    map.sparse.insert(local, read_id(reader)?);
                 }
             }
             other => return Err(Error::new(format!("unknown id map type {other}"))),
@@ -128,5 +136,30 @@ impl LocalDefinitions {
             }
         }
         Ok(local)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of so many entries, of a type (0 dense, 1 sparse).
+    fn table(count: u64, kind: u8, ids: &[u64]) -> Result<IdMap> {
+        let mut payload = Writer::new(ByteOrder::Little);
+        payload.u64(count);
+        payload.u8(kind);
+        ids.iter().for_each(|&id| payload.u64(id));
+        IdMap::read(&mut Reader::new(&payload.bytes, ByteOrder::Little))
+    }
+
+    /// They are not those of the definitions that their lower 32 bits would name.
+    #[test]
+    fn ids_of_more_than_32_bits_are_refused() {
+        let long = 1_u64 << 32 | 5;
+        assert_eq!(table(2, 0, &[7, u64::MAX]).unwrap().dense, [7, u32::MAX]);
+        assert_eq!(table(1, 1, &[7, 9]).unwrap().map(7), 9);
+        for refused in [table(2, 0, &[7, long]), table(1, 1, &[long, 9]), table(1, 1, &[7, long])] {
+            assert_eq!(refused.unwrap_err().message, "id 4294967301 in a mapping table has more than 32 bits");
+        }
     }
 }

@@ -382,7 +382,8 @@ fn read_marker<'a>(record: &Record<'a>) -> Result<(Marker, &'a [u8])> {
     let scope = match scope {
         0 => MarkerScope::Global,
         1 => MarkerScope::Location(LocationId(reference)),
-        2 => MarkerScope::LocationGroup(reference as u32),
+        // No group has an id of more than 32 bits.
+        2 => u32::try_from(reference).map_or(MarkerScope::Other, MarkerScope::LocationGroup),
         _ => MarkerScope::Other,
     };
     Ok((Marker { time, duration, scope }, rest))

@@ -61,7 +61,7 @@ fn groups_of_many_members_get_chunks_into_which_they_fit() {
     for (count, chunk) in [(16, 1 << 18), (100_000, 1 << 20)] {
         let definitions = Definitions {
             processes: (0..count).map(LocationId).collect(),
-            communicators: vec![communicator((0..count as u32).collect())],
+            communicators: vec![communicator((0..count as u32).map(clc_trace::MpiRank).collect())],
             clock: ClockProperties { resolution: 1, global_offset: 0, trace_length: 0, realtime: None },
             locations: Vec::new(),
             location_groups: Vec::new(),

@@ -29,8 +29,6 @@ impl ExportWindow {
 pub struct Exported {
     /// The file.
     pub text: String,
-    /// Regions, or violations, in it.
-    pub items: u64,
-    /// Messages in it (of violations, those that are messages).
-    pub messages: u64,
+    /// How many regions, violations and messages it has, in words.
+    pub contents: String,
 }

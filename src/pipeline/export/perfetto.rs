@@ -7,6 +7,7 @@ use crate::pipeline::open::TraceHandle;
 use crate::report::{GENERATOR, escaped};
 use clc_engine::comm::{AnalysisRank, Transport, agree, gather_values};
 use clc_engine::replay::partners::senders;
+use clc_trace::format::plural;
 use clc_trace::{Event, LocationId, RegionId, Result, Ticks};
 use serde_json::json;
 use std::collections::HashMap;
@@ -28,21 +29,21 @@ pub fn perfetto(
     let PartialExport { lines, flows, regions, messages, .. } = part;
     let parts = gather_values(transport, AnalysisRank::FIRST, &(lines, flows, regions, messages))?;
     Ok(parts.map(|parts| {
-        let mut exported = Exported::default();
+        let (mut of_regions, mut of_messages) = (0, 0);
         // All regions before all messages: which rank hosts what is not to be seen.
         let (mut all, mut arrows) = (Vec::new(), Vec::new());
         for (lines, flows, regions, messages) in parts {
             all.extend(lines);
             arrows.extend(flows);
-            exported.items += regions;
-            exported.messages += messages;
+            of_regions += regions;
+            of_messages += messages;
         }
         all.append(&mut arrows);
-        exported.text = escaped(format!(
+        let text = escaped(format!(
             "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"generator\":\"{GENERATOR}\"}},\"traceEvents\":[\n{}\n]}}\n",
             all.join(",\n")
         ));
-        exported
+        Exported { text, contents: format!("{} and {}", plural(of_regions, "region"), plural(of_messages, "message")) }
     }))
 }
 

@@ -8,6 +8,7 @@ use clc_engine::matching::local_timeline::LocalTimeline;
 use clc_engine::replay::bounds::bounds;
 use clc_engine::replay::partners::senders;
 use clc_engine::replay::program::NO_LOWER_BOUND;
+use clc_trace::format::plural;
 use clc_trace::{EventNumber, LocationId, Result, Ticks};
 use serde::{Deserialize, Serialize};
 
@@ -103,5 +104,6 @@ pub fn violations(
     lines.iter().for_each(|line| records.add(&line.fields));
     let text = records.into_text();
     let messages = lines.iter().filter(|line| line.message).count() as u64;
-    Ok(Some(Exported { text, items: lines.len() as u64, messages }))
+    let contents = format!("{}, {} of them", plural(lines.len() as u64, "violation"), plural(messages, "message"));
+    Ok(Some(Exported { text, contents }))
 }

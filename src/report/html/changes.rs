@@ -20,7 +20,7 @@ pub fn body(report: &Report) -> Option<String> {
         }
         if !details.locations.is_empty() {
             let rows = details.locations.iter().map(|location| {
-                let process = location.process.map_or("none".to_owned(), |process| count(process.into()));
+                let process = location.process.map_or("none".to_owned(), |process| count(process.0.into()));
                 vec![
                     location.location.to_string(),
                     process,

@@ -2,7 +2,7 @@
 //! surroundings. Everything is bounded, however large the trace is.
 
 use crate::report::{EventPlace, Stage, WorstKind};
-use clc_trace::LocationId;
+use clc_trace::{LocationId, MpiRank};
 use serde::{Deserialize, Serialize};
 
 /// Everything that is computed for `--html`, `--report` and nothing else.
@@ -57,7 +57,7 @@ pub struct NodeCurve {
     /// Its name, possibly empty.
     pub name: String,
     /// Its first process.
-    pub first_process: Option<u32>,
+    pub first_process: Option<MpiRank>,
     /// Number of its processes.
     pub processes: u64,
     /// What pre-synchronisation added.
@@ -244,7 +244,7 @@ pub struct LocationDisplacement {
     /// The location.
     pub location: LocationId,
     /// MPI rank of its process, if it has one.
-    pub process: Option<u32>,
+    pub process: Option<MpiRank>,
     /// Number of events.
     pub events: u64,
     /// Number of events whose time changed (against pre-synchronised time).

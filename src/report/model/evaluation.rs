@@ -1,7 +1,7 @@
 //! How far a trace is from the truth, as plain data. Rendered by `evaluation_text` and `evaluation_plot`.
 
 use crate::report::{ChangeClass, Warning};
-use clc_trace::LocationId;
+use clc_trace::{LocationId, MpiRank};
 use serde::{Deserialize, Serialize};
 
 /// The result of `clc-replay evaluate`. It contains no time of day and no run time: the same input gives the same bytes.
@@ -127,7 +127,7 @@ pub struct LocationAccuracy {
     /// Its id.
     pub location: LocationId,
     /// MPI rank of its process, if it has one.
-    pub rank: Option<u32>,
+    pub rank: Option<MpiRank>,
     /// Number of events.
     pub events: u64,
     /// Mean error with its sign, in seconds: fast clocks are positive.

@@ -1,7 +1,7 @@
 //! What `clc-replay info` tells about a trace.
 
 use crate::report::{TraceSummary, Warning};
-use clc_trace::{CommId, LocationId};
+use clc_trace::{CommId, LocationId, MpiRank};
 use serde::{Deserialize, Serialize};
 
 /// The description of a trace.
@@ -57,7 +57,7 @@ pub struct LocationInfo {
     /// Name of the node it runs on, if known.
     pub node: Option<String>,
     /// MPI rank (in the world), if it stands for a process.
-    pub rank: Option<u32>,
+    pub rank: Option<MpiRank>,
     /// Number of its events.
     pub events: u64,
     /// Its first event, in seconds after the first event of the trace (pre-synchronised); null without events.

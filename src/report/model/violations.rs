@@ -1,7 +1,7 @@
 //! Violations of the clock condition (a receive earlier than its send plus the minimum latency), at three stages.
 
 use crate::report::Stage;
-use clc_trace::{EventNumber, LocationId};
+use clc_trace::{EventNumber, LocationId, TimelineNumber};
 use serde::{Deserialize, Serialize};
 
 /// Violations before, between and after.
@@ -230,8 +230,8 @@ pub struct WorstViolation {
 /// One event, in words that find it in the trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventPlace {
-    /// MPI rank (in the world) of its process.
-    pub process: u32,
+    /// Its process: MPI rank (in the world).
+    pub process: TimelineNumber,
     /// Its location.
     pub location: LocationId,
     /// Its number in the location.

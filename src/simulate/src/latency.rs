@@ -84,7 +84,7 @@ pub(super) struct PreparedLatencyModel {
 
 impl PreparedLatencyModel {
     pub(super) fn new(model: &LatencyModel) -> Self {
-        let per_byte = |class: &PairClass| (((SECOND as i128) << 16) / i128::from(class.bandwidth.max(1))) as i64;
+        let per_byte = |class: &PairClass| ((i128::from(SECOND) << 16) / i128::from(class.bandwidth.max(1))) as i64;
         let (near, far) = (&model.same_node, &model.other_node);
         let slow = far.minimum + (far.minimum as f64 * model.asymmetry) as i64;
         PreparedLatencyModel {

@@ -1,7 +1,8 @@
 //! Global definitions of an archive, as far as a correction needs them.
 
 use crate::{
-    AttributeId, CommId, GroupId, LocationGroupId, LocationId, ParameterId, RegionId, SystemTreeNodeId, WindowId,
+    AttributeId, CommId, GroupId, LocationGroupId, LocationId, MpiRank, ParameterId, RegionId, SystemTreeNodeId,
+    WindowId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -79,13 +80,13 @@ pub struct SystemTreeNode {
 /// Who is in a communicator. Communicators of the same group share one list: there can be thousands of duplicates of a large one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommMembers {
-    /// An intra-communicator: global MPI ranks (indexes into [`Definitions::processes`]) in communicator-rank order.
-    Intra(Arc<[u32]>),
+    /// An intra-communicator: its members in communicator-rank order.
+    Intra(Arc<[MpiRank]>),
     /// Every process's own `MPI_COMM_SELF`, or another one-member communicator without a member list
     /// (OTF2 group type `COMM_SELF`): rank 0 is the event's own process.
     SelfOnly,
-    /// An inter-communicator (OTF2 3.0): global MPI ranks of the two groups, each in its own rank order.
-    Inter(Arc<[u32]>, Arc<[u32]>),
+    /// An inter-communicator (OTF2 3.0): the members of the two groups, each in its own rank order.
+    Inter(Arc<[MpiRank]>, Arc<[MpiRank]>),
     /// Belongs to another paradigm (threads, measurement system, accelerators): synchronises no processes.
     NotMpi,
     /// Its group is not defined; an error as soon as an event uses it.
@@ -145,9 +146,9 @@ pub struct Definitions {
     pub regions: Vec<Region>,
     /// Windows of one-sided communication, in the order of their definitions.
     pub windows: Vec<Window>,
-    /// Groups of MPI processes (global MPI ranks) that events name by themselves, as those that post and start epochs on windows do; by increasing
+    /// Groups of MPI processes that events name by themselves, as those that post and start epochs on windows do; by increasing
     /// id. Only where there are windows.
-    pub groups: Vec<(GroupId, Arc<[u32]>)>,
+    pub groups: Vec<(GroupId, Arc<[MpiRank]>)>,
     /// Regions in which the threads of an OpenMP team wait for each other (OTF2 region roles barrier and implicit barrier), ascending.
     pub thread_barriers: Vec<RegionId>,
     /// Parameters that tell at which call site a kernel of an accelerator was launched, with the launching call and with the kernel; ascending.
@@ -161,7 +162,7 @@ pub struct Definitions {
 pub struct WireDefinitions {
     /// With empty lists.
     definitions: Definitions,
-    lists: Vec<Arc<[u32]>>,
+    lists: Vec<Arc<[MpiRank]>>,
     /// Which of them belongs to each place for a list, in the order of the communicators.
     used: Vec<u32>,
 }
@@ -170,8 +171,8 @@ impl WireDefinitions {
     /// Packs.
     pub fn new(mut definitions: Definitions) -> WireDefinitions {
         let (mut lists, mut used) = (Vec::new(), Vec::new());
-        let mut known: HashMap<*const u32, u32> = HashMap::new();
-        let empty: Arc<[u32]> = Arc::default();
+        let mut known: HashMap<*const MpiRank, u32> = HashMap::new();
+        let empty: Arc<[MpiRank]> = Arc::default();
         // The place of a list in memory tells lists apart, and empty ones are alike.
         definitions.each_list(|list| {
             let taken = std::mem::replace(list, Arc::clone(&empty));
@@ -215,7 +216,7 @@ impl Definitions {
         }
     }
 
-    fn each_list(&mut self, mut act: impl FnMut(&mut Arc<[u32]>)) {
+    fn each_list(&mut self, mut act: impl FnMut(&mut Arc<[MpiRank]>)) {
         for communicator in &mut self.communicators {
             match &mut communicator.members {
                 CommMembers::Intra(members) => act(members),

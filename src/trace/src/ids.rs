@@ -44,8 +44,13 @@ number! {
     EventNumber(u64)
 }
 number! {
+    /// A process of the application by its global MPI rank: its place in the archive's `COMM_LOCATIONS` group of paradigm MPI
+    /// ([`Definitions::processes`](crate::Definitions::processes)), which is its rank in `MPI_COMM_WORLD` unless the application spawned processes.
+    MpiRank(u32), one per "MPI process"
+}
+number! {
     /// A member of a communicator by its rank there: from 0 up to but without the size. Of an inter-communicator the members of both groups are numbered together where they
-    /// matter together, those of the first group first. It says nothing about the process, whose global MPI rank is the element of the list of members at this place.
+    /// matter together, those of the first group first. It says nothing about the process, whose [`MpiRank`] is the element of the list of members at this place.
     CommRank(u32), one per "member"
 }
 

@@ -52,7 +52,7 @@ pub use event::{
 };
 pub use fixed::Fraction;
 pub use ids::{
-    AttributeId, CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, ParameterId, RegionId,
+    AttributeId, CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, MpiRank, ParameterId, RegionId,
     SystemTreeNodeId, WindowId,
 };
 pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};

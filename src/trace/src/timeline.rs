@@ -1,14 +1,14 @@
 //! Timelines: which locations share a clock and are corrected together.
 
-use crate::{Definitions, LocationGroupId, LocationId, SystemTreeNodeId, number};
+use crate::{Definitions, LocationGroupId, LocationId, MpiRank, SystemTreeNodeId, number};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The locations of one process: they share one clock, so one correction applies to all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
-    /// Global MPI rank of the process; `None` for locations that belong to no MPI process.
-    pub process: Option<u32>,
+    /// The process; `None` for locations that belong to no MPI process.
+    pub process: Option<MpiRank>,
     /// Indexes into [`Definitions::locations`], the process's main location first.
     pub locations: Vec<usize>,
     /// Number of the node it runs on (0, 1, ... in order of appearance): processes of one node share a minimum latency class.
@@ -22,10 +22,16 @@ number! {
 }
 
 impl TimelineNumber {
-    /// The timeline of the process with this global MPI rank.
+    /// The timeline of this process.
     #[inline]
-    pub fn of_process(rank: u32) -> TimelineNumber {
-        TimelineNumber(rank)
+    pub fn of_process(rank: MpiRank) -> TimelineNumber {
+        TimelineNumber(rank.0)
+    }
+
+    /// The process whose timeline this is. To be asked only where the timeline is that of a process: others have numbers that no process has.
+    #[inline]
+    pub fn process(self) -> MpiRank {
+        MpiRank(self.0)
     }
 }
 
@@ -62,10 +68,10 @@ impl Timelines {
         let mut all = Vec::new();
         let mut of_group: HashMap<LocationGroupId, Option<usize>> = HashMap::new();
         let mut taken = vec![false; definitions.locations.len()];
-        for (rank, &main) in mains.iter().enumerate() {
+        for (rank, &main) in (0..).map(MpiRank).zip(&mains) {
             taken[main] = true;
-            of_group.entry(definitions.locations[main].group).and_modify(|e| *e = None).or_insert(Some(rank));
-            all.push(Timeline { process: Some(rank as u32), locations: vec![main], node: 0 });
+            of_group.entry(definitions.locations[main].group).and_modify(|e| *e = None).or_insert(Some(rank.place()));
+            all.push(Timeline { process: Some(rank), locations: vec![main], node: 0 });
         }
         let processes = all.len();
         let creators: HashMap<_, _> =

@@ -3,7 +3,7 @@
 use super::Choices;
 use crate::reference::against::{Choice, compare};
 use crate::reference::model::{Process, Recorded, Trace};
-use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, RegionId, Root};
+use clc_trace::{Collective, CollectiveOp, CommId, CommMembers, Communicator, Event, Message, MpiRank, RegionId, Root};
 use controlled_logical_clock::CorrectionForm;
 
 const WORLD: CommId = CommId(3);
@@ -50,7 +50,7 @@ fn trace(choices: &mut Choices<'_>) -> Trace {
     let communicator = |id: CommId, members: Vec<u32>| Communicator {
         id,
         name: String::new(),
-        members: CommMembers::Intra(members.into()),
+        members: CommMembers::Intra(members.into_iter().map(MpiRank).collect()),
         global_ranks: false,
     };
     let mut communicators = vec![communicator(WORLD, (0..count as u32).rev().collect())];

@@ -4,7 +4,7 @@ use super::by_hand::judged_as;
 use super::hand_made::*;
 use super::{list, micros};
 use clc_trace::{
-    CollectiveOp, CommId, Event, GroupId, Root, Window, WindowCollective, WindowGroup, WindowId, WindowLock,
+    CollectiveOp, CommId, Event, GroupId, MpiRank, Root, Window, WindowCollective, WindowGroup, WindowId, WindowLock,
     WindowTransfer,
 };
 use serde_json::Value;
@@ -63,7 +63,7 @@ fn made(ranks: &[Events]) -> (TempDir, PathBuf) {
     let names = [&NAMES[..], &OTHERS].concat();
     let trace = hand_made_with(directory.path(), &names, ranks, |definitions| {
         definitions.windows = vec![Window { id: WINDOW, name: "w".into(), comm: CommId(0) }];
-        definitions.groups = (0..ranks.len() as u32).map(|rank| (GroupId(rank + 2), [rank].into())).collect();
+        definitions.groups = (0..ranks.len() as u32).map(|rank| (GroupId(rank + 2), [MpiRank(rank)].into())).collect();
     });
     (directory, trace)
 }

@@ -9,7 +9,9 @@
 
 use super::super::model::{REGION_NAMES, REGIONS};
 use super::{Options, rng::Rng};
-use clc_trace::{Collective, CommId, CommMembers, Communicator, Event, GroupId, Message, RegionId, Window, WindowId};
+use clc_trace::{
+    Collective, CommId, CommMembers, Communicator, Event, GroupId, Message, MpiRank, RegionId, Window, WindowId,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ pub struct Run {
     pub nodes: Vec<u32>,
     pub communicators: Vec<Communicator>,
     pub windows: Vec<Window>,
-    pub groups: Vec<(GroupId, Arc<[u32]>)>,
+    pub groups: Vec<(GroupId, Arc<[MpiRank]>)>,
 }
 
 /// A stream of messages in which order is kept: sender, receiver, communicator, tag.
@@ -126,10 +128,10 @@ fn windows(rng: &mut Rng, communicators: &[Communicator]) -> Vec<Window> {
 /// World, MPI_COMM_SELF, the world in reverse, a split in two, a random part in random order, and a single member; last two groups that split the
 /// world, if there are members for both.
 fn communicators(rng: &mut Rng, processes: usize) -> Vec<Communicator> {
-    let world: Vec<u32> = (0..processes as u32).collect();
+    let world: Vec<MpiRank> = (0..processes as u32).map(MpiRank).collect();
     let mut members = vec![world.clone(), world.iter().rev().copied().collect()];
     for parity in 0..2 {
-        members.push(world.iter().copied().filter(|rank| rank % 2 == parity).collect());
+        members.push(world.iter().copied().filter(|rank| rank.0 % 2 == parity).collect());
     }
     let mut part = world.clone();
     rng.shuffle(&mut part);
@@ -186,7 +188,7 @@ impl Program<'_> {
         let communicator = &self.run.communicators[picked];
         let id = communicator.id;
         match &communicator.members {
-            CommMembers::Intra(members) => (id, members.iter().map(|&process| process as usize).collect()),
+            CommMembers::Intra(members) => (id, members.iter().map(|process| process.place()).collect()),
             _ => (id, vec![self.rng.below(self.options.processes)]),
         }
     }
@@ -196,7 +198,7 @@ impl Program<'_> {
         if let Some(Communicator { id, members: CommMembers::Inter(a, b), .. }) = self.run.communicators.last()
             && self.rng.percent(25)
         {
-            return (*id, a.iter().chain(b.iter()).map(|&process| process as usize).collect(), a.len());
+            return (*id, a.iter().chain(b.iter()).map(|process| process.place()).collect(), a.len());
         }
         let (id, members) = self.pick_communicator();
         (id, members, 0)

@@ -3,8 +3,8 @@
 use super::program::{Program, Thread};
 use clc_engine::matching::fences::Fences;
 use clc_trace::{
-    CollectiveOp, CommMembers, Event, GroupId, Root, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId,
-    WindowLock, WindowTransfer,
+    CollectiveOp, CommMembers, Event, GroupId, MpiRank, Root, Window, WindowAtomic, WindowCollective, WindowGroup,
+    WindowId, WindowLock, WindowTransfer,
 };
 
 /// In the place of the tag: the location for calls on a window.
@@ -20,7 +20,7 @@ impl Program<'_> {
         let index = self.rng.below(self.run.windows.len());
         let Window { id, comm, .. } = self.run.windows[index];
         let members: Vec<usize> = match self.run.communicators.iter().find(|c| c.id == comm).map(|c| &c.members) {
-            Some(CommMembers::Intra(members)) => members.iter().map(|&process| process as usize).collect(),
+            Some(CommMembers::Intra(members)) => members.iter().map(|process| process.place()).collect(),
             _ => vec![self.rng.below(self.options.processes)],
         };
         let threads: Vec<Thread> =
@@ -64,7 +64,7 @@ impl Program<'_> {
         let index = self.rng.below(self.run.windows.len());
         let Window { id, comm, .. } = self.run.windows[index];
         let members: Vec<usize> = match self.run.communicators.iter().find(|c| c.id == comm).map(|c| &c.members) {
-            Some(CommMembers::Intra(members)) => members.iter().map(|&process| process as usize).collect(),
+            Some(CommMembers::Intra(members)) => members.iter().map(|process| process.place()).collect(),
             _ => return,
         };
         let threads: Vec<Thread> =
@@ -115,7 +115,7 @@ impl Program<'_> {
 
     /// The group of these ranks among the `members` of a communicator.
     fn group(&mut self, members: &[usize], ranks: &[usize]) -> GroupId {
-        let processes: Vec<u32> = ranks.iter().map(|&rank| members[rank] as u32).collect();
+        let processes: Vec<MpiRank> = ranks.iter().map(|&rank| MpiRank(members[rank] as u32)).collect();
         let groups = &mut self.run.groups;
         if let Some((id, _)) = groups.iter().find(|(_, members)| members[..] == processes[..]) {
             return *id;

@@ -3,7 +3,7 @@
 use super::event_file::check_version;
 use super::numbers::ByteReader;
 use super::{FIRST_VERSION, VERSION, WITH_THREADS, WITH_WINDOWS};
-use clc_trace::{CommMembers, Communicator, Definitions, Error, LocationId, Result, codec};
+use clc_trace::{CommMembers, Communicator, Definitions, Error, LocationId, MpiRank, Result, codec};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -82,7 +82,7 @@ pub fn read(bytes: &[u8]) -> Result<(TraceHeader, Definitions)> {
 }
 
 /// The lists of members of a communicator.
-fn lists(communicator: &Communicator) -> [&[u32]; 2] {
+fn lists(communicator: &Communicator) -> [&[MpiRank]; 2] {
     match &communicator.members {
         CommMembers::Intra(members) => [members, &[]],
         CommMembers::Inter(a, b) => [a, b],
@@ -122,7 +122,7 @@ fn check(definitions: &Definitions) -> Result<()> {
     }
     let count = definitions.processes.len();
     for (id, list) in &definitions.groups {
-        if let Some(rank) = list.iter().find(|&&rank| rank as usize >= count) {
+        if let Some(rank) = list.iter().find(|&&rank| rank.place() >= count) {
             return Err(Error::new(format!("group {id} refers to MPI process {rank}, but there are only {count}")));
         }
     }
@@ -132,7 +132,7 @@ fn check(definitions: &Definitions) -> Result<()> {
         for list in lists(communicator).into_iter().filter(|list| seen.insert(list.as_ptr())) {
             let mut members = HashSet::new();
             for &rank in list {
-                if rank as usize >= count {
+                if rank.place() >= count {
                     return Err(Error::new(format!(
                         "communicator {} refers to MPI process {rank}, but there are only {count}",
                         communicator.id

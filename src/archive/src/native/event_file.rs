@@ -202,7 +202,7 @@ impl<'a> Events<'a> {
                 )));
             }
             let standard_deviation = f64::from_bits(deviation);
-            offsets.push(ClockOffset { time, offset: offset as i64, standard_deviation });
+            offsets.push(ClockOffset { time, offset: offset.cast_signed(), standard_deviation });
         }
         Ok(offsets)
     }

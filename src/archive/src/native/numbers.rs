@@ -7,10 +7,16 @@ pub const LONGEST: usize = 10;
 #[inline]
 pub fn put(into: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        into.push(value as u8 | 0x80);
+        into.push(low_byte(value) | 0x80);
         value >>= 7;
     }
-    into.push(value as u8);
+    into.push(low_byte(value));
+}
+
+/// The lowest eight bits.
+#[inline]
+fn low_byte(value: u64) -> u8 {
+    value.to_le_bytes()[0]
 }
 
 /// Takes bytes off the front of a slice; `None` if there are not enough, or a number is too large.

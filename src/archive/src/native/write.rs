@@ -147,7 +147,8 @@ impl NativeEventWriter {
         if self.in_block == 0 {
             return Ok(());
         }
-        let length = (self.block.len() - PREFIX) as u32;
+        // Blocks are short.
+        let length = u32::try_from(self.block.len() - PREFIX).unwrap_or(u32::MAX);
         if let Some(prefix) = self.block.first_chunk_mut::<PREFIX>() {
             *prefix = (u64::from(length) | u64::from(self.in_block) << 32).to_le_bytes();
         }

@@ -108,7 +108,7 @@ impl TruthReader {
         self.left -= 1;
         if self.at == 0 {
             // read_block has checked that the first time is there.
-            self.last = number(self.data.get(..8).unwrap_or_default()) as i64;
+            self.last = number(self.data.get(..8).unwrap_or_default()).cast_signed();
             self.at = 8;
         } else {
             let step = self.varint().ok_or_else(|| self.fail("a block ends in the middle of a time"))?;
@@ -139,8 +139,8 @@ impl TruthReader {
     fn read_block(&mut self) -> Result<()> {
         let mut prefix = [0; 8];
         self.fill(&mut prefix)?;
-        let (length, events) = prefix.split_at(4);
-        let (length, events) = (number(length) as usize, number(events) as u32);
+        let [a, b, c, d, more @ ..] = prefix;
+        let (length, events) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes(more));
         // Every event but the first takes at least a byte.
         let fits = (8..=BLOCK).contains(&length) && events >= 1 && events as usize <= length - 7;
         if !fits || u64::from(events) > self.count - self.seen {
@@ -157,7 +157,7 @@ impl TruthReader {
         if number(&checksum) != u64::from(hasher.finalize()) {
             return Err(self.fail("a block does not match its checksum"));
         }
-        let first = number(data.get(..8).unwrap_or_default()) as i64;
+        let first = number(data.get(..8).unwrap_or_default()).cast_signed();
         if self.seen > 0 && first < self.last {
             return Err(self.fail("times decrease"));
         }

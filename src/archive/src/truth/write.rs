@@ -61,12 +61,12 @@ impl TruthWriter {
             if time.0 < self.last {
                 return Err(self.decreasing(time));
             }
-            let mut rest = time.0.wrapping_sub(self.last) as u64;
+            let mut rest = time.0.wrapping_sub(self.last).cast_unsigned();
             while rest >= 0x80 {
-                self.block.push(rest as u8 | 0x80);
+                self.block.push(rest.to_le_bytes()[0] | 0x80);
                 rest >>= 7;
             }
-            self.block.push(rest as u8);
+            self.block.push(rest.to_le_bytes()[0]);
         }
         self.last = time.0;
         self.in_block += 1;
@@ -90,7 +90,8 @@ impl TruthWriter {
         if self.in_block == 0 {
             return Ok(());
         }
-        let length = (self.block.len() - PREFIX) as u32;
+        // Blocks are short.
+        let length = u32::try_from(self.block.len() - PREFIX).unwrap_or(u32::MAX);
         self.block[0..4].copy_from_slice(&length.to_le_bytes());
         self.block[4..8].copy_from_slice(&self.in_block.to_le_bytes());
         let checksum = crc32fast::hash(&self.block);

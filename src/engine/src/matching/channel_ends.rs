@@ -108,6 +108,7 @@ impl ChannelLists {
 mod tests {
     use super::*;
     use crate::matching::comm_index::CommIndex;
+    use clc_trace::MpiRank;
     use proptest::prelude::*;
     use std::convert::Infallible;
 
@@ -116,7 +117,7 @@ mod tests {
         fn every_message_finds_the_channel_of_its_key(messages in prop::collection::vec((0u32..9, 0u32..3, prop_oneof![0u32..4, any::<u32>()]), 0..300)) {
             let mut lists = ChannelLists::default();
             // Two ranks of a communicator may be the same process.
-            let key = |&(peer, comm, tag): &(u32, u32, u32)| MessageKey { peer: peer / 2, comm: CommIndex(comm), tag };
+            let key = |&(peer, comm, tag): &(u32, u32, u32)| MessageKey { peer: MpiRank(peer / 2), comm: CommIndex(comm), tag };
             for (event, fields) in (0..).zip(&messages) {
                 let message = Message { peer: fields.0, comm: CommId(fields.1), tag: fields.2, length: 0 };
                 let number = lists.number(&message, || Ok::<_, Infallible>(key(fields))).unwrap();

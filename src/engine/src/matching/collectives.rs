@@ -18,7 +18,7 @@ pub use crate::matching::instances::{
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::placement::Placement;
 use crate::matching::sync::{SyncKind, SyncTimeline};
-use clc_trace::{CollectiveOp, CommRank, Error, Result, Root, TimelineNumber};
+use clc_trace::{CollectiveOp, CommRank, Error, MpiRank, Result, Root, TimelineNumber};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::{CollectiveClass, role_between};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub fn match_collectives(
     transport: &mut dyn Transport,
     placement: &Placement,
     table: &CommTable<'_>,
-    node_of: &dyn Fn(u32) -> u32,
+    node_of: &dyn Fn(MpiRank) -> u32,
     first: TimelineNumber,
     extracts: &mut [Extract],
     rules: Rules,
@@ -59,7 +59,7 @@ pub fn match_collectives(
     // Who of ours is in which communicator.
     let mut ours = Ours::new();
     for (local, extract) in (0..).map(LocalTimeline).zip(&mut *extracts) {
-        let process = local.numbered_from(first).0;
+        let process = local.numbered_from(first).process();
         for (comm, participations) in extract.collectives.drain() {
             let rank = table
                 .rank_of(comm, process)
@@ -207,7 +207,7 @@ impl Collectives {
         here: AnalysisRank,
         placement: &Placement,
         table: &CommTable<'_>,
-        node_of: &dyn Fn(u32) -> u32,
+        node_of: &dyn Fn(MpiRank) -> u32,
         extracts: &mut [Extract],
         alltoallv: bool,
     ) -> Result<()> {

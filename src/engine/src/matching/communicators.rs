@@ -3,8 +3,11 @@
 use crate::comm::{Transport, all_gather_values};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::Extract;
+use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
-use clc_trace::{CommId, CommMembers, CommRank, Definitions, Error, GroupId, Result, Root, TimelineNumber, WindowId};
+use clc_trace::{
+    CommId, CommMembers, CommRank, Definitions, Error, GroupId, MpiRank, Result, Root, TimelineNumber, WindowId,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ pub struct CommTable<'a> {
     by_id: HashMap<CommId, CommIndex>,
     window_by_id: HashMap<WindowId, CommIndex>,
     /// Both groups one after the other, by index of the inter-communicator; not of those whose groups overlap or are empty.
-    joint: HashMap<CommIndex, Arc<[u32]>>,
+    joint: HashMap<CommIndex, Arc<[MpiRank]>>,
 }
 
 impl<'a> CommTable<'a> {
@@ -35,7 +38,7 @@ impl<'a> CommTable<'a> {
             if let CommMembers::Inter(a, b) = &communicator.members
                 && !(a.is_empty() || b.is_empty())
             {
-                let both: BTreeSet<u32> = a.iter().chain(b.iter()).copied().collect();
+                let both: BTreeSet<MpiRank> = a.iter().chain(b.iter()).copied().collect();
                 if both.len() == a.len() + b.len() {
                     joint.insert(CommIndex(index), a.iter().chain(b.iter()).copied().collect());
                 }
@@ -53,7 +56,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// The processes of a group that events name.
-    pub fn group(&self, id: GroupId) -> Option<&'a [u32]> {
+    pub fn group(&self, id: GroupId) -> Option<&'a [MpiRank]> {
         let groups = &self.definitions.groups;
         let place = groups.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&groups[place].1)
@@ -97,7 +100,7 @@ impl<'a> CommTable<'a> {
     }
 
     /// All processes that take part in collective operations on communicator `index`: of an inter-communicator both groups, one after the other.
-    pub(crate) fn participants(&self, index: CommIndex) -> Option<&Arc<[u32]>> {
+    pub(crate) fn participants(&self, index: CommIndex) -> Option<&Arc<[MpiRank]>> {
         match self.members(index) {
             CommMembers::Intra(members) => Some(members),
             CommMembers::Inter(..) => self.joint.get(&index),
@@ -122,13 +125,13 @@ impl<'a> CommTable<'a> {
     ///
     /// # Errors
     /// It is no communicator of MPI processes, or its group is not defined.
-    pub fn peer(&self, index: CommIndex, rank: u32, process: u32) -> Result<Option<u32>> {
+    pub fn peer(&self, index: CommIndex, rank: u32, process: MpiRank) -> Result<Option<MpiRank>> {
         if rank == UNDEFINED_RANK {
             return Ok(None);
         }
         let among = match self.members(index) {
             CommMembers::Intra(members) if self.has_global_ranks(index) => {
-                return Ok(place(members, rank).map(|_| rank));
+                return Ok(Some(MpiRank(rank)).filter(|&rank| place(members, rank).is_some()));
             }
             CommMembers::Intra(members) => members,
             CommMembers::Inter(a, b) => {
@@ -162,21 +165,21 @@ impl<'a> CommTable<'a> {
         match root {
             Root::Rank(process) if self.has_global_ranks(index) => {
                 // A process that is no member becomes a rank that no member has.
-                self.rank_of(index, process).map_or(Root::Rank(UNDEFINED_RANK), |rank| Root::Rank(rank.0))
+                self.rank_of(index, MpiRank(process)).map_or(Root::Rank(UNDEFINED_RANK), |rank| Root::Rank(rank.0))
             }
             root => root,
         }
     }
 
     /// Rank of `process` among the participants of communicator `index`.
-    pub fn rank_of(&self, index: CommIndex, process: u32) -> Option<CommRank> {
+    pub fn rank_of(&self, index: CommIndex, process: MpiRank) -> Option<CommRank> {
         place(self.participants(index)?, process).map(|rank| CommRank(rank as u32))
     }
 
     /// Communicators that have the same members in the same order as another one, by members.
     pub(crate) fn twins(&self) -> Vec<Vec<CommIndex>> {
         // Lists that are shared need not be compared.
-        let mut by_list: HashMap<*const u32, (&[u32], Vec<CommIndex>)> = HashMap::new();
+        let mut by_list: HashMap<*const MpiRank, (&[MpiRank], Vec<CommIndex>)> = HashMap::new();
         for (index, communicator) in self.definitions.communicators.iter().enumerate() {
             if let CommMembers::Intra(members) = &communicator.members
                 && members.len() > 1
@@ -184,7 +187,7 @@ impl<'a> CommTable<'a> {
                 by_list.entry(members.as_ptr()).or_insert((members, Vec::new())).1.push(CommIndex(index as u32));
             }
         }
-        let mut by_members: BTreeMap<&[u32], Vec<CommIndex>> = BTreeMap::new();
+        let mut by_members: BTreeMap<&[MpiRank], Vec<CommIndex>> = BTreeMap::new();
         for (members, twins) in by_list.into_values() {
             by_members.entry(members).or_default().extend(twins);
         }
@@ -205,15 +208,15 @@ pub fn name(definitions: &Definitions, index: CommIndex) -> String {
 }
 
 /// The rank of a process among `members`. The first look finds it in the world and its duplicates, whose members are many.
-fn place(members: &[u32], process: u32) -> Option<usize> {
-    match members.get(process as usize) {
-        Some(&member) if member == process => Some(process as usize),
+fn place(members: &[MpiRank], process: MpiRank) -> Option<usize> {
+    match members.get(process.place()) {
+        Some(&member) if member == process => Some(process.place()),
         _ => members.iter().position(|&member| member == process),
     }
 }
 
 /// Which communicator stands for which, per process: (process, communicator) -> communicator.
-pub(crate) type Merged = HashMap<(u32, CommIndex), CommIndex>;
+pub(crate) type Merged = HashMap<(MpiRank, CommIndex), CommIndex>;
 
 /// Joins communicators that a tracer defined once per process (EZTrace gives one communicator different ids on different
 /// processes; members and order of creation agree).
@@ -222,12 +225,16 @@ pub(crate) type Merged = HashMap<(u32, CommIndex), CommIndex>;
 /// members use is whole and left alone. The rest is joined only if the picture is unambiguous: every member uses the same number of
 /// them, and no two fragments that would become one are used by the same process; then the k-th of one process is the
 /// k-th of every other.
-pub(crate) fn join_fragments(twins: &[CommIndex], members: &[u32], used: &BTreeSet<(u32, CommIndex)>) -> Merged {
-    let uses = |process: u32, comm: CommIndex| used.contains(&(process, comm));
+pub(crate) fn join_fragments(
+    twins: &[CommIndex],
+    members: &[MpiRank],
+    used: &BTreeSet<(MpiRank, CommIndex)>,
+) -> Merged {
+    let uses = |process: MpiRank, comm: CommIndex| used.contains(&(process, comm));
     let fragments: Vec<CommIndex> =
         twins.iter().copied().filter(|&comm| !members.iter().all(|&process| uses(process, comm))).collect();
     // In the order of the communicators, as `twins` and so the fragments are.
-    let of_process = |p: u32| used.range((p, CommIndex(0))..=(p, CommIndex(u32::MAX))).map(|&(_, comm)| comm);
+    let of_process = |p: MpiRank| used.range((p, CommIndex(0))..=(p, CommIndex(u32::MAX))).map(|&(_, comm)| comm);
     let own: Vec<Vec<CommIndex>> =
         members.iter().map(|&p| of_process(p).filter(|comm| fragments.binary_search(comm).is_ok()).collect()).collect();
     let mut merged = Merged::new();
@@ -271,21 +278,22 @@ pub fn join_everywhere(
     }
     let interesting: BTreeSet<CommIndex> = twins.iter().flatten().copied().collect();
     let mut own = Vec::new();
-    for (local, extract) in extracts.iter().enumerate() {
+    for (local, extract) in (0..).map(LocalTimeline).zip(&*extracts) {
         let receives = extract.receives.keys().chain(extract.unplaced.keys());
         let messages = extract.sends.keys().chain(receives).map(|key| key.comm);
         let used: BTreeSet<CommIndex> = messages.chain(extract.collectives.keys().copied()).collect();
-        own.extend(used.intersection(&interesting).map(|&comm| (first.0 + local as u32, comm)));
+        let process = local.numbered_from(first).process();
+        own.extend(used.intersection(&interesting).map(|&comm| (process, comm)));
     }
-    let used: BTreeSet<(u32, CommIndex)> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
+    let used: BTreeSet<(MpiRank, CommIndex)> = all_gather_values(transport, &own)?.into_iter().flatten().collect();
     let mut merged = Merged::new();
     for group in &twins {
         if let CommMembers::Intra(members) = table.members(group[0]) {
             merged.extend(join_fragments(group, members, &used));
         }
     }
-    for (local, extract) in extracts.iter_mut().enumerate() {
-        let process = first.0 + local as u32;
+    for (local, extract) in (0..).map(LocalTimeline).zip(extracts) {
+        let process = local.numbered_from(first).process();
         let rename = |comm: CommIndex| merged.get(&(process, comm)).copied().unwrap_or(comm);
         let renamed = |key: MessageKey| MessageKey { comm: rename(key.comm), ..key };
         for lists in [&mut extract.sends, &mut extract.receives, &mut extract.unplaced] {
@@ -303,26 +311,29 @@ pub fn join_everywhere(
 mod tests {
     use super::*;
 
-    fn used<const N: usize>(by: [(u32, u32); N]) -> BTreeSet<(u32, CommIndex)> {
-        by.map(|(process, comm)| (process, CommIndex(comm))).into()
+    fn used<const N: usize>(by: [(u32, u32); N]) -> BTreeSet<(MpiRank, CommIndex)> {
+        by.map(|(process, comm)| (MpiRank(process), CommIndex(comm))).into()
     }
 
     #[test]
     fn a_communicator_with_an_id_per_process_becomes_one() {
         let used = used([(0, 5), (1, 6), (0, 7), (1, 8)]);
-        let merged = join_fragments(&[5, 6, 7, 8].map(CommIndex), &[0, 1], &used);
-        assert_eq!(merged, Merged::from([((1, CommIndex(6)), CommIndex(5)), ((1, CommIndex(8)), CommIndex(7))]));
+        let merged = join_fragments(&[5, 6, 7, 8].map(CommIndex), &[0, 1].map(MpiRank), &used);
+        assert_eq!(
+            merged,
+            Merged::from([((MpiRank(1), CommIndex(6)), CommIndex(5)), ((MpiRank(1), CommIndex(8)), CommIndex(7))])
+        );
     }
 
     #[test]
     fn whole_communicators_are_left_alone() {
         let used = used([(0, 5), (1, 5), (0, 6), (1, 6)]);
-        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1], &used).is_empty());
+        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1].map(MpiRank), &used).is_empty());
     }
 
     #[test]
     fn nothing_is_joined_when_it_is_ambiguous() {
         let used = used([(0, 5), (1, 5), (1, 6), (2, 6)]);
-        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1, 2], &used).is_empty());
+        assert!(join_fragments(&[5, 6].map(CommIndex), &[0, 1, 2].map(MpiRank), &used).is_empty());
     }
 }

@@ -321,7 +321,7 @@ mod tests {
         let doubt = Doubt {
             host: AnalysisRank(0),
             offer: 0,
-            key: MessageKey { peer: 1, comm: CommIndex(0), tag: 0 },
+            key: MessageKey { peer: clc_trace::MpiRank(1), comm: CommIndex(0), tag: 0 },
             destination: LocalTimeline(0),
             receives: ends(receives),
             unplaced: Vec::new(),

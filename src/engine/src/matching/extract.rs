@@ -11,12 +11,12 @@ use crate::matching::comm_index::CommIndex;
 use crate::matching::communicators::CommTable;
 use crate::matching::extracted::{Extract, GroupKey, Participation};
 use crate::matching::hash::HashMap;
-use crate::matching::message_ends::{MessageEnd, MessageKey, UNDEFINED_RANK, short};
+use crate::matching::message_ends::{MessageEnd, MessageKey, NO_PROCESS, short};
 use crate::matching::requests::OpenRequests;
 use crate::matching::sync::EventCoordinates;
 use crate::matching::undefined::{Gaps, UndefinedPeer};
 use clc_trace::{
-    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, RegionId, Result, WindowCollective,
+    Collective, CollectiveOp, CommId, CommMembers, Error, Event, Message, MpiRank, RegionId, Result, WindowCollective,
     WindowGroup, WindowId, WindowLock,
 };
 use controlled_logical_clock::semantics::MemberRecord;
@@ -25,7 +25,7 @@ use controlled_logical_clock::semantics::MemberRecord;
 #[derive(Debug)]
 pub struct Extractor<'a> {
     table: &'a CommTable<'a>,
-    process: Option<u32>,
+    process: Option<MpiRank>,
     out: Extract,
     /// Sends and receives.
     channels: ChannelLists,
@@ -73,7 +73,7 @@ const MEMORY: u32 = 2;
 
 impl<'a> Extractor<'a> {
     /// For the timeline of `process` (`None`: a timeline outside MPI, which must not contain MPI events).
-    pub fn new(table: &'a CommTable<'a>, process: Option<u32>) -> Self {
+    pub fn new(table: &'a CommTable<'a>, process: Option<MpiRank>) -> Self {
         Extractor {
             table,
             process,
@@ -285,7 +285,7 @@ impl<'a> Extractor<'a> {
         let (sends, receives);
         (sends, self.out.send_gaps) = Gaps::take(&mut self.out.sends);
         (receives, self.out.receive_gaps) = Gaps::take(&mut posted);
-        let unplaced = self.out.unplaced.extract_if(|key, _| key.peer == UNDEFINED_RANK).flat_map(|(_, list)| list);
+        let unplaced = self.out.unplaced.extract_if(|key, _| key.peer == NO_PROCESS).flat_map(|(_, list)| list);
         let receives: Vec<MessageEnd> = receives.into_iter().map(|(_, end)| end).chain(unplaced).collect();
         self.out.leftovers.undefined_peer = (sends.len() + receives.len()) as u64;
         let mut undefined: Vec<(u32, bool)> = sends.into_iter().map(|end| (end.event, true)).collect();
@@ -313,7 +313,7 @@ impl<'a> Extractor<'a> {
         }
     }
 
-    fn own_process(&self) -> Result<u32> {
+    fn own_process(&self) -> Result<MpiRank> {
         self.process.ok_or_else(outside_mpi)
     }
 
@@ -324,7 +324,7 @@ impl<'a> Extractor<'a> {
         self.channels.number(message, || {
             let process = process.ok_or_else(outside_mpi)?;
             let comm = table.index(message.comm)?;
-            let peer = table.peer(comm, message.peer, process)?.unwrap_or(UNDEFINED_RANK);
+            let peer = table.peer(comm, message.peer, process)?.unwrap_or(NO_PROCESS);
             Ok(MessageKey { peer, comm, tag: message.tag })
         })
     }
@@ -390,7 +390,7 @@ impl<'a> Extractor<'a> {
     }
 
     /// A collective operation on communicator or window `comm` that has both ends.
-    fn participate(&mut self, process: u32, comm: CommIndex, mut own: Participation) -> Result<()> {
+    fn participate(&mut self, process: MpiRank, comm: CommIndex, mut own: Participation) -> Result<()> {
         match self.table.members(comm) {
             CommMembers::Intra(members) if members.len() == 1 => self.out.leftovers.solo_collectives += 1,
             CommMembers::SelfOnly => self.out.leftovers.solo_collectives += 1,
@@ -536,7 +536,7 @@ impl<'a> Extractor<'a> {
     fn steps(&mut self, groups: &[WindowGroup], entered: Option<u32>, left: Option<(u32, bool)>) {
         for sync in groups {
             let (Some(own), Some(window)) = (self.process, self.table.window(sync.window)) else { continue };
-            let peers: Vec<u32> = self.table.group(sync.group).unwrap_or_default().to_vec();
+            let peers: Vec<MpiRank> = self.table.group(sync.group).unwrap_or_default().to_vec();
             for peer in peers.into_iter().filter(|&peer| peer != own) {
                 let key = |completes: bool| GroupKey { peer, window, completes };
                 if let Some(event) = entered {
@@ -583,7 +583,7 @@ mod tests {
             communicators: vec![Communicator {
                 id: CommId(4),
                 name: String::new(),
-                members: CommMembers::Intra([1, 0].into()),
+                members: CommMembers::Intra([1, 0].map(MpiRank).into()),
                 global_ranks: false,
             }],
             regions: vec![],
@@ -598,7 +598,7 @@ mod tests {
     fn extract(events: &[Event]) -> Result<Extract> {
         let definitions = definitions();
         let table = CommTable::new(&definitions);
-        let mut extractor = Extractor::new(&table, Some(0));
+        let mut extractor = Extractor::new(&table, Some(MpiRank(0)));
         for (i, event) in events.iter().enumerate() {
             let at =
                 EventCoordinates { time: i as i64, raw: i as i64, number: EventNumber::after(i as u64), location: 0 };
@@ -624,14 +624,14 @@ mod tests {
             Event::MpiIrecv(message(7), 1),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 }]), [1, 0]);
     }
 
     #[test]
     fn a_receive_without_a_recorded_request_has_no_place_in_the_order() {
         let events_of = [Event::MpiIrecvRequest(1), Event::MpiIrecv(message(7), 2), Event::MpiIrecv(message(7), 1)];
         let extract = extract(&events_of).unwrap();
-        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
+        let key = MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 };
         assert_eq!((ends(&extract.receives[&key]), ends(&extract.unplaced[&key])), (vec![1], vec![0]));
     }
 
@@ -639,7 +639,7 @@ mod tests {
     fn blocking_receives_are_posted_where_their_region_is_entered() {
         let definitions = definitions();
         let table = CommTable::new(&definitions);
-        let mut extractor = Extractor::new(&table, Some(0));
+        let mut extractor = Extractor::new(&table, Some(MpiRank(0)));
         let at = |time: i64, location: u32| EventCoordinates {
             time,
             raw: time,
@@ -652,7 +652,7 @@ mod tests {
         extractor.event(at(4, 0), &Event::MpiRecv(message(7))).unwrap();
         extractor.event(at(5, 0), &Event::MpiRecv(message(7))).unwrap();
         let extract = extractor.finish();
-        assert_eq!(ends(&extract.receives[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1, 0, 2]);
+        assert_eq!(ends(&extract.receives[&MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 }]), [1, 0, 2]);
     }
 
     #[test]
@@ -664,7 +664,7 @@ mod tests {
             Event::MpiIsendComplete(2),
         ];
         let extract = extract(&events).unwrap();
-        assert_eq!(ends(&extract.sends[&MessageKey { peer: 1, comm: CommIndex(0), tag: 7 }]), [1]);
+        assert_eq!(ends(&extract.sends[&MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 }]), [1]);
         assert_eq!(extract.leftovers.cancelled, 1);
     }
 
@@ -685,7 +685,7 @@ mod tests {
             Event::MpiIrecv(undefined(u32::MAX), 2),
         ];
         let extract = extract(&events).unwrap();
-        let key = MessageKey { peer: 1, comm: CommIndex(0), tag: 7 };
+        let key = MessageKey { peer: MpiRank(1), comm: CommIndex(0), tag: 7 };
         assert_eq!((extract.sends.len(), ends(&extract.sends[&key])), (1, vec![0, 4]));
         assert_eq!(extract.send_gaps[&key], Gaps { count: 2, after: vec![1, 1] });
         assert_eq!((extract.receives.len(), ends(&extract.receives[&key])), (1, vec![5]));

@@ -7,6 +7,7 @@ use crate::matching::steps::ThreadCounts;
 use crate::matching::sync::SyncTimeline;
 use crate::matching::threads::ThreadOrder;
 use crate::matching::undefined::Gaps;
+use clc_trace::MpiRank;
 use controlled_logical_clock::semantics::MemberRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -69,8 +70,8 @@ impl Leftovers {
 /// What orders of a group are between two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
-    /// The other process (global MPI rank).
-    pub peer: u32,
+    /// The other process.
+    pub peer: MpiRank,
     /// The window, as index of the table of communicators.
     pub window: CommIndex,
     /// Of the two orders of an epoch: from post to complete, or from complete to wait.

@@ -3,7 +3,7 @@
 use crate::comm::AnalysisRank;
 use crate::matching::comm_index::CommIndex;
 use crate::matching::local_timeline::LocalTimeline;
-use clc_trace::{CollectiveOp, CommRank, number};
+use clc_trace::{CollectiveOp, CommRank, MpiRank, number};
 use controlled_logical_clock::latency::Spread;
 use controlled_logical_clock::semantics::CollectiveClass;
 use serde::{Deserialize, Serialize};
@@ -88,8 +88,8 @@ pub struct CollectiveComm {
     pub size: u32,
     /// Of an inter-communicator: the number of members of its first group, whose ranks come first. 0 for others.
     pub first_group: u32,
-    /// Process (global timeline number) of every member, in communicator-rank order; shared with the definitions.
-    pub processes: Arc<[u32]>,
+    /// The process of every member, in communicator-rank order; shared with the definitions.
+    pub processes: Arc<[MpiRank]>,
     /// Analysis rank where contributions of several hosts meet.
     pub home: AnalysisRank,
     /// Analysis ranks that host members, ascending, with the number of members each.

@@ -1,15 +1,19 @@
 //! One end of a message, and what belongs together by the rules of MPI.
 
 use crate::matching::comm_index::CommIndex;
+use clc_trace::MpiRank;
 
 /// The rank with which OTF2 says "undefined".
 pub const UNDEFINED_RANK: u32 = u32::MAX;
 
+/// The process of a message whose peer is undefined or not in the communicator.
+pub const NO_PROCESS: MpiRank = MpiRank(UNDEFINED_RANK);
+
 /// What distinguishes the messages between two processes for the matching rules of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageKey {
-    /// The other process (global MPI rank); [`UNDEFINED_RANK`] within an [`Extractor`](crate::matching::extract::Extractor) only.
-    pub peer: u32,
+    /// The other process; [`NO_PROCESS`] within an [`Extractor`](crate::matching::extract::Extractor) only.
+    pub peer: MpiRank,
     /// Communicator, as index into the definitions.
     pub comm: CommIndex,
     /// Message tag.

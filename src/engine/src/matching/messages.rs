@@ -68,7 +68,7 @@ pub fn match_messages(
     for (host, announced) in exchange_values(transport, announcements)? {
         let answers = answers.entry(host).or_default();
         for ChannelAnnouncement { source, destination, comm, tag, offer, sends, checksum, gaps, shared } in announced {
-            let key = MessageKey { peer: source.0, comm, tag };
+            let key = MessageKey { peer: source.process(), comm, tag };
             let local = LocalTimeline(destination.0 - first.0);
             let announced = sends as usize;
             let receives = extracts[local].receives.remove(&key).unwrap_or_default();

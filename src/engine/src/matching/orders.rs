@@ -75,7 +75,7 @@ pub(super) fn add(
                     acknowledge(extracts, messages, host, (channel, index), &places)
                 }
                 OrderAnnouncement::Group { source, destination, window, completes, offer, steps } => {
-                    let key = GroupKey { peer: source.0, window, completes };
+                    let key = GroupKey { peer: source.process(), window, completes };
                     let local = LocalTimeline(destination.0 - first.0);
                     let receives = extracts[local].group_receives.remove(&key).unwrap_or_default();
                     pair(messages, host, local, source, receives, (offer, steps as usize))?

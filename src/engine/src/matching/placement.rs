@@ -1,7 +1,7 @@
 //! Which analysis rank hosts which timelines.
 
 use crate::comm::AnalysisRank;
-use clc_trace::TimelineNumber;
+use clc_trace::{MpiRank, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -59,8 +59,8 @@ impl Placement {
         AnalysisRank::at(self.first.partition_point(|&first| first <= timeline.0) - 1)
     }
 
-    /// The analysis rank that hosts the timeline of the process with this global MPI rank.
-    pub fn host_of_process(&self, rank: u32) -> AnalysisRank {
+    /// The analysis rank that hosts the timeline of this process.
+    pub fn host_of_process(&self, rank: MpiRank) -> AnalysisRank {
         self.host_of(TimelineNumber::of_process(rank))
     }
 

@@ -13,7 +13,7 @@
 
 use crate::matching::comm_index::CommIndex;
 use crate::matching::hash::HashMap;
-use crate::matching::message_ends::{MessageKey, UNDEFINED_RANK};
+use crate::matching::message_ends::{MessageKey, NO_PROCESS};
 use clc_trace::{EventNumber, LocationId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -56,7 +56,7 @@ impl Gaps {
 
     /// Takes the events without a peer out of `lists`, each of which is in order, and tells where they may be missing in the others.
     pub fn take<T: Ord + Copy>(lists: &mut HashMap<MessageKey, Vec<T>>) -> (Vec<T>, HashMap<MessageKey, Gaps>) {
-        let keys: Vec<MessageKey> = lists.keys().filter(|key| key.peer == UNDEFINED_RANK).copied().collect();
+        let keys: Vec<MessageKey> = lists.keys().filter(|key| key.peer == NO_PROCESS).copied().collect();
         let undefined: HashMap<(CommIndex, u32), Vec<T>> =
             keys.iter().filter_map(|key| Some(((key.comm, key.tag), lists.remove(key)?))).collect();
         let mut gaps = HashMap::default();
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     fn key(peer: u32, tag: u32) -> MessageKey {
-        MessageKey { peer, comm: CommIndex(0), tag }
+        MessageKey { peer: clc_trace::MpiRank(peer), comm: CommIndex(0), tag }
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
             (key(1, 7), vec![0, 4, 8]),
             (key(2, 7), vec![6]),
             (key(3, 8), vec![5]),
-            (key(UNDEFINED_RANK, 7), vec![2, 7]),
+            (key(NO_PROCESS.0, 7), vec![2, 7]),
         ]);
         let (events, gaps) = Gaps::take(&mut lists);
         assert_eq!((events, lists.len()), (vec![2, 7], 3));
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn many_gaps_take_little_memory() {
-        let mut lists = HashMap::from_iter([(key(1, 7), vec![5]), (key(UNDEFINED_RANK, 7), (6..1000).collect())]);
+        let mut lists = HashMap::from_iter([(key(1, 7), vec![5]), (key(NO_PROCESS.0, 7), (6..1000).collect())]);
         let (_, gaps) = Gaps::take(&mut lists);
         assert_eq!(gaps[&key(1, 7)], Gaps { count: 994, after: vec![1] });
     }

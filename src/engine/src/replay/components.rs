@@ -18,7 +18,7 @@ pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Ve
         forest.join(program.number(channel.source).0, channel.destination.0);
     }
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
-        comm.processes.windows(2).for_each(|pair| forest.join(pair[0], pair[1]));
+        comm.processes.windows(2).for_each(|pair| forest.join(pair[0].0, pair[1].0));
     }
     join_members(program, &mut forest);
     joined(transport, forest)
@@ -28,7 +28,7 @@ pub fn components(transport: &mut dyn Transport, program: &Program) -> Result<Ve
 fn join_members(program: &Program, forest: &mut Forest) {
     for comm in program.collectives.comms.iter().filter(|comm| !comm.instances.is_empty()) {
         for member in &comm.members {
-            forest.join(program.number(member.timeline).0, comm.processes[member.rank]);
+            forest.join(program.number(member.timeline).0, comm.processes[member.rank].0);
         }
     }
 }
@@ -53,20 +53,20 @@ pub fn mutual(transport: &mut dyn Transport, program: &Program) -> Result<Vec<u3
         let kinds: BTreeSet<(CollectiveClass, CommRank)> =
             comm.instances.iter().map(|instance| (instance.class, instance.root)).collect();
         for (class, root) in kinds {
-            let (rank, root) = (root, comm.processes[root]);
-            let all = || comm.processes.iter().copied();
+            let (rank, root) = (root, comm.processes[root].0);
+            let all = || comm.processes.iter().map(|process| process.0);
             // Of an inter-communicator, those of the other group.
             let members = || {
                 (0..comm.size)
                     .map(CommRank)
                     .filter(|&member| member == rank || comm.constrains(rank, member))
-                    .map(|member| comm.processes[member])
+                    .map(|member| comm.processes[member].0)
             };
             match class {
                 CollectiveClass::NToN => all().for_each(|member| forest.join(root, member)),
                 CollectiveClass::OneToN => edges.extend(members().map(|member| (root, member))),
                 CollectiveClass::NToOne => edges.extend(members().map(|member| (member, root))),
-                CollectiveClass::Prefix => edges.extend(comm.processes.windows(2).map(|pair| (pair[0], pair[1]))),
+                CollectiveClass::Prefix => edges.extend(comm.processes.windows(2).map(|pair| (pair[0].0, pair[1].0))),
                 CollectiveClass::Unconstrained => {}
             }
         }

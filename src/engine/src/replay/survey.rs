@@ -7,7 +7,7 @@ use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::sync::SyncKind;
 use crate::replay::bounds::{collective_bounds, message_bounds};
 use crate::replay::program::Program;
-use clc_trace::{CollectiveOp, CommRank, EventNumber, LocationId, Result};
+use clc_trace::{CollectiveOp, CommRank, EventNumber, LocationId, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub struct Tally {
 /// One event of a violated pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventPlace {
-    /// Process (global MPI rank).
-    pub process: u32,
+    /// The timeline of its process, whose number is the global MPI rank.
+    pub process: TimelineNumber,
     /// Location.
     pub location: LocationId,
     /// Which event of the location.
@@ -320,7 +320,7 @@ pub(super) fn sender_of<T: AsRef<[i64]>>(
 pub(super) fn place<T: AsRef<[i64]>>(program: &Program, times: &[T], local: LocalTimeline, event: usize) -> EventPlace {
     let timeline = &program.timelines[local];
     EventPlace {
-        process: program.process_of(program.number(local)).0,
+        process: program.process_of(program.number(local)),
         location: program.locations[local][timeline.location(event) as usize],
         number: timeline.number(event),
         time: times[local].as_ref()[event],

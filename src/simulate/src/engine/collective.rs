@@ -3,7 +3,7 @@
 use super::messages::NOBODY;
 use super::{BlockedOn, CollectiveCall, Engine};
 use crate::sink::EventSink;
-use clc_trace::CollectiveOp;
+use clc_trace::{CollectiveOp, MpiRank};
 use std::collections::VecDeque;
 
 /// One member's part in an instance of a collective.
@@ -26,7 +26,7 @@ struct OpenInstance {
 #[derive(Debug)]
 pub(super) struct CommState {
     /// Processes by rank; empty for MPI_COMM_SELF.
-    members: Vec<u32>,
+    members: Vec<MpiRank>,
     /// How many of them are the first group of an inter-communicator.
     first_group: Option<usize>,
     several_nodes: bool,
@@ -40,8 +40,8 @@ pub(super) struct CommState {
 }
 
 impl CommState {
-    pub(super) fn new(members: Vec<u32>, first_group: Option<usize>, nodes: &[u32]) -> Self {
-        let node = |&process: &u32| nodes.get(process as usize).copied();
+    pub(super) fn new(members: Vec<MpiRank>, first_group: Option<usize>, nodes: &[u32]) -> Self {
+        let node = |process: &MpiRank| nodes.get(process.place()).copied();
         let several_nodes = members.iter().any(|member| node(member) != members.first().and_then(node));
         let called = vec![0; members.len()];
         CommState { members, first_group, several_nodes, called, first: 0, open: VecDeque::new(), spare: Vec::new() }
@@ -96,7 +96,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let mut before = None;
         for (rank, member) in instance.members.iter().enumerate() {
             let Some(member) = member else { continue };
-            let process = self.comms[comm].members[rank] as usize;
+            let process = self.comms[comm].members[rank].place();
             let needed = match &groups {
                 Some(others) => needs.of_groups(member, others[usize::from(rank >= first_group)], first_group),
                 None => needs.of_member(member, before),

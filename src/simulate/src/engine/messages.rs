@@ -2,6 +2,7 @@
 
 use super::{BlockedOn, Engine, Transfer};
 use crate::sink::EventSink;
+use clc_trace::MpiRank;
 
 /// A completion time that is not known yet.
 pub(super) const UNKNOWN: i64 = i64::MAX;
@@ -30,7 +31,7 @@ pub(super) struct OpenRequest {
 /// A message without a receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageInFlight {
-    source: u32,
+    source: MpiRank,
     comm: u32,
     tag: u32,
     /// The sender's request that completes with the transfer (rendezvous), or [`NOBODY`] for an eager message.
@@ -43,7 +44,7 @@ pub(super) struct MessageInFlight {
 /// A receive without a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PostedReceive {
-    source: u32,
+    source: MpiRank,
     comm: u32,
     tag: u32,
     request: u32,
@@ -64,7 +65,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
     /// Sends a message now. `request` is the sender's request that completes when its buffer is free, of a synchronous send not before the receive
     /// is posted.
     pub(super) fn send(&mut self, rank: usize, to: &Transfer, request: u32, synchronous: bool) {
-        let receiver = to.process as usize;
+        let receiver = to.process.place();
         let (from_node, to_node) = (self.processes[rank].node, self.processes[receiver].node);
         let sender = &mut self.processes[rank];
         let sent = sender.now;
@@ -75,7 +76,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
             self.resolve(rank, request, free);
         }
         let flight = MessageInFlight {
-            source: rank as u32,
+            source: MpiRank(rank as u32),
             comm: to.comm,
             tag: to.tag,
             request: if rendezvous { request } else { NOBODY },
@@ -122,7 +123,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
 
     /// A receive and its message have found each other: both completion times are known.
     fn meet(&mut self, receiver: usize, receive: &PostedReceive, flight: &MessageInFlight) {
-        let sender = flight.source as usize;
+        let sender = flight.source.place();
         let start = if flight.request == NOBODY {
             flight.sent
         } else {

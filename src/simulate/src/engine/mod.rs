@@ -22,7 +22,7 @@ use crate::latency::PreparedLatencyModel;
 use crate::random::Random;
 use crate::sink::EventSink;
 use crate::units::{EPOCH, TickRate};
-use clc_trace::{Error, Event, RegionId, Result};
+use clc_trace::{Error, Event, MpiRank, RegionId, Result};
 use collective::CommState;
 use messages::{MessageInFlight, OpenRequest, PostedReceive};
 use ops::region;
@@ -114,7 +114,7 @@ pub(super) struct Setup {
     pub(super) nodes: Vec<u32>,
     /// Members of each communicator as processes, by communicator index, and how many of them are the first group of an inter-communicator; empty
     /// for a communicator of one's own.
-    pub(super) comms: Vec<(Vec<u32>, Option<usize>)>,
+    pub(super) comms: Vec<(Vec<MpiRank>, Option<usize>)>,
     pub(super) seed: u64,
     /// True time at which the application starts.
     pub(super) start: i64,

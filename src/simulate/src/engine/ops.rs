@@ -1,12 +1,12 @@
 //! What a process can do in a step, and the regions in which a tracer would see it.
 
-use clc_trace::{CollectiveOp, Region, RegionId, Root};
+use clc_trace::{CollectiveOp, MpiRank, Region, RegionId, Root};
 
 /// One side of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
     /// The other process.
-    pub(crate) process: u32,
+    pub(crate) process: MpiRank,
     /// Its rank in the communicator.
     pub(crate) peer: u32,
     /// Index and id of the communicator.
@@ -18,7 +18,7 @@ pub(crate) struct Transfer {
 impl Transfer {
     /// A message on the world communicator, where ranks are processes.
     pub(crate) fn world(process: usize, tag: u32, bytes: u64) -> Self {
-        Transfer { process: process as u32, peer: process as u32, comm: 0, tag, bytes }
+        Transfer { process: MpiRank(process as u32), peer: process as u32, comm: 0, tag, bytes }
     }
 }
 

@@ -5,7 +5,8 @@ use super::ops::{Epoch, region};
 use super::{BlockedOn, CollectiveCall, Engine, NO_ROOT, Transfer};
 use crate::sink::EventSink;
 use clc_trace::{
-    CollectiveOp, Event, GroupId, Result, Root, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    CollectiveOp, Event, GroupId, MpiRank, Result, Root, WindowCollective, WindowGroup, WindowId, WindowLock,
+    WindowTransfer,
 };
 use std::sync::Arc;
 
@@ -19,10 +20,10 @@ const POSTED: u32 = u32::MAX - 1;
 const COMPLETED: u32 = u32::MAX;
 
 /// The processes before and after one in a chain, as a group that events can name.
-pub(crate) fn group_of(rank: u32, ranks: u32) -> (GroupId, Arc<[u32]>) {
+pub(crate) fn group_of(rank: u32, ranks: u32) -> (GroupId, Arc<[MpiRank]>) {
     let members = [rank.checked_sub(1), Some(rank + 1).filter(|&next| next < ranks)];
     // Without a gap after the group of all locations, which is 0: otf2-print minds.
-    (GroupId(rank + 1), members.into_iter().flatten().collect())
+    (GroupId(rank + 1), members.into_iter().flatten().map(MpiRank).collect())
 }
 
 impl<S: EventSink + ?Sized> Engine<'_, S> {
@@ -61,7 +62,7 @@ impl<S: EventSink + ?Sized> Engine<'_, S> {
         let region = region::epoch(step);
         let opens = matches!(step, Epoch::Post | Epoch::Start);
         let sync = |level| Event::RmaGroupSync(WindowGroup { level, window: WINDOW, group });
-        let hidden = |peer: u32, tag| Transfer::world(peer as usize, tag, 0);
+        let hidden = |peer: MpiRank, tag| Transfer::world(peer.place(), tag, 0);
         if first {
             self.enter(rank, region)?;
             if opens {

@@ -2,7 +2,7 @@
 
 use super::PatternKind;
 use crate::random::Random;
-use clc_trace::{CommId, CommMembers, Communicator};
+use clc_trace::{CommId, CommMembers, Communicator, MpiRank};
 
 /// Index of MPI_COMM_SELF in the communicators of `mix`.
 pub(crate) const COMM_SELF: u32 = 1;
@@ -21,7 +21,7 @@ pub(crate) struct Family {
     /// Communicator index, rank in it; none for a process that is in no communicator of the family.
     pub(super) places: Vec<Option<(u32, u32)>>,
     /// Index and members of each communicator.
-    pub(super) comms: Vec<(u32, Vec<u32>)>,
+    pub(super) comms: Vec<(u32, Vec<MpiRank>)>,
 }
 
 /// The communicators that a pattern uses, and the families that they form.
@@ -34,12 +34,12 @@ pub(crate) fn communicators(
     let ranks = nodes.len() as u32;
     let mut list = Vec::new();
     let mut families = Vec::new();
-    let mut add = |groups: Vec<(String, Vec<u32>)>| {
+    let mut add = |groups: Vec<(String, Vec<MpiRank>)>| {
         let mut family = Family { places: vec![None; ranks as usize], comms: Vec::new() };
         for (name, members) in groups.into_iter().filter(|(_, members)| !members.is_empty()) {
             let index = list.len() as u32;
             for (&process, rank) in members.iter().zip(0..) {
-                family.places[process as usize] = Some((index, rank));
+                family.places[process] = Some((index, rank));
             }
             let definition = Communicator {
                 id: CommId(index),
@@ -61,7 +61,7 @@ pub(crate) fn communicators(
         }
         families.push(family);
     };
-    let world: Vec<u32> = (0..ranks).collect();
+    let world: Vec<MpiRank> = (0..ranks).map(MpiRank).collect();
     add(vec![("MPI_COMM_WORLD".into(), world.clone())]);
     if kind == PatternKind::Subsets {
         add(random_subsets(ranks, subsets, seed));
@@ -83,9 +83,9 @@ pub(crate) fn communicators(
         return (list, families);
     }
     add(vec![("reversed".into(), world.iter().rev().copied().collect())]);
-    let (even, odd): (Vec<u32>, Vec<u32>) = world.iter().partition(|&&rank| rank % 2 == 0);
+    let (even, odd): (Vec<MpiRank>, Vec<MpiRank>) = world.iter().partition(|rank| rank.0.is_multiple_of(2));
     add(vec![("even".into(), even), ("odd reversed".into(), odd.into_iter().rev().collect())]);
-    let mut by_node: Vec<(String, Vec<u32>)> = Vec::new();
+    let mut by_node: Vec<(String, Vec<MpiRank>)> = Vec::new();
     for (&rank, &node) in world.iter().zip(nodes) {
         if node as usize == by_node.len() {
             by_node.push((format!("node {node}"), Vec::new()));
@@ -118,14 +118,14 @@ fn communicators_of_parts(kind: PatternKind, ranks: u32) -> impl Iterator<Item =
 }
 
 /// `count` communicators of two to eight processes in random order. A process is in several of them.
-fn random_subsets(ranks: u32, count: u32, seed: u64) -> Vec<(String, Vec<u32>)> {
+fn random_subsets(ranks: u32, count: u32, seed: u64) -> Vec<(String, Vec<MpiRank>)> {
     let mut random = Random::new(seed, &[SUBSETS]);
     let most = u64::from(ranks.min(MOST_IN_SUBSET));
     let subset = |number: u32| {
         let size = 2 + random.below(most - 1) as usize;
         let mut members = Vec::with_capacity(size);
         while members.len() < size {
-            let process = random.below(u64::from(ranks)) as u32;
+            let process = MpiRank(random.below(u64::from(ranks)) as u32);
             if !members.contains(&process) {
                 members.push(process);
             }

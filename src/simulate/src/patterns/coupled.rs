@@ -4,7 +4,7 @@
 use super::Work;
 use super::communicators::INTER;
 use crate::engine::{CollectiveCall, NO_ROOT, Op, Process, Transfer};
-use clc_trace::{CollectiveOp, Root};
+use clc_trace::{CollectiveOp, MpiRank, Root};
 
 /// State of the pattern.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Coupled {
             let own = if rank < self.first { rank } else { rank - self.first };
             if own < self.first {
                 let other = if rank < self.first { rank + self.first } else { own };
-                let (process_there, peer) = (other as u32, own as u32);
+                let (process_there, peer) = (MpiRank(other as u32), own as u32);
                 let message = Transfer { process: process_there, peer, comm: INTER, tag: 3, bytes: work.bytes };
                 process.program.push(Op::Sendrecv(message, message));
             }

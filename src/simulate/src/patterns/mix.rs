@@ -79,7 +79,7 @@ impl Mix {
                 let previous = own((u64::from(rank) + size - 1) % size);
                 let (sent, received) = collective_bytes((op, root), rank, size, own(u64::from(rank)), previous, total);
                 let call = CollectiveCall { op, comm: *comm, rank, root, sent, received };
-                let program = &mut processes[process as usize].program;
+                let program = &mut processes[process].program;
                 if non_blocking {
                     program.extend([Op::NonBlocking(call), Op::Compute(3_000_000), Op::WaitAll(WaitOrder::Posted)]);
                 } else {

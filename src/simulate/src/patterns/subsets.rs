@@ -39,7 +39,7 @@ impl Subsets {
             for (&process, rank) in members.iter().zip(0u32..) {
                 let total = u64::from(size) * bytes;
                 let (sent, received) = collective_bytes((op, root), rank, u64::from(size), bytes, bytes, total);
-                let program = &mut processes[process as usize].program;
+                let program = &mut processes[process].program;
                 program.push(Op::Collective(CollectiveCall { op, comm: *comm, rank, root, sent, received }));
                 if number % 2 == 1 {
                     let at = |peer: u32| Transfer {

@@ -2,7 +2,7 @@
 
 use super::{EventCollector, Record};
 use crate::Scenario;
-use clc_trace::{Collective, CollectiveOp, CommMembers, Event, LocationKind, Root, Ticks};
+use clc_trace::{Collective, CollectiveOp, CommMembers, Event, LocationKind, MpiRank, Root, Ticks};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What a run consisted of.
@@ -32,7 +32,7 @@ struct Posted {
 }
 
 /// Sender, receiver, communicator, tag.
-type Channel = (u32, u32, u32, u32);
+type Channel = (MpiRank, MpiRank, u32, u32);
 
 /// One member's part: begin, end, what.
 type Part = (Ticks, Ticks, Collective, bool);
@@ -43,7 +43,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
     let nodes = scenario.nodes();
     let threads = scenario.locations() as usize;
     assert_eq!(run.0.len(), definitions.locations.len());
-    let members = |process: u32, comm: u32| -> Vec<u32> {
+    let members = |process: MpiRank, comm: u32| -> Vec<MpiRank> {
         match &definitions.communicators[comm as usize].members {
             CommMembers::Intra(members) => members.to_vec(),
             CommMembers::SelfOnly => vec![process],
@@ -52,7 +52,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
         }
     };
     // Of an inter-communicator, ranks are those of the other group.
-    let peer_of = |process: u32, comm: u32, peer: u32| match &definitions.communicators[comm as usize].members {
+    let peer_of = |process: MpiRank, comm: u32, peer: u32| match &definitions.communicators[comm as usize].members {
         CommMembers::Inter(first, second) if first.contains(&process) => second[peer as usize],
         CommMembers::Inter(first, _) => first[peer as usize],
         _ => members(process, comm)[peer as usize],
@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
     for (location, records) in run.0.iter().enumerate() {
         let stream = definitions.locations[location].kind == LocationKind::AcceleratorStream;
         check_order(records, stream);
-        let me = (location / threads) as u32;
+        let me = MpiRank((location / threads) as u32);
         if location % threads > 0 {
             let of_threads = |event| matches!(event, Event::Enter(_) | Event::Leave(_) | Event::Thread(_));
             assert!(stream || records.iter().all(|r| of_threads(r.2)));
@@ -168,7 +168,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
         for (_, received, length) in list {
             let (sent, sent_length) = queue.pop_front().expect("a message to receive");
             assert_eq!(length, sent_length, "{key:?}");
-            let near = nodes[key.0 as usize] == nodes[key.1 as usize];
+            let near = nodes[key.0] == nodes[key.1];
             let class = if near { scenario.latency.same_node } else { scenario.latency.other_node };
             let minimum = class.minimum * (scenario.resolution as i64 / 1000) / 1_000_000_000;
             seen.slack = seen.slack.min(received.0 - sent.0 - minimum);
@@ -179,7 +179,7 @@ pub(super) fn check(scenario: &Scenario, run: &EventCollector) -> ObservedRun {
     }
     assert!(sends.values().all(VecDeque::is_empty), "a message is never received");
     for ((comm, _), parts) in &instances {
-        let node = |rank: usize| nodes[members(0, *comm)[rank] as usize];
+        let node = |rank: usize| nodes[members(MpiRank(0), *comm)[rank]];
         let first_group = match &definitions.communicators[*comm as usize].members {
             CommMembers::Inter(first, _) => Some(first.len()),
             _ => None,

@@ -139,11 +139,14 @@ fn definitions_that_contradict_themselves_are_refused() {
     refused(&|d| d.locations.push(d.locations[0].clone()), "location 7 is defined twice");
     refused(&|d| d.processes.push(HERE), "two MPI ranks");
     refused(&|d| d.processes = vec![LocationId(8)], "location 8, an MPI process, is not defined");
-    refused(&|d| d.communicators[0].members = CommMembers::Intra([1].into()), "MPI process 1, but there are only 1");
-    refused(&|d| d.communicators[0].members = CommMembers::Inter([0].into(), [0, 0].into()), "twice");
+    refused(
+        &|d| d.communicators[0].members = CommMembers::Intra([MpiRank(1)].into()),
+        "MPI process 1, but there are only 1",
+    );
+    refused(&|d| d.communicators[0].members = CommMembers::Inter([MpiRank(0)].into(), [MpiRank(0); 2].into()), "twice");
     // One list for all, which takes little memory until each has its own.
     let many = |d: &mut Definitions| {
-        let members = CommMembers::Intra(vec![0; 1 << 18].into());
+        let members = CommMembers::Intra(vec![MpiRank(0); 1 << 18].into());
         d.communicators = vec![Communicator { members, ..d.communicators[0].clone() }; 1025];
     };
     refused(&many, "have 268697601 members in total; a native trace");

@@ -8,8 +8,9 @@ use crate::TimeMap;
 use clc_trace::{
     AttributeId, CallParameter, ClockOffset, ClockProperties, Collective, CollectiveOp, CommId, CommMembers,
     Communicator, Definitions, Error, Event, EventNumber, GroupId, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Message, ParameterId, Region, RegionId, Result, Root, SystemTreeNode, SystemTreeNodeId,
-    ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock, WindowTransfer,
+    LocationId, LocationKind, Message, MpiRank, ParameterId, Region, RegionId, Result, Root, SystemTreeNode,
+    SystemTreeNodeId, ThreadEvent, Window, WindowAtomic, WindowCollective, WindowGroup, WindowId, WindowLock,
+    WindowTransfer,
 };
 use proptest::prelude::*;
 
@@ -171,12 +172,12 @@ fn definitions() -> Definitions {
         communicators: vec![Communicator {
             id: CommId(0),
             name: "world".into(),
-            members: CommMembers::Intra([0].into()),
+            members: CommMembers::Intra([MpiRank(0)].into()),
             global_ranks: false,
         }],
         regions: vec![Region { id: RegionId(9), name: "main".into() }],
         windows: vec![Window { id: WindowId(3), name: "w".into(), comm: CommId(4) }],
-        groups: vec![(GroupId(6), [0].into())],
+        groups: vec![(GroupId(6), [MpiRank(0)].into())],
         thread_barriers: vec![RegionId(9)],
         callsites: vec![ParameterId(2)],
         stream_references: vec![AttributeId(5)],

@@ -1,0 +1,111 @@
+//! The part of a trace that an analysis rank hosts, in memory.
+
+use clc_archive::ScanSummary;
+use clc_clock::{Clock, Method};
+use clc_engine::matching::extracted::Leftovers;
+use clc_engine::matching::fences::Fences;
+use clc_engine::matching::local_timeline::LocalTimeline;
+use clc_engine::replay::program::Program;
+use clc_trace::{ClockOffset, OwnTimeline, Result, Ticks};
+use controlled_logical_clock::latency::{LatencyBasis, MinimumLatency};
+use std::collections::BTreeMap;
+
+/// How to load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Model of the clocks.
+    pub presync: Method,
+    /// Minimum latencies, in ticks.
+    pub latency: MinimumLatency,
+    /// Treat Alltoallv and its like as N-to-N.
+    pub alltoallv: bool,
+    /// Which fences of windows synchronise.
+    pub fences: Fences,
+    /// δ: events closer than this allows for are kept.
+    pub separation: Ticks,
+}
+
+/// One hosted location.
+#[derive(Debug)]
+pub struct LoadedLocation {
+    /// Index into the definitions.
+    pub index: usize,
+    /// Its clock model.
+    pub clock: Clock,
+    /// Recorded offsets that the model was made from.
+    pub offsets: Vec<ClockOffset>,
+    /// A constant that was added to them, in ticks, since steps of threads contradict what was recorded; else 0.
+    pub put_right: i64,
+    /// What the scan counted.
+    pub summary: ScanSummary,
+}
+
+/// The hosted part of a trace, ready for the replay.
+#[derive(Debug)]
+pub struct LocalTrace {
+    /// Matched synchronisation events.
+    pub program: Program,
+    /// The timelines of single locations of the whole trace, in the order of their numbers, which follow those of [`TraceHandle::timelines`].
+    pub own: Vec<OwnTimeline>,
+    /// Locations of every hosted timeline, in the timeline's order.
+    pub locations: Vec<Vec<LoadedLocation>>,
+    /// Added to every pre-synchronised time, so that none is negative.
+    pub shift: Ticks,
+    /// Earliest and latest pre-synchronised time of the whole trace, shift included; `None` if there are no events.
+    pub span: Option<(Ticks, Ticks)>,
+    /// Earliest recorded time of the whole trace.
+    pub raw_origin: Ticks,
+    /// Unmatchable things, summed over the hosted timelines.
+    pub leftovers: Leftovers,
+    /// Communicators that turned out to be parts of others.
+    pub joined_communicators: usize,
+    /// Where the minimum latencies come from.
+    pub latency_basis: LatencyBasis,
+}
+
+impl LoadedLocation {
+    /// The clock that readers of the trace see, through the offsets as they were recorded.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub fn readers_clock(&self) -> Result<Clock> {
+        let recorded =
+            |offset: &ClockOffset| ClockOffset { offset: offset.offset.saturating_sub(self.put_right), ..*offset };
+        let offsets: Vec<ClockOffset> = self.offsets.iter().map(recorded).collect();
+        let clock = Method::Linear.clock(&offsets).map(Clock::from)?;
+        let (first, last) = self.summary.time_span.unwrap_or((0, 0));
+        clock.check_range(Ticks(first as i64), Ticks(last as i64))?;
+        Ok(clock)
+    }
+}
+
+impl LocalTrace {
+    /// All locations of the process (or other location group) whose shared timeline is `process`, whatever timelines they have: the timeline of each, and its
+    /// place in there. The main location comes first, the others in the order of their definitions.
+    pub fn locations_of(&self, process: LocalTimeline) -> Vec<(LocalTimeline, usize)> {
+        let places =
+            |timeline: LocalTimeline| (0..self.locations[timeline].len()).map(move |number| (timeline, number));
+        let mut all: Vec<_> = self.program.timelines_of(process).flat_map(places).collect();
+        all.sort_by_key(|&(timeline, number)| {
+            let main = (timeline, number) == (process, 0);
+            (!main, self.locations[timeline][number].index)
+        });
+        all
+    }
+
+    /// Events of the hosted locations.
+    pub fn events(&self) -> u64 {
+        self.locations.iter().flatten().map(|location| location.summary.events).sum()
+    }
+}
+
+/// Number of events by OTF2 record name, over the hosted locations.
+pub(crate) fn events_by_kind(loaded: &LocalTrace) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for location in loaded.locations.iter().flatten() {
+        for (kind, count) in location.summary.by_kind() {
+            *counts.entry(kind.to_string()).or_default() += count;
+        }
+    }
+    counts
+}

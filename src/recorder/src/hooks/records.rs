@@ -1,0 +1,267 @@
+//! The record of a call: what it is given, and what it gives back.
+
+use super::{HERE, collectives, watched, windows};
+use crate::abi::{Abi, Status};
+use crate::arguments::Arguments;
+use crate::calls::Call;
+use crate::format::{Effect, Gives, NAME_OF_COMMUNICATOR, NAME_OF_WINDOW, WINDOW};
+use crate::session::Session;
+use crate::stream::Stream;
+
+/// Integers that any record without lists has at most, and more.
+pub(super) const ROOM: usize = 16;
+
+/// Records what a call is given. Returns whether there was room.
+pub(super) unsafe fn before(session: &Session, stream: &mut Stream, call: &Call, words: &mut [usize]) -> bool {
+    let abi = &session.abi;
+    let given = Arguments { words, mode: call.mode, abi };
+    // What replaces an ignored status: argument and number of statuses.
+    let mut needed: Option<(usize, usize)> = None;
+    // SAFETY: the arguments have the types that the effect says.
+    unsafe {
+        match call.effect {
+            Effect::Region
+            | Effect::Init
+            | Effect::InitThread
+            | Effect::Finalize
+            | Effect::CommName
+            | Effect::WinName => {}
+            Effect::Send | Effect::Isend | Effect::SendInit => send(stream, &given, 5),
+            Effect::Recv => {
+                stream.comm(given.comm(5));
+                needed = Some((6, 1));
+            }
+            Effect::Irecv | Effect::RecvInit => {
+                stream.comm(given.comm(5));
+                stream.unsigned(u64::from(abi.is_nobody(given.int(3))));
+            }
+            Effect::Sendrecv => {
+                send(stream, &given, 10);
+                needed = Some((11, 1));
+            }
+            Effect::SendrecvReplace => {
+                send(stream, &given, 7);
+                needed = Some((8, 1));
+            }
+            Effect::Isendrecv => send(stream, &given, 10),
+            Effect::IsendrecvReplace => send(stream, &given, 7),
+            Effect::Wait => {
+                stream.request(given.request(0, 0));
+                needed = Some((1, 1));
+            }
+            Effect::Test => {
+                stream.request(given.request(0, 0));
+                needed = Some((2, 1));
+            }
+            Effect::Waitall | Effect::Testall => {
+                let Some(count) = requests(stream, &given) else { return false };
+                needed = Some((if call.effect == Effect::Waitall { 2 } else { 3 }, count));
+            }
+            Effect::Waitany | Effect::Testany => {
+                let Some(_) = requests(stream, &given) else { return false };
+                needed = Some((if call.effect == Effect::Waitany { 3 } else { 4 }, 1));
+            }
+            Effect::Waitsome | Effect::Testsome => {
+                let Some(count) = requests(stream, &given) else { return false };
+                needed = Some((4, count));
+            }
+            Effect::Startall => {
+                let Some(_) = requests(stream, &given) else { return false };
+            }
+            Effect::Start | Effect::RequestFree => stream.request(given.request(0, 0)),
+            Effect::Mprobe | Effect::Improbe => stream.comm(given.comm(2)),
+            Effect::Mrecv => {
+                stream.unsigned(given.message(3));
+                needed = Some((4, 1));
+            }
+            Effect::Imrecv => stream.unsigned(given.message(3)),
+            Effect::CommCreate
+            | Effect::CommIdup
+            | Effect::CommCreateGroup
+            | Effect::IntercommCreate
+            | Effect::IntercommMerge => stream.comm(given.comm(0)),
+            Effect::CommFree => stream.comm(given.new_comm(0)),
+            effect if windows::is_on_window(effect) => return windows::before(session, stream, effect, &given),
+            _ => collectives::before(session, stream, call.effect, &given),
+        }
+    }
+    if let Some((argument, count)) = needed
+        && let Some(word) = words.get_mut(argument)
+        && abi.ignores(*word)
+    {
+        let scratch = stream.scratch(count.max(1) * abi.status);
+        if scratch.is_null() {
+            return false;
+        }
+        *word = scratch as usize;
+    }
+    true
+}
+
+/// The send of a call: buffer, count, type, peer, tag, and the communicator somewhere.
+unsafe fn send(stream: &mut Stream, given: &Arguments, comm: usize) {
+    // SAFETY: all calls that send begin alike.
+    unsafe {
+        let peer = given.abi.peer_of(given.int(3));
+        stream.signed(peer);
+        stream.signed(given.int(4));
+        stream.comm(given.comm(comm));
+        // Where nothing is sent, the type need not be one.
+        stream.unsigned(if peer >= 0 { given.bytes(1, 2) } else { 0 });
+    }
+}
+
+/// Number of requests and the requests: the first two arguments. None if there is no room.
+unsafe fn requests(stream: &mut Stream, given: &Arguments) -> Option<usize> {
+    // SAFETY: the caller says so.
+    let count = unsafe { given.int(0) }.max(0) as usize;
+    if !stream.reserve(count + ROOM) {
+        return None;
+    }
+    stream.request_count(count);
+    for k in 0..count {
+        // SAFETY: the array has so many.
+        stream.request(unsafe { given.request(1, k) });
+    }
+    Some(count)
+}
+
+/// Records what a call gave back. Returns whether there was room.
+pub(super) unsafe fn after(
+    session: &Session,
+    stream: &mut Stream,
+    call: &Call,
+    words: &[usize],
+    now: u64,
+    failed: bool,
+) -> bool {
+    let abi = &session.abi;
+    let given = Arguments { words, mode: call.mode, abi };
+    let last = words.len().saturating_sub(1);
+    // A communicator is described before the end of the call that makes it.
+    let made = match call.effect {
+        Effect::CommCreate | Effect::CommCreateGroup | Effect::IntercommCreate | Effect::IntercommMerge => Some(last),
+        Effect::CommIdup => last.checked_sub(1),
+        _ => None,
+    };
+    // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
+    unsafe {
+        if let Some(argument) = made.filter(|_| !failed) {
+            let new = given.new_comm(argument);
+            // A duplicate that is being made cannot be asked, but has the group of the original.
+            let like = if call.effect == Effect::CommIdup { given.comm(0) } else { new };
+            let Some(member) = session.describe(stream, new, like, call.effect == Effect::CommCreateGroup) else {
+                return false;
+            };
+            if let Some(member) = member
+                && let Some((board, slot)) = HERE.with(|here| watched(here, session))
+            {
+                board.joined(slot, call.effect, slot.comm(), &member);
+            }
+        }
+        let described = failed
+            || match call.effect {
+                Effect::WinCreate | Effect::WinAllocate => {
+                    stream.unsigned(WINDOW);
+                    stream.win(given.new_win(last));
+                    if let Some((board, slot)) = HERE.with(|here| watched(here, session)) {
+                        board.window(slot, given.new_win(last));
+                    }
+                    true
+                }
+                Effect::CommName => session.name(stream, NAME_OF_COMMUNICATOR, given.comm(0)),
+                Effect::WinName => session.name(stream, NAME_OF_WINDOW, given.win(0)),
+                _ => true,
+            };
+        if !described {
+            return false;
+        }
+        stream.leave(now, failed);
+        if failed {
+            return true;
+        }
+        // Where the flag and the status of a test are.
+        let (flag_at, status_at) = match call.effect {
+            Effect::Test => (1, 2),
+            Effect::Testall => (2, 3),
+            Effect::Testany => (3, 4),
+            Effect::WinTest => (1, 0),
+            Effect::Improbe => (3, 5),
+            _ => (0, last),
+        };
+        match call.effect.gives(call.form) {
+            Gives::Nothing => {}
+            Gives::Request => stream.request(given.request(last, 0)),
+            Gives::Status => status(stream, abi, given.status(last, 0)),
+            Gives::Statuses => return statuses(stream, &given, 2),
+            Gives::Indexed => {
+                stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
+                status(stream, abi, given.status(3, 0));
+            }
+            Gives::Some => {
+                let count = given.result(2, 0).max(0) as usize;
+                if !stream.reserve(4 * count + ROOM) {
+                    return false;
+                }
+                stream.unsigned(count as u64);
+                for k in 0..count {
+                    stream.unsigned(given.index(3, k).unwrap_or(0) as u64);
+                    status(stream, abi, given.status(4, k));
+                }
+            }
+            Gives::Flag => {
+                flag(stream, &given, flag_at);
+            }
+            Gives::FlagStatus => {
+                if flag(stream, &given, flag_at) {
+                    status(stream, abi, given.status(status_at, 0));
+                }
+            }
+            Gives::FlagStatuses => {
+                return !flag(stream, &given, flag_at) || statuses(stream, &given, status_at);
+            }
+            Gives::FlagIndexed => {
+                if flag(stream, &given, flag_at) {
+                    stream.unsigned(given.index(2, 0).map_or(0, |index| index as u64 + 1));
+                    status(stream, abi, given.status(status_at, 0));
+                }
+            }
+            Gives::Message => stream.unsigned(given.message(3)),
+            Gives::FlagMessage => {
+                if flag(stream, &given, flag_at) {
+                    stream.unsigned(given.message(4));
+                }
+            }
+        }
+    }
+    true
+}
+
+unsafe fn flag(stream: &mut Stream, given: &Arguments, i: usize) -> bool {
+    // SAFETY: the caller says so.
+    let flag = unsafe { given.result(i, 0) } != 0;
+    stream.unsigned(u64::from(flag));
+    flag
+}
+
+unsafe fn status(stream: &mut Stream, abi: &Abi, address: usize) {
+    // SAFETY: the caller says so.
+    let Status { source, tag, bytes, cancelled } = unsafe { abi.read_status(address) };
+    stream.signed(source);
+    stream.signed(tag);
+    stream.unsigned(bytes.wrapping_mul(2) | u64::from(cancelled));
+}
+
+/// The statuses of all requests: their number is the first argument.
+unsafe fn statuses(stream: &mut Stream, given: &Arguments, i: usize) -> bool {
+    // SAFETY: the caller says so.
+    let count = unsafe { given.int(0) }.max(0) as usize;
+    if !stream.reserve(3 * count + ROOM) {
+        return false;
+    }
+    for k in 0..count {
+        // SAFETY: the array has so many.
+        unsafe { status(stream, given.abi, given.status(i, k)) };
+    }
+    true
+}

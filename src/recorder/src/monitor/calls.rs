@@ -1,0 +1,176 @@
+//! The call that a thread is in: what it is given, and that it is over.
+
+use super::{Board, Slot};
+use crate::arguments::Arguments;
+use crate::calls::Call;
+use crate::format::{Effect, Form};
+use crate::layout::{self, slot};
+use std::sync::atomic::Ordering;
+
+impl Board {
+    /// A call begins, at a time; its communicator, if it has one, is `comm`. That the thread is inside of it is stored last.
+    ///
+    /// # Safety
+    /// The arguments are those of the function.
+    #[inline(always)]
+    pub unsafe fn enter(&self, slot: Slot, call: &Call, given: &Arguments, comm: u64, now: u64) {
+        // SAFETY: positions are those of the C binding, and of types that the effect says.
+        unsafe {
+            let peer = |from: usize| {
+                let (rank, tag) = (given.int(from), given.int(from + 1));
+                let rank = if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 };
+                slot.set(slot::PEER, (rank as u32 as u64) << 32 | u64::from(tag.max(-1) as u32));
+            };
+            let envelope = |from: usize| {
+                slot.set(slot::COMM, comm);
+                peer(from);
+                slot.set(slot::SEQUENCE, 0);
+            };
+            match call.effect {
+                Effect::Send | Effect::Isend | Effect::SendInit | Effect::Recv | Effect::Irecv | Effect::RecvInit => {
+                    envelope(3)
+                }
+                Effect::Sendrecv | Effect::Isendrecv => envelope(8),
+                Effect::SendrecvReplace | Effect::IsendrecvReplace => envelope(5),
+                Effect::Mprobe | Effect::Improbe => envelope(0),
+                // Who reads it knows that probes are no collective operations: one that is repeated is to cost little.
+                Effect::Region if call.looks => {
+                    slot.set(slot::COMM, given.comm(2));
+                    peer(0);
+                }
+                Effect::WinFence | Effect::WinFree => {
+                    let win = if call.effect == Effect::WinFence { given.win(1) } else { given.new_win(0) };
+                    slot.set(slot::COMM, win);
+                    slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
+                    slot.set(slot::SEQUENCE, self.count(win));
+                }
+                // Who reads it knows which of these have a target, and that none is a collective operation.
+                Effect::WinStart | Effect::WinPost => slot.set(slot::COMM, given.win(2)),
+                Effect::WinComplete
+                | Effect::WinWait
+                | Effect::WinTest
+                | Effect::WinUnlockAll
+                | Effect::WinFlushAll
+                | Effect::WinFlushLocalAll => slot.set(slot::COMM, given.win(0)),
+                Effect::WinLockAll => slot.set(slot::COMM, given.win(1)),
+                Effect::WinUnlock | Effect::WinFlush | Effect::WinFlushLocal => {
+                    slot.set(slot::COMM, given.win(1));
+                    slot.set(slot::PEER, target(given, 0) << 32);
+                }
+                Effect::WinLock => {
+                    slot.set(slot::COMM, given.win(3));
+                    let exclusive = given.abi.is_exclusive(given.int(0));
+                    slot.set(slot::PEER, target(given, 1) << 32 | u64::from(exclusive));
+                }
+                // Without a communicator nobody looks at peer and sequence number.
+                Effect::Wait | Effect::Test | Effect::Start | Effect::RequestFree => {
+                    slot.set(slot::COMM, 0);
+                    slot.set(slot::WAITS, 1);
+                    slot.set(slot::REQUESTS, given.request(0, 0).unwrap_or(0));
+                }
+                Effect::Waitall
+                | Effect::Testall
+                | Effect::Waitany
+                | Effect::Testany
+                | Effect::Waitsome
+                | Effect::Testsome
+                | Effect::Startall => {
+                    slot.set(slot::COMM, 0);
+                    slot.waits(given);
+                }
+                effect if is_collective(effect) => {
+                    let root = match effect {
+                        Effect::Bcast => given.int(3),
+                        Effect::Gather | Effect::Scatter => given.int(6),
+                        Effect::Gatherv | Effect::Scatterv => given.int(7),
+                        Effect::Reduce => given.int(5),
+                        _ => -1,
+                    };
+                    let root = if root >= 0 { root as i32 } else { layout::NOBODY };
+                    slot.set(slot::COMM, comm);
+                    slot.set(slot::PEER, u64::from(root as u32) << 32);
+                    slot.set(slot::SEQUENCE, self.count(comm));
+                }
+                Effect::CommCreateGroup | Effect::IntercommCreate => {
+                    slot.set(slot::COMM, comm);
+                    slot.set(slot::PEER, u64::from(layout::NOBODY as u32) << 32);
+                    slot.set(slot::SEQUENCE, 0);
+                }
+                _ => slot.set(slot::COMM, 0),
+            }
+        }
+        slot.set(slot::SINCE, now);
+        let calls = slot.get(slot::CALL) & !((1 << layout::COUNT) - 1);
+        slot.set(slot::CALL, calls | layout::INSIDE | (call.number + 1));
+    }
+
+    /// The call has ended; it `did` something, or was a test in vain. `request` is the one that it has made.
+    #[inline(always)]
+    pub fn leave(&self, slot: Slot, did: bool, request: Option<u64>, now: u64) {
+        let call = slot.get(slot::CALL) & !layout::INSIDE;
+        if let Some(request) = request {
+            let place = layout::REQUESTS + layout::place_of(request, layout::REQUEST_PLACES) * layout::REQUEST;
+            let function = call & (layout::INSIDE - 1);
+            for (i, value) in [request, function, slot.get(slot::COMM), slot.get(slot::PEER), slot.get(slot::SEQUENCE)]
+                .into_iter()
+                .enumerate()
+            {
+                self.word(place + 8 * i).store(value, Ordering::Relaxed);
+            }
+        }
+        if did {
+            slot.set(slot::MOVED, now);
+            slot.set(slot::CALL, call.wrapping_add(1 << layout::COUNT));
+        } else {
+            slot.set(slot::VAIN, slot.get(slot::VAIN).wrapping_add(1));
+            slot.set(slot::CALL, call);
+        }
+    }
+}
+
+/// The target of a call on a window, as it is stored.
+///
+/// # Safety
+/// The argument is a rank.
+unsafe fn target(given: &Arguments, argument: usize) -> u64 {
+    // SAFETY: the caller says so.
+    let rank = unsafe { given.int(argument) };
+    u64::from(if given.abi.is_nobody(rank) { layout::NOBODY } else { rank.max(-1) as i32 } as u32)
+}
+
+/// Whether all members of a communicator call it in the same order.
+#[inline]
+fn is_collective(effect: Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Barrier
+            | Effect::Bcast
+            | Effect::Gather
+            | Effect::Gatherv
+            | Effect::Scatter
+            | Effect::Scatterv
+            | Effect::Allgather
+            | Effect::Allgatherv
+            | Effect::Alltoall
+            | Effect::Alltoallv
+            | Effect::Alltoallw
+            | Effect::Allreduce
+            | Effect::Reduce
+            | Effect::ReduceScatter
+            | Effect::ReduceScatterBlock
+            | Effect::Scan
+            | Effect::Exscan
+            | Effect::CommCreate
+            | Effect::CommIdup
+            | Effect::IntercommMerge
+            | Effect::CommFree
+            | Effect::WinCreate
+            | Effect::WinAllocate
+    )
+}
+
+/// Whether it makes a request.
+#[inline]
+pub fn makes_request(effect: Effect, form: Form) -> bool {
+    effect.gives(form) == crate::format::Gives::Request
+}
