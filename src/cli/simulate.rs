@@ -57,7 +57,7 @@ pub struct SimulateOptions {
     ///
     /// solver exchanges with two neighbours and has several kinds of collective operations beside it; collectives has nothing else; mix uses every class of MPI operation, on the
     /// world and on sub-communicators; subsets has many small communicators; coupled has two groups
-    /// and an inter-communicator; ssend-pipeline passes work on with synchronous sends; rma-fence, rma-pscw and rma-lock access windows between
+    /// and an inter-communicator; ssend-pipeline passes work on with synchronous sends; requests has short messages one way and long answers the other; rma-fence, rma-pscw and rma-lock access windows between
     /// fences, in post/start/complete/wait epochs, and under exclusive locks; hybrid computes in teams of OpenMP threads and offload on streams of
     /// accelerators; the others are communication skeletons of common kinds of programs.
     #[arg(long, default_value = "halo2d", help_heading = APPLICATION,

@@ -109,6 +109,17 @@ fn a_node_without_a_common_clock_gets_one_per_process() {
 }
 
 #[test]
+fn answers_that_take_longer_than_questions_are_no_clock_error() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let requests = "--pattern requests --message-bytes 100k --eager-limit 1M --ranks 8 --events 8k --compute 300us -q";
+    clc(&format!("simulate trace --clock sine {requests}"), path);
+    // Answers take 10 us longer: half of that per process, if it were taken for clocks.
+    let found = judge("trace", "auto", path);
+    assert!(found.between < 0.5e-6, "{found:?}");
+}
+
+#[test]
 fn one_way_traffic_tells_the_clocks_by_who_waited() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path();

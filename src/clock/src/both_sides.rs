@@ -53,7 +53,7 @@ pub fn wanted(table: &BoundTable, clocks: usize) -> OneWayDirections {
     let group = |clock: u32| component.get(clock as usize);
     let one_way = table.pairs.iter().filter(counts).map(|(pair, _)| *pair);
     let one_way: BTreeSet<(u32, u32)> = one_way.filter(|&(a, b)| group(a) != group(b)).collect();
-    let is_message = |(_, bound): &(u32, Bound)| bound.kind == BoundKind::MESSAGE;
+    let is_message = |(_, bound): &(u32, Bound)| bound.kind.is_message();
     let has_messages =
         |pair: &(u32, u32)| table.pairs.get(pair).is_some_and(|all| all.windows().iter().any(is_message));
     let messages = one_way.iter().any(has_messages);

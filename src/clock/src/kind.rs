@@ -1,6 +1,6 @@
 //! What bounds on clocks come from.
 
-use clc_trace::CollectiveOp;
+use clc_trace::{CollectiveOp, LengthClass};
 use serde::{Deserialize, Serialize};
 
 /// What a bound comes from. Kinds take different times.
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct BoundKind(u16);
 
 impl BoundKind {
-    /// A message.
+    /// A message of which the length is not known.
     pub const MESSAGE: BoundKind = BoundKind(0);
     /// Made of what was waited for on both sides, as if it were a message.
     pub const BOTH_SIDES: BoundKind = BoundKind(4 << 12);
@@ -18,6 +18,23 @@ impl BoundKind {
     const COLLECTIVE: u16 = 1 << 12;
     const WAITED: u16 = 2 << 12;
     const BLOCKED: u16 = 3 << 12;
+
+    /// A message.
+    #[inline]
+    pub fn message(length: LengthClass) -> BoundKind {
+        BoundKind(u16::from(length.number()))
+    }
+
+    /// Whether it comes from a message.
+    #[inline]
+    pub fn is_message(self) -> bool {
+        self.0 >> 12 == 0
+    }
+
+    /// The length of the message that it comes from; not known for what comes from others.
+    pub fn length(self) -> LengthClass {
+        LengthClass::numbered(if self.is_message() { self.0 as u8 } else { 0 })
+    }
 
     /// A collective operation on a communicator of `size` members: the number of rounds is what its time depends on most.
     pub fn collective(op: CollectiveOp, size: u32) -> BoundKind {

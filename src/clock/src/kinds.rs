@@ -20,14 +20,15 @@ const FEWEST_OF_PAIR: usize = 8;
 pub fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
     let mut longer: BTreeMap<BoundKind, Vec<i64>> = BTreeMap::new();
     for bounds in table.pairs.values() {
-        let of = |kind: BoundKind| bounds.windows().iter().filter(move |(_, bound)| bound.kind == kind);
-        let mut messages: Vec<i64> = of(BoundKind::MESSAGE).map(|(_, bound)| bound.distance).collect();
+        let messages = bounds.windows().iter().filter(|(_, bound)| bound.kind.is_message());
+        let mut messages: Vec<i64> = messages.map(|(_, bound)| bound.distance).collect();
         if messages.len() < FEWEST_OF_PAIR {
             continue;
         }
         let begin = quick(&mut messages);
         for (_, bound) in bounds.windows() {
-            longer.entry(bound.kind).or_default().push(bound.distance.saturating_sub(begin));
+            let kind = if bound.kind.is_message() { BoundKind::MESSAGE } else { bound.kind };
+            longer.entry(kind).or_default().push(bound.distance.saturating_sub(begin));
         }
     }
     let mut known = BTreeMap::new();
@@ -45,7 +46,7 @@ pub fn extra(table: &BoundTable) -> BTreeMap<BoundKind, i64> {
 /// windows of them than of collective operations. Where there are more messages, they are the better measurements.
 pub fn levelled(table: &BoundTable) -> Option<BoundTable> {
     let messages =
-        |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind == BoundKind::MESSAGE).count();
+        |bounds: &DirectedBounds| bounds.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
     let of_pair = |(&(a, b), there): (&(u32, u32), &DirectedBounds)| {
         let back = table.pairs.get(&(b, a))?;
         let (one, two) = (messages(there), messages(back));

@@ -49,6 +49,7 @@ mod interval;
 pub mod kind;
 mod kinds;
 pub mod latencies;
+mod lengths;
 mod linear;
 pub mod network;
 pub mod observations;

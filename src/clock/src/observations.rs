@@ -10,7 +10,6 @@
 use super::directions::Directions;
 use super::graph::components;
 use super::grid::Grid;
-use super::kind::BoundKind;
 use super::windows::BoundTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -116,7 +115,7 @@ impl Observations {
         let nothing = Default::default();
         for (&(a, b), forward) in &table.pairs {
             let backward = table.pairs.get(&(b, a)).unwrap_or(&nothing);
-            let messages = forward.windows().iter().filter(|(_, bound)| bound.kind == BoundKind::MESSAGE).count();
+            let messages = forward.windows().iter().filter(|(_, bound)| bound.kind.is_message()).count();
             if messages * DIRECTLY.1 < forward.windows().len() * DIRECTLY.0 {
                 result.indirect.insert((a, b));
             }
@@ -238,6 +237,7 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
+    use crate::kind::BoundKind;
 
     #[test]
     fn two_directions_give_offset_and_latency() {

@@ -4,7 +4,6 @@
 //! mean of both latencies. The quickest round trip of all is near to the latency if round trips begin sharply; where messages wait for a scheduler, the quickest
 //! one is an exception, and who knows how much quicker another one could be.
 
-use super::kind::BoundKind;
 use super::windows::BoundTable;
 
 /// Windows in which a pair has to have messages in both directions.
@@ -20,7 +19,7 @@ pub fn half_trip(table: &BoundTable) -> Option<f64> {
         let Some(back) = table.pairs.get(&(b, a)) else { continue };
         let trips = there.windows().iter().filter_map(|(window, there)| {
             let back = back.get(*window)?;
-            let messages = there.kind == BoundKind::MESSAGE && back.kind == BoundKind::MESSAGE;
+            let messages = there.kind.is_message() && back.kind.is_message();
             messages.then_some((there.distance as f64 + back.distance as f64) / 2.0)
         });
         let mut trips: Vec<f64> = trips.collect();
@@ -39,6 +38,7 @@ pub fn half_trip(table: &BoundTable) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
+    use crate::kind::BoundKind;
 
     /// Round trips of two clocks, one in each window; the second one is 1000 ahead.
     fn table(trips: impl Iterator<Item = i64>) -> BoundTable {

@@ -28,6 +28,7 @@ mod event;
 mod fixed;
 pub mod format;
 mod ids;
+mod length_class;
 mod number;
 mod one_sided;
 mod places;
@@ -55,6 +56,7 @@ pub use ids::{
     AttributeId, CommId, CommRank, EventNumber, GroupId, LocationGroupId, LocationId, MpiRank, ParameterId, RegionId,
     SystemTreeNodeId, WindowId,
 };
+pub use length_class::LengthClass;
 pub use one_sided::{Advance, Curve, CurveStretch, OneSided, Position, Shape, SideCursor};
 pub use places::Places;
 pub use threads::{ThreadEvent, ThreadLock, ThreadStart, ThreadTask};

@@ -6,6 +6,7 @@ use crate::both_sides::from_both_sides;
 use crate::clock_map::ClockMap;
 use crate::grid::Grid;
 use crate::kinds::levelled;
+use crate::lengths::LengthTimes;
 use crate::observations::{Observations, Offsets};
 use crate::windows::BoundTable;
 
@@ -22,8 +23,10 @@ impl Estimator {
         if self.is_rough() {
             return None;
         }
-        let levelled = levelled(table);
         let anchors = self.anchors(map, grid, 1.0);
+        let lengths = LengthTimes::of(table, grid.count, now, &anchors, self.reference);
+        let of_lengths = (!lengths.is_empty()).then(|| lengths.levelled(table.clone()));
+        let levelled = levelled(of_lengths.as_ref().unwrap_or(table)).or(of_lengths);
         let both = from_both_sides(levelled.as_ref().unwrap_or(table), grid, now, &anchors, self.reference);
         both.or(levelled)
     }

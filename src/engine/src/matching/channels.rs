@@ -2,8 +2,9 @@
 
 use crate::comm::AnalysisRank;
 use crate::matching::local_timeline::LocalTimeline;
+use crate::matching::message_ends::MessageEnd;
 use crate::matching::sync::SyncTimeline;
-use clc_trace::{CollectiveOp, Error, Result, TimelineNumber};
+use clc_trace::{CollectiveOp, Error, LengthClass, Result, TimelineNumber};
 use serde::{Deserialize, Serialize};
 
 /// What the pairs of a channel are.
@@ -68,6 +69,45 @@ pub struct InChannel {
     pub trust: Trust,
     /// Receive events in the order in which they were posted: the k-th belongs to the k-th send.
     pub receives: Vec<u32>,
+    /// Their lengths.
+    pub lengths: Lengths,
+}
+
+/// How long the messages of a channel are, as far as that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lengths {
+    /// All of them.
+    All(LengthClass),
+    /// Each of them, in their order.
+    Each(Vec<LengthClass>),
+}
+
+impl Default for Lengths {
+    /// Not known.
+    fn default() -> Self {
+        Lengths::All(LengthClass::default())
+    }
+}
+
+impl Lengths {
+    /// Of these messages.
+    pub fn of(ends: &[MessageEnd]) -> Lengths {
+        let class = |end: &MessageEnd| LengthClass::of(end.length);
+        match ends.first().map(class) {
+            Some(first) if ends.iter().any(|end| class(end) != first) => {
+                Lengths::Each(ends.iter().map(class).collect())
+            }
+            first => Lengths::All(first.unwrap_or_default()),
+        }
+    }
+
+    /// What is known of some of the messages, whichever they are.
+    pub fn of_some(&self) -> Lengths {
+        match self {
+            Lengths::All(class) => Lengths::All(*class),
+            Lengths::Each(_) => Lengths::default(),
+        }
+    }
 }
 
 impl Trust {

@@ -13,7 +13,7 @@
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
 use crate::matching::align::{Alignment, align};
-use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
 use crate::matching::matched::{InDoubt, MessageCounts, Messages};
@@ -285,6 +285,7 @@ impl Doubt {
                 destination: self.destination,
                 trust,
                 receives: pairs.iter().map(|(_, receive)| self.receive(*receive as usize).event).collect(),
+                lengths: Lengths::default(),
             });
         }
         Ok(decision)

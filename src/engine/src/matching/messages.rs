@@ -6,7 +6,7 @@
 //! known of it all the same is found out in `doubts`. So is one on which several threads of a process send, or receive.
 
 use crate::comm::{AnalysisRank, ReduceOp, Transport, exchange_values};
-use crate::matching::channels::{InChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, Lengths, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::doubts::{Doubt, Shared, settle};
 use crate::matching::extracted::Extract;
@@ -90,6 +90,7 @@ pub fn match_messages(
                     remote: offer,
                     destination: local,
                     trust: Trust::Sound,
+                    lengths: if agree { Lengths::of(&receives) } else { Lengths::default() },
                     receives: if agree { events_of(receives) } else { Vec::new() },
                 });
             } else {

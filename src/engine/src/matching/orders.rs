@@ -14,7 +14,7 @@
 //! sends are), so that an order is implied all the same ([`Trust::Implied`]).
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
-use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
 use crate::matching::comm_index::CommIndex;
 use crate::matching::extracted::{Extract, GroupKey};
 use crate::matching::local_timeline::LocalTimeline;
@@ -136,6 +136,7 @@ fn acknowledgements(
             destination: channel.source,
             trust: Trust::Acknowledged,
             receives,
+            lengths: Lengths::default(),
         });
     }
     Ok(())
@@ -231,6 +232,7 @@ fn pair(
         destination: local,
         trust: if implied { Trust::Implied } else { Trust::Grouped },
         receives,
+        lengths: Lengths::default(),
     });
     Ok(OrderAnswer::Group { offer, index, implied, steps: paired as u32 })
 }

@@ -5,7 +5,7 @@
 //! one per pair of them. Locations that share the collective operations of a communicator with others of their process stay with it ([`TiedLocations`]).
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
-use crate::matching::channels::{InChannel, OutChannel, Trust, checked_index};
+use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust, checked_index};
 use crate::matching::collectives::Collectives;
 use crate::matching::extracted::Extract;
 use crate::matching::local_timeline::LocalTimeline;
@@ -234,6 +234,7 @@ fn split_channels(
                 source,
                 destination,
                 receives: Vec::new(),
+                lengths: channel.lengths.of_some(),
                 ..channel
             });
             piece.receives.push(event);
@@ -306,6 +307,7 @@ fn threads(
                 destination,
                 trust,
                 receives,
+                lengths: Lengths::default(),
             });
             messages.outgoing.push(OutChannel {
                 source,

@@ -7,7 +7,7 @@
 //! prefix operations are renumbered from the end, so that a contribution still goes from lower to higher ranks.
 
 use crate::comm::{AnalysisRank, Transport, exchange_values};
-use crate::matching::channels::{InChannel, OutChannel};
+use crate::matching::channels::{InChannel, Lengths, OutChannel};
 use crate::matching::collectives::{
     CollectiveComm, Collectives, HostedMember, Instance, InstanceIndex, MemberPlace, Membership,
 };
@@ -114,6 +114,7 @@ fn messages(transport: &mut dyn Transport, program: &Program) -> Result<(Message
                 destination: channel.source,
                 trust: channel.trust,
                 receives: channel.sends.iter().rev().map(|&send| from_end(timeline, send)).collect(),
+                lengths: Lengths::default(),
             }
         })
         .collect();
@@ -227,6 +228,7 @@ mod tests {
             destination: LocalTimeline(1),
             trust: Trust::Sound,
             receives: vec![0, 2, 1],
+            lengths: Lengths::default(),
         };
         let messages = Messages { outgoing: vec![out], incoming: vec![into], ..Messages::default() };
         Program { timelines: timelines.into(), messages, nodes: vec![0, 1], ..Program::default() }

@@ -4,6 +4,7 @@
 //! senders says anything tight (`latest`): to every logical receiver it is a message from the clock of that sender.
 
 use crate::comm::{AnalysisRank, Transport, gather_values};
+use crate::matching::channels::Lengths;
 use crate::matching::instances::HostedMember;
 use crate::replay::bounds::{local_message_bounds, message_bounds, remote_message_bounds};
 use crate::replay::latest::Begins;
@@ -13,9 +14,9 @@ use clc_clock::grid::Grid;
 use clc_clock::kind::BoundKind;
 use clc_clock::windows::BoundTable;
 use clc_clock::{ClockInterval, Collector, Inspected};
-use clc_trace::Result;
 use clc_trace::progress::Silent;
 use clc_trace::workers::Workers;
+use clc_trace::{LengthClass, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -160,7 +161,7 @@ fn shares(program: &Program, count: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// Adds messages to a table, given as incoming channel, receive event and bound, those of a channel together.
+/// Adds messages to a table, given as incoming channel, receive event and bound, those of a channel in its order.
 fn messages<'a, 'c>(
     collector: &'c mut Collector<'a>,
     program: &'c Program,
@@ -169,6 +170,9 @@ fn messages<'a, 'c>(
 ) -> impl FnMut(usize, u32, i64) + use<'a, 'c> {
     let mut channel = usize::MAX;
     let (mut latency, mut receiver) = (0, &[][..]);
+    // The kind of all messages of the channel; or the rest of their lengths, if these differ. Of channels of which parts have come, what is left.
+    let (mut kind, mut lengths) = (BoundKind::MESSAGE, [].iter());
+    let mut left: BTreeMap<usize, std::slice::Iter<'c, LengthClass>> = BTreeMap::new();
     move |index, event, bound| {
         if !program.messages.incoming[index].is_certain() {
             return;
@@ -179,9 +183,17 @@ fn messages<'a, 'c>(
             collector.pair((clocks[end.source], clocks[destination]));
             // The bounds contain the minimum latency in force, which is no observation.
             latency = program.message_latency(end.source, destination);
+            if lengths.len() > 0 {
+                left.insert(channel, std::mem::take(&mut lengths));
+            }
+            (kind, lengths) = match &end.lengths {
+                Lengths::All(length) => (BoundKind::message(*length), [].iter()),
+                Lengths::Each(all) => (BoundKind::MESSAGE, left.remove(&index).unwrap_or(all.iter())),
+            };
             (channel, receiver) = (index, &times[end.destination]);
         }
         let at = receiver[event as usize];
-        collector.message(Bound { distance: at - (bound - latency), at, kind: BoundKind::MESSAGE });
+        let kind = lengths.next().map_or(kind, |length| BoundKind::message(*length));
+        collector.message(Bound { distance: at - (bound - latency), at, kind });
     }
 }

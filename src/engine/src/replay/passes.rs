@@ -309,7 +309,7 @@ fn largest(transport: &mut dyn Transport, here: Ticks) -> Result<Ticks> {
 mod tests {
     use super::*;
     use crate::comm::AnalysisRank;
-    use crate::matching::channels::{InChannel, OutChannel, Trust};
+    use crate::matching::channels::{InChannel, Lengths, OutChannel, Trust};
     use crate::matching::local_timeline::LocalTimeline;
     use crate::matching::sync::{SyncKind, SyncTimeline};
     use clc_trace::progress::Silent;
@@ -348,6 +348,7 @@ mod tests {
                 destination: LocalTimeline(2),
                 trust: Trust::Sound,
                 receives,
+                lengths: Lengths::default(),
             });
         }
         program

@@ -11,6 +11,7 @@ mod master_worker;
 mod mix;
 mod pipeline;
 mod random_sparse;
+mod requests;
 mod ring;
 mod rma;
 mod solver;
@@ -71,6 +72,8 @@ patterns! {
     MasterWorker "master-worker" 2,
     /// Exchanges at doubling distances.
     Butterfly "butterfly" 2,
+    /// Everyone asks a neighbour for data: short requests, long answers.
+    Requests "requests" 2,
     /// Messages between random pairs.
     RandomSparse "random" 2,
     /// Everyone with everyone: collective and pairwise.
@@ -167,6 +170,7 @@ pub(super) enum Pattern {
     Wavefront,
     MasterWorker(master_worker::Tasks),
     Butterfly,
+    Requests,
     RandomSparse(random_sparse::Pairs),
     Alltoall,
     Pipeline,
@@ -194,6 +198,7 @@ impl Pattern {
             PatternKind::Wavefront => Pattern::Wavefront,
             PatternKind::MasterWorker => Pattern::MasterWorker(master_worker::Tasks::default()),
             PatternKind::Butterfly => Pattern::Butterfly,
+            PatternKind::Requests => Pattern::Requests,
             PatternKind::RandomSparse => Pattern::RandomSparse(random_sparse::Pairs::new(ranks, random)),
             PatternKind::Alltoall => Pattern::Alltoall,
             PatternKind::Pipeline => Pattern::Pipeline,
@@ -231,6 +236,7 @@ impl Pattern {
             Pattern::Wavefront => wavefront::step(work, number, processes),
             Pattern::MasterWorker(tasks) => return tasks.step(work, engine),
             Pattern::Butterfly => butterfly::step(work, processes),
+            Pattern::Requests => requests::step(work, processes),
             Pattern::RandomSparse(pairs) => pairs.step(work, processes),
             Pattern::Alltoall => alltoall::step(work, number, processes),
             Pattern::Pipeline => pipeline::step(work, number, processes, false),
