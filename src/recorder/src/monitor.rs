@@ -7,7 +7,7 @@ use crate::arguments::Arguments;
 use crate::calls::{Call, TABLE};
 use crate::clock;
 use crate::file::RawFile;
-use crate::format::{Effect, Form};
+use crate::format::Effect;
 use crate::layout::{self, epoch, field, kind, phase, slot};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -45,6 +45,12 @@ impl Slot {
     pub const UNKNOWN: Slot = Slot(std::ptr::null());
     /// Of a thread for which there is none.
     pub const NONE: Slot = Slot(std::ptr::without_provenance(1));
+
+    /// Whether there is one.
+    #[inline]
+    pub fn is_there(self) -> bool {
+        self.0.addr() > 1
+    }
 }
 
 /// A communicator that this process has become a member of, with what all its members know of it.
@@ -622,12 +628,6 @@ fn is_collective(effect: Effect) -> bool {
             | Effect::WinCreate
             | Effect::WinAllocate
     )
-}
-
-/// Whether it makes a request.
-#[inline]
-pub fn makes_request(effect: Effect, form: Form) -> bool {
-    effect.gives(form) == crate::format::Gives::Request
 }
 
 /// Ticks since boot at which this process was started.
