@@ -251,18 +251,7 @@ impl Node {
             groups.retain(|&(layer, index)| self.peers.knows_group(layer, index));
             let meeting = self.layers[1..].iter().any(|layer| layer.meets(now));
             let [least, most] = CONTACTS_WHILE_MEETING;
-            let mut wanted = if meeting { (groups.len() / 8).clamp(least, most) } else { 1 };
-            if level > 0 {
-                // Of its own group a node knows everybody. Contacts that are only passed on would stay those by whom the nodes once joined, who would then be asked
-                // and told by the whole job.
-                let own = wanted.div_ceil(2);
-                wanted -= own;
-                for _ in 0..own {
-                    let contact = self.some_member();
-                    message.contacts.extend(contact.filter(|contact| !message.contacts.contains(contact)));
-                }
-            }
-            for _ in 0..wanted {
+            for _ in 0..if meeting { (groups.len() / 8).clamp(least, most) } else { 1 } {
                 let contact = self.peers.any(&groups, &mut self.random);
                 message.contacts.extend(contact.filter(|contact| !message.contacts.contains(contact)));
             }
@@ -273,14 +262,6 @@ impl Node {
             self.peers.probed(to.id, now);
         }
         (message, keys)
-    }
-
-    /// A living member of the group at random, this node aside.
-    fn some_member(&mut self) -> Option<Contact> {
-        let base = self.layers[0].base;
-        let living = self.layers[0].others(|state| state == Liveness::Alive);
-        let &index = self.random.choose(&living)?;
-        self.peers.get(NodeId(base + index as u32))
     }
 
     /// Those this node knows who are nearest to a newcomer.

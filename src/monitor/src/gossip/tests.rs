@@ -193,27 +193,6 @@ fn forged_replayed_and_foreign_packets_are_counted_and_dropped() {
 }
 
 #[test]
-fn other_groups_hear_of_all_members_of_a_group() {
-    let small = |id| Config { directory: false, ..config(id, &[3, 3]) };
-    let node = |id| Node::new(small(id), 0).expect("usable");
-    let mut net = Net { nodes: (0..27).map(node).map(Some).collect(), now: 0 };
-    net.nodes.iter_mut().flatten().for_each(|node| node.join(address(0)));
-    net.run(10 * SECOND);
-    let mut told = std::collections::BTreeSet::new();
-    for _ in 0..40 {
-        net.now += 100 * MILLISECOND;
-        for packet in net.node(4).poll(net.now) {
-            let (header, content) = seal::open(&[9; 32], &packet.bytes).expect("sealed");
-            let message = message::PacketContent::decode(content, header.heartbeat).expect("a message");
-            if !(3..6).contains(&header.to.0) {
-                told.extend(message.contacts.iter().map(|contact| contact.id.0).filter(|id| (3..6).contains(id)));
-            }
-        }
-    }
-    assert_eq!(told.into_iter().collect::<Vec<_>>(), [3, 5]);
-}
-
-#[test]
 fn round_trips_carry_the_times_of_both_clocks() {
     let ahead = 5 * SECOND;
     let mut nodes = [0, 1].map(|id| Node::new(config(id, &[]), u64::from(id) * ahead).expect("usable"));
