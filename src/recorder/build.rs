@@ -81,9 +81,8 @@ fn notes(function: &format::Function) -> String {
         ("FREES", matches!(effect, CommFree | WinFree)),
         ("EPOCH", matches!(effect, WinLock | WinLockAll | WinUnlock | WinUnlockAll | WinComplete | WinWait | WinTest)),
     ];
-    let names =
-        noted.into_iter().filter(|&(_, is_so)| is_so).map(|(name, _)| format!(" | crate::calls::notes::{name}"));
-    format!("0{}", names.collect::<String>())
+    let names = noted.into_iter().filter(|&(_, is_so)| is_so).map(|(name, _)| format!("crate::calls::notes::{name}"));
+    Some(names.collect::<Vec<_>>().join(" | ")).filter(|list| !list.is_empty()).unwrap_or_else(|| "0".to_owned())
 }
 
 fn arguments(count: usize) -> String {
