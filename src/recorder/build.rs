@@ -29,12 +29,13 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
     let name = function.name;
     let call = |mode: &str| {
         format!(
-            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {} }}",
+            "Call {{ number: {number}, effect: Effect::{:?}, form: Form::{:?}, mode: Mode::{mode}, probe: {}, looks: {}, notes: {} }}",
             function.effect,
             function.form,
             // What of those functions is recorded does not tell whether they have found something.
             matches!(name, "Iprobe" | "Request_get_status"),
             matches!(name, "Probe" | "Iprobe"),
+            notes(function),
         )
     };
     let mut c = |symbol: &str, mode: &str| {
@@ -68,6 +69,20 @@ fn write_function(code: &mut String, number: usize, function: &format::Function)
         writeln!(code, "wrapper!(fortran {symbol:?}, c{symbol:?}, {}, {count}, [{list}]);", call(mode))
             .expect("memory");
     }
+}
+
+/// What the state file has to learn after a function, by the bits that `calls::notes` names.
+fn notes(function: &format::Function) -> String {
+    use format::Effect::*;
+    let effect = function.effect;
+    let noted = [
+        ("REQUEST", effect.gives(function.form) == format::Gives::Request),
+        ("TEST", matches!(effect, Test | Testall | Testany | Testsome | Improbe | WinTest)),
+        ("FREES", matches!(effect, CommFree | WinFree)),
+        ("EPOCH", matches!(effect, WinLock | WinLockAll | WinUnlock | WinUnlockAll | WinComplete | WinWait | WinTest)),
+    ];
+    let names = noted.into_iter().filter(|&(_, is_so)| is_so).map(|(name, _)| format!("crate::calls::notes::{name}"));
+    Some(names.collect::<Vec<_>>().join(" | ")).filter(|list| !list.is_empty()).unwrap_or_else(|| "0".to_owned())
 }
 
 fn arguments(count: usize) -> String {

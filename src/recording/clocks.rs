@@ -64,6 +64,11 @@ impl Counter {
         u64::try_from(i128::from(self.first) + ticks.div_euclid(self.nanoseconds)).ok()
     }
 
+    /// So many ticks in nanoseconds.
+    pub fn length(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.nanoseconds as f64 / self.ticks.max(1) as f64
+    }
+
     /// Nanoseconds since 1970 at a reading.
     pub fn nanoseconds(&self, reading: u64) -> i64 {
         let passed = (i128::from(reading) - i128::from(self.first)) * self.nanoseconds;
@@ -116,6 +121,7 @@ mod tests {
         assert_eq!(counter.nanoseconds(4_002), 1_050);
         assert_eq!(counter.nanoseconds(4_003), 1_051);
         assert_eq!(counter.nanoseconds(997), 49);
+        assert_eq!(counter.length(4_500), 1_500.0);
         assert_eq!((counter.reading(70), counter.reading(1_070)), (Some(1_000), Some(4_000)));
     }
 }

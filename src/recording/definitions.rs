@@ -25,6 +25,14 @@ impl Plan {
             list.push(("CLC_REPLAY::APPLICATION".to_owned(), header.command.clone()));
             list.push(("CLC_REPLAY::MPI_LIBRARY".to_owned(), header.library.clone()));
         }
+        let shared = self.shared.within().filter_map(|(rank, ticks)| Some(self.counter(rank)?.length(ticks)));
+        if let Some(most) = shared.reduce(f64::max) {
+            let compared = self.shared.within().count();
+            list.push((
+                "CLC_REPLAY::SHARED_CLOCKS".to_owned(),
+                format!("compared with the leader of their node: {compared}; the same within {most:.0} ns"),
+            ));
+        }
         if let Some(clock) = self.settings.clock.as_ref().filter(|_| self.clock.is_some()) {
             list.push(("CLC_REPLAY::CLOCK".to_owned(), clock.clone()));
             list.push(("CLC_REPLAY::CLOCK_SEED".to_owned(), self.settings.seed.to_string()));

@@ -91,6 +91,10 @@ pub mod measured {
     pub const KERNEL: u64 = 0;
     /// Method: messages of MPI.
     pub const MPI: u64 = 1;
+    /// Method: memory that both processes have mapped.
+    pub const MEMORY: u64 = 2;
+    /// No measurement of a clock: through such memory, the counter of this process beside that of the leader of its node, whose clock both have.
+    pub const SAME: u64 = 3;
 }
 
 /// Files with samples of nodes: `<rank>.samples`, of the first process of each node. After [`sampled::MAGIC`] u64, little-endian: the period and how late a sample may

@@ -48,6 +48,7 @@ mod request_ids;
 mod requests;
 mod samples;
 mod settings;
+mod shared_clocks;
 mod survey;
 mod symbols;
 mod target;

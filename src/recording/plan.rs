@@ -8,6 +8,7 @@ use super::offsets::{composed, relatives};
 use super::raw::table;
 use super::samples::{self, METRICS, Samples};
 use super::settings::RecordingSettings;
+use super::shared_clocks::SharedClocks;
 use super::survey::{ProcessSurvey, survey};
 use clc_simulate::ClockSpec;
 use clc_trace::progress::Progress;
@@ -39,6 +40,8 @@ pub(super) struct Plan {
     pub(super) samples: BTreeMap<u32, Samples>,
     /// Names and units of their values.
     pub(super) sampled: Vec<(String, String)>,
+    /// What processes have seen of the counters of others that share a clock with them.
+    pub(super) shared: SharedClocks,
     /// Offsets of the clocks of the processes that have measured them.
     offsets: BTreeMap<u32, Vec<ClockOffset>>,
 }
@@ -113,6 +116,7 @@ impl Plan {
                 Err(error) => warnings.push(error.to_string()),
             }
         }
+        let shared = SharedClocks::take(&mut batches);
         let mut sampled: BTreeMap<u32, Samples> = BTreeMap::new();
         for &rank in &ranks {
             match samples::read(directory, rank) {
@@ -134,9 +138,19 @@ impl Plan {
             size,
             samples: sampled,
             sampled: METRICS.map(|(name, unit)| (name.to_owned(), unit.to_owned())).to_vec(),
+            shared,
             offsets: BTreeMap::new(),
         };
         plan.missing(warnings);
+        for (rank, ticks) in plan.shared.apart() {
+            let Some((counter, node)) = plan.counter(rank).zip(plan.node(rank)) else { continue };
+            let host = plan.nodes.get(node).map_or("", |(_, host)| host);
+            warnings.push(format!(
+                "the cores of {host} do not show the same time: that of rank {rank} was off by {:.0} ns or more from that of \
+                 another process, so times of its processes do not fit together; CLC_RECORDER_TIMER=clock may help",
+                counter.length(ticks)
+            ));
+        }
         for (rank, survey) in &plan.surveys {
             if let Some(((first, last), counter)) = survey.span.zip(plan.counter(*rank)) {
                 plan.base = plan.base.min(counter.nanoseconds(first));

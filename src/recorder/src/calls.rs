@@ -50,6 +50,20 @@ pub struct Call {
     pub probe: bool,
     /// Whether its first arguments are source, tag and communicator, of which nothing is recorded.
     pub looks: bool,
+    /// What the state file has to learn after it, of [`notes`]: nothing, for most functions.
+    pub notes: u8,
+}
+
+/// See [`Call::notes`].
+pub mod notes {
+    /// It makes a request.
+    pub const REQUEST: u8 = 1;
+    /// A result says whether it did anything.
+    pub const TEST: u8 = 2;
+    /// It frees a communicator or a window.
+    pub const FREES: u8 = 4;
+    /// After it, somebody holds a lock of a window who did not before, or an epoch is over.
+    pub const EPOCH: u8 = 8;
 }
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));

@@ -6,8 +6,11 @@
 use crate::clock;
 use crate::exchange::{Batch, Exchange};
 use crate::global_time;
+use crate::line::{self, Line, Placed};
 use crate::threads;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,9 +39,16 @@ pub struct Reach {
     addresses: [u32; ADDRESSES],
 }
 
-/// Third word of a question for the global time, which is 0 in all others; and how many are asked for the best answer.
+/// Third word of a question for the global time, and how many are asked for the best answer; that of the wish for a row of exchanges through common memory, whose fourth
+/// word is the rank of who asks, and its core in the upper half. It is 0 in all others.
 const GLOBAL: u64 = 1;
+const LINE: u64 = 2;
 const TRIES: usize = 8;
+/// Exchanges through common memory of a batch, at most, and how many times as many as others are made at least, for they take a hundredth of the time; and which part of the
+/// time it is tried for.
+const MOST_ON_LINE: usize = 8192;
+const MORE_ON_LINE: usize = 4;
+const TIME_ON_LINE: u32 = 2;
 
 /// Bytes of a [`Reach`].
 pub const REACH: usize = std::mem::size_of::<Reach>();
@@ -56,13 +66,16 @@ pub struct Client {
     candidates: Vec<SocketAddr>,
     /// Which of them answers.
     found: OnceLock<Option<SocketAddr>>,
+    /// The directory of the recording and the own rank, if the partner is on the same node; and the memory there.
+    place: Option<(PathBuf, u64)>,
+    line: OnceLock<Option<Line>>,
 }
 
 type Packet = [u64; 4];
 
 impl Server {
     /// Opens a socket and starts the thread. None if the system refuses.
-    pub fn start() -> Option<Server> {
+    pub fn start(directory: &Path) -> Option<Server> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.set_read_timeout(Some(LOOK)).ok()?;
         let mut secret = [0_u8; 8];
@@ -73,7 +86,8 @@ impl Server {
         let secret = u64::from_le_bytes(secret);
         let port = u32::from(socket.local_addr().ok()?.port());
         let ended: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        threads::spawn("clc-clock", move || answer(&socket, secret, ended))?;
+        let directory = directory.to_owned();
+        threads::spawn("clc-clock", move || answer(&socket, secret, &directory, ended))?;
         Some(Server { reach: Reach { secret, port, open: 1, addresses: addresses() }, ended })
     }
 
@@ -97,14 +111,27 @@ impl Server {
 }
 
 /// Answers who knows the secret: when the question came, and when the answer left.
-fn answer(socket: &UdpSocket, secret: u64, ended: &AtomicBool) {
+fn answer(socket: &UdpSocket, secret: u64, directory: &Path, ended: &AtomicBool) {
     let mut bytes = [0_u8; 33];
+    let mut lines: HashMap<u64, Option<Line>> = HashMap::new();
     while !ended.load(Ordering::Relaxed) {
         let received = socket.recv_from(&mut bytes);
         let came = clock::after();
         let Ok((32, from)) = received else { continue };
         let mut packet = unpack(&bytes);
         if packet[0] != secret {
+            continue;
+        }
+        if packet[2] == LINE {
+            let (rank, core) = (packet[3] & u64::from(u32::MAX), (packet[3] >> 32) as usize);
+            let line = lines.entry(rank).or_insert_with(|| Line::open(Line::path(directory, rank)));
+            let ready = line.as_ref().zip(Placed::away_from(core));
+            packet[2] = u64::from(ready.is_some());
+            if socket.send_to(&pack(packet), from).is_ok()
+                && let Some((line, _placed)) = &ready
+            {
+                line.answer();
+            }
             continue;
         }
         if packet[2] == GLOBAL {
@@ -119,14 +146,44 @@ fn answer(socket: &UdpSocket, secret: u64, ended: &AtomicBool) {
 }
 
 impl Client {
-    /// Of a partner; `here` if it is on the same node. None if it cannot be reached.
-    pub fn new(partner: Reach, here: bool) -> Option<Client> {
+    /// Of a partner; `here` if it is on the same node: with the directory of the recording and the own rank. None if it cannot be reached.
+    pub fn new(partner: Reach, here: Option<(&Path, usize)>) -> Option<Client> {
         let port = u16::try_from(partner.port).ok().filter(|_| partner.open == 1)?;
-        let addresses = if here { vec![Ipv4Addr::LOCALHOST] } else { partner.known() };
+        let addresses = if here.is_some() { vec![Ipv4Addr::LOCALHOST] } else { partner.known() };
         let candidates = addresses.into_iter().map(|address| SocketAddr::new(IpAddr::V4(address), port)).collect();
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.set_read_timeout(Some(TIMEOUT)).ok()?;
-        Some(Client { socket, partner, candidates, found: OnceLock::new() })
+        let place = here.map(|(directory, rank)| (directory.to_owned(), rank as u64));
+        Some(Client { socket, partner, candidates, found: OnceLock::new(), place, line: OnceLock::new() })
+    }
+
+    /// As `measure`, through memory that a partner on the same node shares; none if there is none, or the two never ran at the same time.
+    pub fn measure_by_memory(&self, least: usize, longest: Duration, may: &dyn Fn() -> bool) -> Option<Batch> {
+        let to = (*self.found.get_or_init(|| self.find()))?;
+        let (directory, rank) = self.place.as_ref()?;
+        let line = self.line.get_or_init(|| Line::create(Line::path(directory, *rank))).as_ref()?;
+        let start = Instant::now();
+        let mut batch = Batch::default();
+        while batch.total() < MOST_ON_LINE && start.elapsed() < longest / TIME_ON_LINE && may() {
+            let number = clock::before();
+            let core = line::core();
+            let _placed = Placed::on(core);
+            let wish = [self.partner.secret, number, LINE, rank | (core as u64) << 32];
+            let answer = self.answered(wish, to);
+            line.hide();
+            // The other side cannot map it, or has no other core to run on.
+            if matches!(answer, Some(((0, _), _))) {
+                return None;
+            }
+            if answer.is_some() {
+                line.ask(&mut batch);
+            }
+            if batch.total() >= MORE_ON_LINE * least && batch.is_settled() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        (batch.total() > 0).then_some(batch)
     }
 
     /// A batch of at least so many exchanges, if they do not take longer, and as long as `may` says so after each row of them; none if the partner does not answer.

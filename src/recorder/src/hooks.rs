@@ -6,7 +6,7 @@ mod records;
 mod windows;
 
 use crate::arguments::Arguments;
-use crate::calls::Call;
+use crate::calls::{Call, notes};
 use crate::clock;
 use crate::control;
 use crate::format::Effect;
@@ -115,11 +115,10 @@ pub unsafe fn begin(call: &Call, arguments: &mut [usize]) -> bool {
 fn watched(here: &Here, session: &Session) -> Option<(&'static monitor::Board, Slot)> {
     let board = session.board?;
     let slot = here.slot.get();
-    match slot {
-        Slot::NONE => None,
-        Slot::UNKNOWN => first_slot(here, board),
-        slot => Some((board, slot)),
+    if slot.is_there() {
+        return Some((board, slot));
     }
+    if slot == Slot::UNKNOWN { first_slot(here, board) } else { None }
 }
 
 #[cold]
@@ -266,40 +265,28 @@ unsafe fn watch_end(
     now: u64,
     failed: bool,
 ) {
+    if call.notes == 0 {
+        return board.leave(slot, failed || !call.probe, None, now);
+    }
     let given = Arguments { words, mode: call.mode, abi: &session.abi };
     // SAFETY: the arguments have the types that the effect says, and what the function returns in them is there unless it failed.
     unsafe {
         let did = failed
+            || call.notes & notes::TEST == 0
             || match call.effect {
                 Effect::Test | Effect::WinTest => given.result(1, 0) != 0,
                 Effect::Testall => given.result(2, 0) != 0,
                 Effect::Testany | Effect::Improbe => given.result(3, 0) != 0,
-                Effect::Testsome => given.result(2, 0) > 0,
-                _ => !call.probe,
+                _ => given.result(2, 0) > 0,
             };
-        let made = !failed && monitor::makes_request(call.effect, call.form);
+        let made = !failed && call.notes & notes::REQUEST != 0;
         let request = if made { given.request(words.len().saturating_sub(1), 0) } else { None };
-        if matches!(call.effect, Effect::CommFree | Effect::WinFree) && !failed {
+        if call.notes & notes::FREES != 0 && !failed {
             board.freed(slot.comm());
         }
-        if is_end_of_lock_or_epoch(call.effect) && did && !failed {
+        if call.notes & notes::EPOCH != 0 && did && !failed {
             board.epoch_changes(slot, call.effect, now);
         }
         board.leave(slot, did, request, now);
     }
-}
-
-/// Whether somebody holds a lock of a window after such a call who did not before, or an epoch is over.
-#[inline]
-fn is_end_of_lock_or_epoch(effect: Effect) -> bool {
-    matches!(
-        effect,
-        Effect::WinLock
-            | Effect::WinLockAll
-            | Effect::WinUnlock
-            | Effect::WinUnlockAll
-            | Effect::WinComplete
-            | Effect::WinWait
-            | Effect::WinTest
-    )
 }

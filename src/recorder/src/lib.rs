@@ -22,6 +22,7 @@ mod functions;
 mod global_time;
 mod helper;
 mod hooks;
+mod line;
 mod load;
 mod monitor;
 mod offsets;

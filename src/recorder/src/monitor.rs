@@ -9,7 +9,6 @@ mod communicators;
 mod epochs;
 mod slots;
 
-pub use calls::makes_request;
 pub use communicators::NewMembership;
 pub use slots::Slot;
 

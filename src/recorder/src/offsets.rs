@@ -2,20 +2,22 @@
 //!
 //! One process of each node, its leader, measures the clock of another leader, its partner: along a binomial tree with rank 0 as its root, so that no leader answers more than
 //! a logarithm of their number, or around a ring, which shows by how much the measurements contradict each other. The offset is made of the exchanges after the
-//! run. Meanwhile everybody else waits without using a core. Where partners do not reach each other by messages of the kernel (`endpoint`), or only slowly, leaders
-//! exchange messages of MPI with rank 0 as well.
+//! run. Meanwhile everybody else waits without using a core. Partners on the same node share memory for it (`line`). Where partners do not reach each other by messages of
+//! the kernel (`endpoint`), or only slowly, leaders exchange messages of MPI with rank 0 as well.
+//!
+//! The other processes of a node have the clock of their leader. Each compares the counter of its core with that of its leader's all the same, through common memory.
 
 use crate::abi::Abi;
 use crate::clock;
 use crate::endpoint::{Client, REACH, Reach, Server};
 use crate::exchange::{Batch, Exchange, Measured};
-use crate::format::measured::{KERNEL, MPI};
+use crate::format::measured::{KERNEL, MEMORY, MPI, SAME};
 use crate::streams::Streams;
 use crate::threads;
 use crate::waits::TickLength;
 use std::collections::HashSet;
 use std::ffi::c_int;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +29,8 @@ const BRIEF: (usize, Duration) = (64, Duration::from_millis(20));
 const LEAST: usize = 64;
 const MOST: (usize, Duration) = (1024, Duration::from_millis(100));
 const TRIED: (usize, Duration) = (128, Duration::from_millis(5));
+/// Exchanges with the leader of the node.
+const COMPARED: (usize, Duration) = (16, Duration::from_millis(40));
 /// Messages of the kernel that take longer, both ways together, may be slower than those of MPI.
 const SLOW: Duration = Duration::from_micros(20);
 /// How long those who wait sleep between two looks, at first and at last.
@@ -49,8 +53,10 @@ pub struct Meter {
     server: Option<Server>,
     /// Rank of the partner of this process, if it has one, and the way to it.
     partner: Option<(usize, Option<Client>)>,
-    /// How the partner is reached, and whether it is on the same node.
-    reach: Option<(Reach, bool)>,
+    /// How the partner is reached, and where the recording is if it is on the same node.
+    reach: Option<(Reach, Option<PathBuf>)>,
+    /// The leader of the node, if it has the clock of this process, and the way to it.
+    same: Option<(usize, Client)>,
     /// Whether this process is the first one of its node.
     pub first_of_node: bool,
     /// Held while a measurement is made.
@@ -81,35 +87,43 @@ impl Meter {
         let mut seen = HashSet::new();
         let leaders: Vec<usize> = (0..size).filter(|&rank| seen.insert(nodes[2 * rank])).collect();
         let place = leaders.iter().position(|&leader| leader == rank).filter(|_| leaders.len() > 1);
-        let server = place.and_then(|_| Server::start());
+        let led = |leader: usize| (0..size).filter(|&other| nodes[2 * other] == nodes[2 * leader]).count();
+        let asked = place.is_some() || leaders.contains(&rank) && led(rank) > 1;
+        let server = if asked { Server::start(directory) } else { None };
         let reach = server.as_ref().map(Server::reach).unwrap_or_default();
         // SAFETY: it consists of integers without gaps.
         let words = unsafe { std::mem::transmute::<Reach, [u64; WORDS]>(reach) };
         let all = gathered(&words)?;
-        let partner = place.and_then(|place| partner_of(place, leaders.len(), schedule == "ring")).map(|partner| {
-            let partner = leaders[partner];
+        let reached = |other: usize| {
             let mut words = [0; WORDS];
-            words.copy_from_slice(&all[partner * WORDS..][..WORDS]);
+            words.copy_from_slice(&all[other * WORDS..][..WORDS]);
             // SAFETY: made from one on the other side.
-            let reach = unsafe { std::mem::transmute::<[u64; WORDS], Reach>(words) };
-            let here = nodes[2 * partner + 1] == node;
-            (partner, Client::new(reach, here), (reach, here))
-        });
-        let reach = partner.as_ref().map(|(.., reach)| *reach);
-        let partner = partner.map(|(partner, client, _)| (partner, client));
+            unsafe { std::mem::transmute::<[u64; WORDS], Reach>(words) }
+        };
+        let here = |other: usize| (nodes[2 * other + 1] == node).then_some(directory);
+        let client = |other: usize| Client::new(reached(other), here(other).map(|directory| (directory, rank)));
+        let partner = place.and_then(|place| partner_of(place, leaders.len(), schedule == "ring"));
+        let partner = partner.map(|partner| leaders[partner]);
+        let reach = partner.map(|partner| (reached(partner), here(partner).map(Path::to_owned)));
+        let partner = partner.map(|partner| (partner, client(partner)));
+        let leads = leaders.iter().copied().find(|&leader| nodes[2 * leader] == nodes[2 * rank]);
+        let same = leads.filter(|&leader| leader != rank).and_then(|leader| Some((leader, client(leader)?)));
         let first_of_node = (0..size).find(|&rank| nodes[2 * rank + 1] == node) == Some(rank);
-        let file = partner.as_ref().and_then(|_| Measured::create(directory, rank));
+        let measures = partner.is_some() || same.is_some();
+        let file = if measures { Measured::create(directory, rank) } else { None };
         let every = schedule.parse().ok();
         let every = every.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|time| !time.is_zero());
         let leader = place.is_some_and(|place| place > 0);
         let (file, ending) = (Mutex::new(file), AtomicBool::new(false));
-        Some(Meter { comm, rank, size, leader, server, partner, reach, first_of_node, file, ending, every })
+        Some(Meter { comm, rank, size, leader, server, partner, reach, same, first_of_node, file, ending, every })
     }
 
     /// One measurement of every leader. Collective over all processes; nobody leaves before everybody has come.
     pub fn measure(&self, abi: &Abi) {
         self.meet(abi);
-        let quick = self.by_kernel(THOROUGH, &|| true);
+        self.compare();
+        self.meet(abi);
+        let quick = self.directly(THOROUGH, &|| true);
         self.meet(abi);
         // Messages of MPI for whom those of the kernel do not do.
         let most = match quick {
@@ -149,7 +163,7 @@ impl Meter {
                     if start.elapsed() < next + every {
                         // The program is not to notice it: what has begun while it waits ends when it goes on.
                         let waited = ticks.any_waits(streams);
-                        self.by_kernel(BRIEF, &|| !waited || ticks.any_waits(streams));
+                        self.directly(BRIEF, &|| !waited || ticks.any_waits(streams));
                     }
                 }
             });
@@ -158,19 +172,33 @@ impl Meter {
 
     /// Another way to the partner. None if there is no partner to follow, which holds for rank 0, or it cannot be reached.
     pub fn another_client(&self) -> Option<Client> {
-        let (reach, here) = self.reach.filter(|_| self.rank > 0)?;
-        Client::new(reach, here)
+        let (reach, here) = self.reach.as_ref().filter(|_| self.rank > 0)?;
+        Client::new(*reach, here.as_deref().map(|directory| (directory, self.rank)))
     }
 
-    /// By messages of the kernel. Returns how long the fastest ones took, both directions together; none if the partner was not reached.
-    fn by_kernel(&self, (least, longest): (usize, Duration), may: &dyn Fn() -> bool) -> Option<Duration> {
+    /// Through common memory, otherwise by messages of the kernel. Returns how long the fastest ones took, both directions together; none if the partner was not reached.
+    fn directly(&self, (least, longest): (usize, Duration), may: &dyn Fn() -> bool) -> Option<Duration> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let (partner, client) = self.partner.as_ref()?;
         let start = Instant::now();
-        let batch = client.as_ref()?.measure(least, longest, may)?;
+        let client = client.as_ref()?;
+        let (method, batch) = match client.measure_by_memory(least, longest, may) {
+            Some(batch) => (MEMORY, batch),
+            None => (KERNEL, client.measure(least, longest, may)?),
+        };
         let range = batch.range(start.elapsed());
-        file.as_mut()?.append(*partner, KERNEL, batch);
+        file.as_mut()?.append(*partner, method, batch);
         Some(range)
+    }
+
+    /// What the counter of this core shows beside that of the leader of the node, which is the clock of both.
+    fn compare(&self) {
+        let Some((leader, client)) = &self.same else { return };
+        let (least, longest) = COMPARED;
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((file, batch)) = file.as_mut().zip(client.measure_by_memory(least, longest, &|| true)) {
+            file.append(*leader, SAME, batch);
+        }
     }
 
     /// Answers a leader by messages of MPI, until it has had enough.

@@ -107,3 +107,74 @@ fn clocks_are_measured_while_the_program_waits() {
     // It waits for half of the time. Of a batch that others on the machine have delayed, the first exchange that was kept may be later.
     assert!(between.len() >= 10 && waiting * 5 >= between.len() * 3, "{waiting} of {} while it waits", between.len());
 }
+
+/// Method and shortest way there and back, in ticks, of each batch in a file of measurements.
+fn measured(path: &Path) -> Vec<(u64, [i64; 2])> {
+    let bytes = std::fs::read(path).expect("measurements");
+    let words: Vec<u64> =
+        bytes[8..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes"))).collect();
+    let (mut batches, mut rest) = (Vec::new(), &words[..]);
+    while let [_, method, _, count, more @ ..] = rest {
+        let (exchanges, later) = more.split_at(4 * *count as usize);
+        let ways = exchanges.chunks_exact(4).map(|one| [one[2] as i64 - one[0] as i64, one[1] as i64 - one[3] as i64]);
+        let least = ways.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])]).expect("an exchange");
+        batches.push((*method, least));
+        rest = later;
+    }
+    batches
+}
+
+#[test]
+fn processes_of_a_node_compare_their_counters_through_memory() {
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "unbalanced.c", &[]);
+    let record = || {
+        run(&mut app.record(&["--keep-raw", "--force"], 2, &["5"])).expect(0, "a recording");
+        measured(&app.path("run.raw").join("1.clock")).is_empty()
+    };
+    // Some tries: each is a few rows in which both processes need a core at the same time.
+    for _ in 0..5 {
+        let _ = std::fs::remove_dir_all(app.path("run.raw"));
+        if !record() {
+            break;
+        }
+    }
+    let raw = app.path("run.raw");
+    assert!(!raw.join("0.clock").exists() && !raw.join("1.line").exists());
+    let batches = measured(&raw.join("1.clock"));
+    assert!(!batches.is_empty() && batches.len() <= 2, "in MPI_Init and MPI_Finalize: {batches:?}");
+    for (method, ways) in &batches {
+        // Of cores that show the same, no word is seen before it is written; 20,000 ticks are some microseconds, the fastest messages of the kernel take longer.
+        assert!(*method == 3 && ways.iter().all(|&way| (0..20_000).contains(&way)), "{batches:?}");
+    }
+    let archive = std::fs::read(app.recorded().join("traces.otf2")).expect("an archive");
+    let archive = String::from_utf8_lossy(&archive);
+    assert!(archive.contains("CLC_REPLAY::SHARED_CLOCKS") && archive.contains("of their node: 1; the same within "));
+    // None of them is an offset: the clock of a node is one.
+    let offsets = run(Command::new("otf2-print").arg("-C").arg(app.recorded().join("traces.otf2"))).stdout;
+    assert!(offsets.lines().filter(|line| line.starts_with("CLOCK_OFFSET")).all(|line| line.contains("Offset: +0")));
+}
+
+#[test]
+fn processes_with_clocks_of_their_own_measure_them_through_memory() {
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "unbalanced.c", &[]);
+    run(&mut app.record(&["--keep-raw", "--clock", "perfect"], 2, &["5"])).expect(0, "a recording");
+    let batches = measured(&app.path("run.raw").join("1.clock"));
+    assert!(batches.iter().any(|&(method, ways)| method == 2 && ways.iter().sum::<i64>() < 20_000), "{batches:?}");
+}
+
+#[test]
+fn buffers_are_written_while_the_program_waits() {
+    let app = App::build(OPEN_MPI, OPEN_MPI.compiler, "phases.c", &[]);
+    // Half a buffer in each phase; the machine never counts as idle.
+    let share = |name: &str, value: &str| {
+        let _ = std::fs::remove_dir_all(app.recorded());
+        let mut command = app.record(&["--force", "--memory", "1M"], 2, &["12", "25000", "100"]);
+        let said = run(command.env(name, value)).expect(0, "a recording").stdout;
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let [computing, waiting] = [1, 3].map(|place| words[place].parse::<f64>().expect("bytes"));
+        assert!(computing + waiting > 2e6, "{said}");
+        computing / (computing + waiting)
+    };
+    let (at_once, adaptive) = (share("CLC_RECORDER_WRITE", "static"), share("CLC_RECORDER_LOAD", "1,1,0"));
+    assert!(adaptive < at_once - 0.2, "{at_once} of the bytes while it computed, {adaptive} with adaptive writing");
+}

@@ -3,7 +3,7 @@
 use super::{Board, Slot};
 use crate::arguments::Arguments;
 use crate::calls::Call;
-use crate::format::{Effect, Form};
+use crate::format::Effect;
 use crate::layout::{self, slot};
 use std::sync::atomic::Ordering;
 
@@ -167,10 +167,4 @@ fn is_collective(effect: Effect) -> bool {
             | Effect::WinCreate
             | Effect::WinAllocate
     )
-}
-
-/// Whether it makes a request.
-#[inline]
-pub fn makes_request(effect: Effect, form: Form) -> bool {
-    effect.gives(form) == crate::format::Gives::Request
 }

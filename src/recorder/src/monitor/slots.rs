@@ -14,6 +14,12 @@ impl Slot {
     /// Of a thread for which there is none.
     pub const NONE: Slot = Slot(std::ptr::without_provenance(1));
 
+    /// Whether there is one.
+    #[inline]
+    pub fn is_there(self) -> bool {
+        self.0.addr() > 1
+    }
+
     #[inline]
     fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset + 8 <= layout::SLOT);
