@@ -9,6 +9,7 @@ pub(crate) mod inputs;
 pub mod load;
 pub(crate) mod location_clock;
 pub mod open;
+mod own_clocks;
 pub mod peak_memory;
 pub(crate) mod silent;
 pub(crate) mod timing;

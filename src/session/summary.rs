@@ -128,7 +128,7 @@ pub fn gather(
         if presync != Method::None && location.offsets.is_empty() {
             part.no_offsets.push(id);
         }
-        if presync != Method::None && location.offsets.len() == 1 && location.put_right == 0 {
+        if presync != Method::None && location.offsets.len() == 1 && location.recorded.is_none() {
             part.lone_offsets.push(id);
         }
     }

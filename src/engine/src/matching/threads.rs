@@ -63,8 +63,17 @@ pub struct Divided {
     orders: Vec<OrderedSteps>,
     /// What was found.
     pub counts: ThreadCounts,
-    /// By location with a timeline of its own: how far its clock has to be put forward at least and at most, so that it agrees with the process.
-    pub bounds: BTreeMap<u32, (i64, i64)>,
+    /// By location with a timeline of its own: how far its clock has to be put forward, so that it agrees with the process.
+    pub bounds: BTreeMap<u32, AheadBounds>,
+}
+
+/// Recorded times of a location, and how far its clock has to be put forward then at least, and at most.
+#[derive(Debug, Default)]
+pub struct AheadBounds {
+    /// At least.
+    pub least: Vec<(i64, i64)>,
+    /// At most.
+    pub most: Vec<(i64, i64)>,
 }
 
 impl Divided {
@@ -256,11 +265,11 @@ impl<'a> ProcessThreadSteps<'a> {
             let (from, to) = (&self.steps[pair.from].at, &self.steps[pair.to].at);
             // By how much the location with a clock of its own has to be put forward against the timeline of the process.
             if part(divided, pair.from) == 0 {
-                let bound = divided.bounds.entry(to.location).or_insert((i64::MIN, i64::MAX));
-                bound.0 = bound.0.max(from.time - to.time);
+                let bounds = divided.bounds.entry(to.location).or_default();
+                bounds.least.push((to.raw, from.time.saturating_sub(to.time)));
             } else if part(divided, pair.to) == 0 {
-                let bound = divided.bounds.entry(from.location).or_insert((i64::MIN, i64::MAX));
-                bound.1 = bound.1.min(to.time - from.time);
+                let bounds = divided.bounds.entry(from.location).or_default();
+                bounds.most.push((from.raw, to.time.saturating_sub(from.time)));
             }
         }
     }
