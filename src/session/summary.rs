@@ -392,6 +392,9 @@ fn matching(
                 "no preceding operations; the program may have asserted that no synchronisation is needed (see \
                 --fences)"
             }
+            CollectiveOp::CREATE_HANDLE => {
+                "creating or destroying a handle does not necessarily synchronise (see --handles)"
+            }
             _ if op.0 & !CollectiveOp::ON_WINDOW >= CollectiveOp::CREATE_HANDLE.0 => {
                 "creating or destroying a handle does not necessarily synchronise"
             }
@@ -468,6 +471,7 @@ pub fn parameters(
         max_error: constants.map(|constants| constants.max_error.value()),
         slope: constants.map(|constants| constants.slope.value()),
         alltoallv: options.alltoallv,
+        handles: options.handles,
         fences: options.fences,
     }
 }
