@@ -141,6 +141,11 @@ impl<'a> ProcessThreadSteps<'a> {
         let time = |step: usize| self.steps[step].at.time;
         let stays = |location: usize| location == 0 || bound[location];
         (0..own.len()).filter(|&l| stays(l)).for_each(|l| own[l] = false);
+        // Mostly all is in order, and there is nothing else to find out.
+        if !own.contains(&true) && self.in_order(&found) {
+            self.count_shared(&mut found);
+            return Divided { part_of: vec![0; own.len()], counts: found.counts, ..Divided::default() };
+        }
         // The clock of a stream is not that of the process, so of the two it is the stream that is wrong.
         for pair in found.pairs.iter().filter(|pair| pair.kind.of_accelerators() && time(pair.from) > time(pair.to)) {
             let is_stream = |location: usize| {
@@ -200,6 +205,29 @@ impl<'a> ProcessThreadSteps<'a> {
             locks: locks.collect(),
             regions,
             workers: workers.len() as u32,
+        }
+    }
+
+    /// Whether no pair and no barrier is violated by the times as they are.
+    fn in_order(&self, found: &StepOrders) -> bool {
+        let time = |&step: &usize| self.steps[step].at.time;
+        let in_order = |barrier: &Barrier| {
+            let latest = barrier.arrivals.iter().map(time).max();
+            latest.zip(barrier.departures.iter().map(time).min()).is_none_or(|(latest, earliest)| latest <= earliest)
+        };
+        found.pairs.iter().all(|pair| time(&pair.from) <= time(&pair.to)) && found.barriers.iter().all(in_order)
+    }
+
+    /// As [`ProcessThreadSteps::count`], where all is in order and all locations share a timeline.
+    fn count_shared(&self, found: &mut StepOrders) {
+        for pair in &found.pairs {
+            found.counts.of(pair.kind).shared += 1;
+        }
+        let barriers =
+            found.barriers.iter().filter(|barrier| barrier.arrivals.len() > 1 && !barrier.departures.is_empty());
+        let shared = barriers.count() as u64;
+        if shared > 0 {
+            found.counts.of(Trust::Barrier).shared += shared;
         }
     }
 
